@@ -94,7 +94,7 @@ class OnePolicy:
     """Whatever is asked for, it is this one."""
 
     def resolve(self, name: str) -> ResolvedPolicy:
-        return ResolvedPolicy(POCKET, NoAdapter(ADAPTER))
+        return ResolvedPolicy(POCKET, NoAdapter(ADAPTER), None)
 
     def recall(self, name: str) -> ResolvedPolicy:
         return self.resolve(name)
@@ -103,7 +103,7 @@ class OnePolicy:
 async def serve(num_tokens: int) -> None:
     base = ModelLibrary(dict, torch.float32, torch.device("cpu")).get(POCKET)
     engines, settings = InstantEngines(InstantEngine(base, num_tokens)), ServerSettings()
-    app = create_app(engines, Targets(OnePolicy(), engines), settings, KEY)
+    app = create_app(engines, Targets(OnePolicy(), engines, None), settings, KEY)
 
     async def with_clock(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/cpu":

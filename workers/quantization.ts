@@ -32,7 +32,7 @@ export function refuseQuantizedTraining({ loadIn4bit }: Pick<Asked, 'loadIn4bit'
     );
 }
 
-interface Trained {
+export interface Trained {
   readonly platform: Readonly<Record<string, unknown>>;
 }
 

@@ -14,6 +14,7 @@ import { readBaseModel, settleBaseModel, type ModelContext } from '../command-li
 import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
+import { findPlayedBase, type PlayedBase } from './played-base.ts';
 import { parsePrices } from './prices.ts';
 import { findTarget, type CheckpointTarget } from './target.ts';
 
@@ -43,6 +44,8 @@ export interface Player {
 
 export interface Players {
   readonly players: readonly Player[];
+  /** That the local stack's engine must have; null where any will do. */
+  readonly base: PlayedBase | null;
   /** Of base models that are folders: name → folder. */
   readonly models: Readonly<Record<string, string>>;
   /** Given with this command, for all that play on the local stack. */
@@ -68,7 +71,8 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
   }
   checkFlags(flags, found);
   const prices = parsePrices(flags.price, names);
-  const shared = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint ?? null;
+  const checkpoints = found.flatMap(({ checkpoint }) => checkpoint ?? []);
+  const shared = checkpoints[0] ?? null;
   const settle = (each: Found, index: number): Player => ({
     ...each,
     ...settingsOf({ flags, template, agent }, each, shared),
@@ -77,6 +81,7 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
   });
   return {
     players: found.map(settle),
+    base: findPlayedBase(checkpoints),
     models: Object.fromEntries(found.flatMap(({ models }) => Object.entries(models))),
     template,
   };

@@ -3,8 +3,9 @@ import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { parseCheckpointName, policyName, type Policy } from '../../core/policy-name.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
+import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
+import { trainedBase, type TrainedBase } from '../../workers/loaded-base.ts';
 
 /** A checkpoint of the store, with the configuration that it was trained under. */
 export interface CheckpointTarget {
@@ -12,6 +13,7 @@ export interface CheckpointTarget {
   readonly policy: Policy;
   readonly adapterSha256: string;
   readonly config: RunConfig;
+  readonly base: TrainedBase;
   /** The scenarios that its run was made for; null where it has none: of chats, say. */
   readonly prepared: Prepared | null;
 }
@@ -29,6 +31,7 @@ export async function findTarget(store: Store, model: string): Promise<Checkpoin
     policy,
     adapterSha256,
     config: file.config,
+    base: trainedBase((await readManifest(store, policy))!),
     prepared: isSupervisedOnly(file.config) ? null : await readPrepared(store, run),
   };
 }

@@ -1,21 +1,27 @@
 /** The engine of the local stack, for as long as something is played with it; no stack is started where nobody needs one. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { findDevices } from '../../workers/devices.ts';
+import { loadedBase } from '../../workers/loaded-base.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
+import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
+import { checkPlayedBase, engineFor } from './played-base.ts';
 import type { Players } from './players.ts';
 
 /** `work` gets null where all players are hosted. */
 export async function withEngine<T>(
-  { players, models, template }: Players,
+  { players, models, template, base }: Players,
   surroundings: Surroundings,
   work: (engine: EngineAddress | null) => Promise<T>,
 ): Promise<T> {
   const { project, output, signal, env } = surroundings;
   const played = players.filter(({ hosted }) => hosted === null);
   if (played.length === 0) return work(null);
+  const required = await requireBase(base, surroundings);
   if (template !== null) {
     const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
     for (const baseModel of baseModels)
@@ -31,10 +37,25 @@ export async function withEngine<T>(
     onEvent: createEventPrinter((line) => output.errorLine(line)),
     signal,
     env,
+    ...required,
   });
   try {
     return await work({ url: stack.engineUrl, key: stack.engineKey });
   } finally {
     await stack.close();
   }
+}
+
+/** An engine elsewhere is as it is, and refuses what was trained on another base model. */
+async function requireBase(
+  base: Players['base'],
+  { project, env }: Surroundings,
+): Promise<Pick<LocalStackOptions, 'config' | 'checkJoined'>> {
+  const config = await loadConfig(project, env);
+  if (base === null || config.engine.url !== null) return {};
+  const { gpus } = await findDevices(config.engine, env);
+  return {
+    config: { ...config, engine: engineFor(base, config.engine) },
+    checkJoined: (stack) => checkPlayedBase(base, loadedBase(stack, gpus.length > 0)),
+  };
 }

@@ -46,7 +46,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
   const config = applyRunFlags(start, values, loss);
   checkFits(parent, config);
-  checkReference(reference, config);
+  await checkReference(reference, config, { store, project, env, flags, begun: parent.checkpoint });
   await checkEngine(config, flags, context);
   if (recorded === null) await refuseIdleCorrection(config, flags, context);
   await checkScenarios(agentFile, config);

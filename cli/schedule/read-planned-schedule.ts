@@ -65,9 +65,9 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);
   const config = { ...asked, baseModel };
   if (parent !== null) checkFits(parent, config);
-  checkReference(reference, config);
-  await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
+  await checkReference(reference, config, { store, project, env, flags: null, begun: begins });
+  await store.checkWritable();
   return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store };
 }
 

@@ -1,8 +1,8 @@
 import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
+import { trainedBase } from '../../workers/loaded-base.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
-import { isQuantized, trainedDtype } from '../../workers/quantization.ts';
 import { openConfiguredStore } from '../../workers/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
@@ -52,14 +52,15 @@ function startEngine(
   const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
+  const trained = trainedBase(manifest);
   const engine = {
     ...config.engine,
     device: device ?? config.engine.device,
-    dtype: dtype ?? trainedDtype(manifest),
+    dtype: dtype ?? trained.dtype,
     devices: 1,
     shardBaseModel: false,
     // Beside other weights, too.
-    loadIn4bit: flags['load-in-4bit'] || isQuantized(manifest),
+    loadIn4bit: flags['load-in-4bit'] || trained.loadIn4bit,
   };
   if (engine.loadIn4bit && engine.kind === 'vllm')
     throw new UsageError(
@@ -72,6 +73,8 @@ function startEngine(
     onEvent: createEventPrinter((line) => output.errorLine(line)),
     config: { ...config, engine },
     models: writeKnownModels(project, config),
+    // As the flags say by name.
+    anyBase: engine.dtype !== trained.dtype || engine.loadIn4bit !== trained.loadIn4bit,
   });
 }
 

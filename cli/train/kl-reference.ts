@@ -7,6 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraDifference } from './lora-difference.ts';
+import { checkReferenceBase, type BaseSource } from './reference-base.ts';
 
 /** Null where none is given. A run keeps the one that it was `recorded` with. */
 export async function readKlReference(
@@ -33,13 +34,18 @@ async function findKept(store: Store, named: CheckpointName, kept: BlobRef | und
 }
 
 /** Its weights are laid into the place of the run's own. */
-export function checkReference(reference: TrainedPolicy | null, { baseModel, train }: RunConfig): void {
+export async function checkReference(
+  reference: TrainedPolicy | null,
+  { baseModel, train }: RunConfig,
+  source: BaseSource,
+): Promise<void> {
   if (reference === null) return;
   const { name, config } = reference;
   if (config.baseModel !== baseModel)
     throw new UsageError(
       `--kl-reference must be a checkpoint of ${baseModel}, got ${name} of ${config.baseModel}; name another checkpoint`,
     );
+  await checkReferenceBase(reference, source);
   const kinds = [config.train.lora, train.lora].map((lora) => (lora === null ? 'all weights' : 'a LoRA adapter'));
   if (kinds[0] !== kinds[1])
     throw new UsageError(

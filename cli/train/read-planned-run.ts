@@ -64,7 +64,8 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };
-  checkReference(reference, config);
+  const begun = recorded && { run: config.run, branch: 0, step: 0 };
+  await checkReference(reference, config, { store, project, env, flags, begun });
   const given = {
     agentFile: path,
     models,

@@ -6,6 +6,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
 import type { AskedEngine } from '../../workers/engine-choices.ts';
+import { describeBase, loadedBase } from '../../workers/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { withoutProfile } from '../../workers/temporal-environment.ts';
@@ -43,12 +44,19 @@ export async function playSession(session: Session): Promise<void> {
     env,
   });
   try {
-    if (stack.adopted) viewer.note('joined the running local stack');
+    if (stack.adopted) viewer.note(joinedNote(stack.engine));
     if (stack.uiUrl !== null) viewer.note(`Temporal's UI: ${pageOfRun(stack.uiUrl, stack.namespace, plan.config.run)}`);
     await playOn(stack, session);
   } finally {
     onLeft(await stack.close());
   }
+}
+
+/** A new run trains beside what another command chose. */
+export function joinedNote(engine: LocalStack['engine']): string {
+  const joined = 'joined the running local stack';
+  if (engine.dtype === 'auto' && !engine.loadIn4bit) return joined;
+  return `${joined}, which loads base models in ${describeBase(loadedBase(engine, true))}`;
 }
 
 function pageOfRun(uiUrl: string, namespace: string, run: string): string {

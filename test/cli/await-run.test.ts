@@ -3,7 +3,7 @@ import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { describeError } from '../../cli/command-line/errors.ts';
 import { awaitRun } from '../../cli/train/await-run.ts';
-import { explainRunFailure } from '../../cli/train/session.ts';
+import { explainRunFailure, joinedNote } from '../../cli/train/session.ts';
 
 type Awaited = Parameters<typeof awaitRun>[0];
 
@@ -56,4 +56,13 @@ it('a server that is gone when a run is started is told as such, with what to do
       /^temper: the Temporal server is not responding \(.*\); see temper doctor, then run the same command again$/,
     ) as string,
   });
+});
+
+it('a command that joins a stack is told what its base models are loaded in, where somebody chose that', () => {
+  const auto = { device: 'auto', dtype: 'auto', loadIn4bit: false } as const;
+  expect(joinedNote(auto)).toBe('joined the running local stack');
+  expect(joinedNote({ ...auto, loadIn4bit: true })).toBe(
+    'joined the running local stack, which loads base models in float32 or bfloat16 with 4 bits per weight',
+  );
+  expect(joinedNote({ ...auto, dtype: 'bfloat16' })).toMatch(/, which loads base models in bfloat16$/);
 });

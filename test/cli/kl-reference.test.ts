@@ -9,7 +9,7 @@ import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import type { BlobRef, RunConfig } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { prunedKey, runKey } from '../../store/layout.ts';
+import { manifestKey, prunedKey, runKey } from '../../store/layout.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
@@ -83,4 +83,54 @@ test('a checkpoint that cannot act, or does not fit, is refused with the reason'
   );
   await store.publish(prunedKey({ run: 'demo', branch: 0, step: 2 }), encodeJson({ schema: 1, pruned: true }));
   expect(await refusal(...KL, '--kl-reference', 'demo@2')).toContain('they were pruned on purpose');
+});
+
+const [PACKED, ROUNDED] = [{ quantization: 'nf4' }, { dtype: 'bfloat16' }];
+
+test('a checkpoint of the base model in another type, or in 4 bits, is no reference of a run that loads it otherwise', async () => {
+  await makeRun(store, { run: 'packed', steps: 1, platform: PACKED });
+  await makeRun(store, { run: 'rounded', steps: 1, platform: ROUNDED });
+  const to = (run: string, ...flags: string[]) =>
+    refusal(...KL, '--device', 'cpu', '--kl-reference', `${run}@1`, ...flags);
+  expect(await to('rounded')).toMatchInlineSnapshot(
+    `"temper: --kl-reference must be trained on the base model as the run loads it: rounded@1 has it in bfloat16, the run in float32; name another checkpoint, or load it in the same way (--dtype, --load-in-4bit, or engine in temporal.config.ts)"`,
+  );
+  expect(await to('packed')).toContain('packed@1 has it in float32 with 4 bits per weight, the run in float32; name');
+  expect(await to('demo', '--dtype', 'bfloat16')).toContain('demo@1 has it in float32, the run in bfloat16; name');
+  const accepted = [
+    await plan('--kl-reference', 'rounded@1', '--dtype', 'bfloat16'),
+    await plan('--kl-reference', 'packed@1', '--device', 'cpu', '--load-in-4bit'),
+  ];
+  // An engine elsewhere loads it as it likes.
+  const words = [...NEW, ...KL, '--kl-reference', 'rounded@1'];
+  const context = contextOf(trainCommand, project, words, { TEMPER_ENGINE_URL: 'http://gpu:1' });
+  accepted.push((await readPlannedRun(context)).config);
+  for (const config of accepted) expect(config).toHaveProperty('train.klReference');
+});
+
+test('a fork and a run that exists are compared by what they have, also by the weights', async () => {
+  await makeRun(store, { run: 'rounded', steps: 1, platform: ROUNDED });
+  await makeRun(store, { run: 'elsewhere', steps: 1 });
+  const place = { run: 'elsewhere', branch: 0, step: 1 };
+  const changed = { ...(await readManifest(store, place)), baseModelSha256: 'f'.repeat(64) };
+  await store.replace(manifestKey(place), encodeJson(changed));
+  const { baseModelSha256: own } = (await readManifest(store, { ...place, run: 'demo' }))!;
+  const fork = (reference: string, ...flags: string[]) => {
+    const words = ['fork', 'demo@1', 'agent.ts', '--run', 'forked', ...KL, '--kl-reference', reference, ...flags];
+    return complaintIn(project, words);
+  };
+  // The parent's own type counts: the flag is refused where the fork begins.
+  expect(await fork('rounded@1', '--dtype', 'bfloat16')).toMatch(
+    /in bfloat16, the run in float32; name another checkpoint$/,
+  );
+  expect((await fork('elsewhere@1')).replaceAll(own, 'OWN').replaceAll('f'.repeat(64), 'ITS')).toMatchInlineSnapshot(
+    `"temper: --kl-reference must be trained on the weights of the run's base model: elsewhere@1 has pocket with sha256 ITS, the run OWN; name another checkpoint"`,
+  );
+  const config = await plan('--kl-reference', 'elsewhere@1', '--device', 'cpu');
+  await makeRun(store, { run: 'new', steps: 1 });
+  const file = { schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: null };
+  await store.replace(runKey('new'), encodeJson(file));
+  expect(await refusal(...KL, '--kl-reference', 'elsewhere@1')).toContain(
+    `with sha256 ${'f'.repeat(64)}, the run ${own};`,
+  );
 });

@@ -1,6 +1,7 @@
 /** What `temper eval` decides before anything is started: who plays, what, and under which settings. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { UsageError } from '../../cli/command-line/errors.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
 import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
@@ -46,21 +47,25 @@ test("a path of scenarios is relative to the agent's file: for the command line 
 });
 
 /** A run at step 3, which trained on some scenarios and held out others. */
-async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = ['h1', 'h2'], temperature = 0.7 } = {}) {
+async function writeRun(
+  run: string,
+  { agent = 'guess', train = ['t1'], held = ['h1', 'h2'], temperature = 0.7, platform = {} } = {},
+) {
   const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature } });
   const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
   const scenarios = await store.putBlob(encodeJsonLines(lines));
-  return publishRun(config, { scenarios, trainScenarios: train.length, evalScenarios: held.length });
+  return publishRun(config, { scenarios, trainScenarios: train.length, evalScenarios: held.length }, platform);
 }
 
 async function publishRun(
   config: RunConfig,
   split: Pick<Prepared, 'scenarios' | 'trainScenarios' | 'evalScenarios'>,
+  platform = {},
 ): Promise<string> {
   const { run } = config;
   const file = { schema: 1, config, agentCodeSha256: SHA, versions: {}, parent: null };
   await store.publish(runKey(run), encodeJson(file));
-  const manifest = madeManifest({ branch: 0, step: 3 });
+  const manifest = madeManifest({ branch: 0, step: 3 }, { platform });
   const adapterSha256 = manifest.adapter.sha256;
   await store.replace(stateKey(run), encodeJson({ ...fixtureState(run, 3), adapterSha256 }));
   await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(manifest));
@@ -154,4 +159,19 @@ test('a name that the project gives to a folder comes before a provider’s', as
   const planned = await plan(['openai/gpt-oss-20b']);
   expect(planned.players[0]).toMatchObject({ name: 'openai/gpt-oss-20b', hosted: null });
   expect(planned.models).toEqual({ 'openai/gpt-oss-20b': join(project, 'model') });
+});
+
+test('checkpoints are played on their base model as they were trained on it, and must agree', async () => {
+  await writeRun('demo');
+  await writeRun('packed', { platform: { quantization: 'nf4', dtype: 'bfloat16' } });
+  await writeRun('rounded', { platform: { dtype: 'bfloat16' } });
+  const baseOf = async (...models: string[]) => (await plan(models)).base;
+  expect(await baseOf('pocket')).toBeNull();
+  expect(await baseOf('pocket', 'demo')).toEqual({ checkpoint: 'demo@3', dtype: 'float32', loadIn4bit: false });
+  expect(await baseOf('packed')).toEqual({ checkpoint: 'packed@3', dtype: 'bfloat16', loadIn4bit: true });
+  const complaint = (other: string) =>
+    `--model must name checkpoints whose base model was loaded in one way, because one engine plays them all, got demo@3 in float32 and ${other}; play them with two commands`;
+  await expect(plan(['demo', 'rounded'])).rejects.toThrow(complaint('rounded@3 in bfloat16'));
+  await expect(plan(['demo', 'packed'])).rejects.toThrow(complaint('packed@3 in bfloat16 with 4 bits per weight'));
+  await expect(plan(['demo', 'packed'])).rejects.toBeInstanceOf(UsageError);
 });

@@ -184,7 +184,7 @@ describe('with an engine', () => {
     await expect(asking()).rejects.toThrow('Connection error');
     const { args, env: given } = started();
     expect(args.join(' ')).toMatch(
-      / --threads 3 --device cpu --dtype bfloat16 --slots 64 --host 127.0.0.1 --port 0 --no-temporal --leash$/,
+      / --threads 3 --device cpu --dtype bfloat16 --slots 64 --host 127.0.0.1 --port 0 --no-temporal --any-base --leash$/,
     );
     expect(given).toMatchObject({ TEMPER_ENGINE_KEY: expect.stringMatching(/^[\w-]{43}$/) });
     expect([given['TEMPER_SERVE_KEY'], given['OPENAI_API_KEY']]).toEqual([undefined, undefined]);
@@ -201,7 +201,7 @@ describe('with an engine', () => {
     );
     const { exitCode, stderr } = await runCli(project, ['serve', 'demo@2', '--port', '0'], { env });
     expect([exitCode, stderr]).toEqual([2, 'temper: the model mine must be registered; name it']);
-    expect(started().args.join(' ')).toContain('--device auto --dtype float32');
+    expect(started().args.join(' ')).toMatch(/ --device auto --dtype float32 .* --no-temporal --leash$/);
   });
 
   test('a checkpoint of a run with --load-in-4bit is served in 4 bits, and so is another one on request', async () => {
@@ -212,8 +212,9 @@ describe('with an engine', () => {
       expect((await runCli(project, ['serve', ...words, '--port', '0'], { env })).exitCode).toBe(2);
       return started().args.join(' ');
     };
-    expect(await lineOf('packed@1')).toContain('--dtype bfloat16 --slots 128 --load-in-4bit --host');
-    expect(await lineOf('demo@2', '--load-in-4bit')).toContain('--dtype float32 --slots 128 --load-in-4bit --host');
+    const [own, another] = [await lineOf('packed@1'), await lineOf('demo@2', '--load-in-4bit')];
+    expect(own).toMatch(/ --dtype bfloat16 --slots 128 --load-in-4bit --host .* --no-temporal --leash$/);
+    expect(another).toMatch(/ --dtype float32 --slots 128 --load-in-4bit --host .* --no-temporal --any-base --leash$/);
     // The configuration is that of new runs.
     writeFileSync(join(project, 'temporal.config.ts'), 'export default { engine: { loadIn4bit: true } };\n');
     expect(await lineOf('demo@2')).not.toContain('--load-in-4bit');

@@ -196,7 +196,7 @@ describe('the addresses that a joined stack names', () => {
     storeUri: 'file:///x',
     ownsServer: true,
     device: 'cpu',
-    dtype: 'float32',
+    dtype: 'float32' as const,
     devices: 1,
     shardBaseModel: false,
     loadIn4bit: false,

@@ -146,7 +146,7 @@ describe('a command that joins a local stack', () => {
     engineUrl: 'http://127.0.0.1:8002',
     storeUri: pathToFileURL(folders.store).href,
     device: 'auto',
-    dtype: 'bfloat16',
+    dtype: 'bfloat16' as const,
     devices: 1,
     shardBaseModel: false,
     loadIn4bit: false,

@@ -10,6 +10,7 @@ import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
 import { engineKeyOf } from './engine-key.ts';
 import { holdLeash, LeashGone, type HoldOptions, type LeashConnection, type StackLeft } from './leash-connection.ts';
 import type { LocalStackOptions } from './options.ts';
+import type { StackDescription } from './protocol.ts';
 import { absoluteModels } from './known-models.ts';
 import { specifyStack } from './specify.ts';
 import { withoutProfile } from '../temporal-environment.ts';
@@ -23,6 +24,8 @@ export interface LocalStack {
   readonly engineUrl: string;
   readonly engineKey: string;
   readonly storeUri: string;
+  /** As it was asked for. */
+  readonly engine: Pick<StackDescription, 'device' | 'dtype' | 'loadIn4bit'>;
   /** True where a live stack was found and joined. */
   readonly adopted: boolean;
   /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
@@ -59,7 +62,9 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
       ...hold,
       check(stack, adopted) {
         hold.check(stack, adopted);
-        if (adopted) checkJoined(stack, options, config, folders);
+        if (!adopted) return;
+        checkJoined(stack, options, config, folders);
+        options.checkJoined?.(stack);
       },
     },
     options,
@@ -75,6 +80,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     engineUrl: stack.engineUrl,
     storeUri: stack.storeUri,
     engineKey,
+    engine: stack,
     adopted: first.adopted,
     close: () => held.close(),
   };

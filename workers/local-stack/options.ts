@@ -1,6 +1,7 @@
 import type { TemperConfig } from '../config.ts';
 import type { AskedEngine } from '../engine-choices.ts';
 import type { StackEvent } from '../events.ts';
+import type { StackDescription } from './protocol.ts';
 
 /** With what the user asked of the GPU worker by name. */
 export interface LocalStackOptions extends AskedEngine {
@@ -14,8 +15,11 @@ export interface LocalStackOptions extends AskedEngine {
   readonly enginePort?: number | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
-  /** Stand-ins for tests; else `temporal.config.ts` and what the machine has. */
+  /** Throws where a stack that runs already is not what the command needs. */
+  readonly checkJoined?: (stack: StackDescription) => void;
+  /** In the place of `temporal.config.ts`. */
   readonly config?: TemperConfig;
+  /** Stand-ins for tests; else what the machine has. */
   readonly commands?: StackCommands;
 }
 

@@ -34,7 +34,7 @@ export interface StackSpec {
 export interface StackDescription {
   /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
   readonly device: string;
-  readonly dtype: string;
+  readonly dtype: EngineConfig['dtype'];
   readonly devices: number;
   readonly shardBaseModel: boolean;
   readonly loadIn4bit: boolean;

@@ -18,7 +18,10 @@ export interface ServedEngine {
   close(): Promise<void>;
 }
 
-type Options = Omit<GpuWorkerOptions, 'flags'> & Pick<GpuWorkerPlace, 'config' | 'models'>;
+interface Options extends Omit<GpuWorkerOptions, 'flags'>, Pick<GpuWorkerPlace, 'config' | 'models'> {
+  /** Policies are served on their base model in another type, or packed otherwise, than they were trained on. */
+  readonly anyBase: boolean;
+}
 
 const LOG = 'serve';
 const STOP_MS = 8000;
@@ -26,9 +29,10 @@ const STOP_MS = 8000;
 const FLAGS = ['--host', '127.0.0.1', '--port', '0', '--no-temporal'];
 const LAST_LINES = 3;
 
-export async function startServedEngine({ config, models, ...options }: Options): Promise<ServedEngine> {
+export async function startServedEngine({ config, models, anyBase, ...options }: Options): Promise<ServedEngine> {
   const key = randomBytes(32).toString('base64url');
-  const child = await spawnGpuWorker({ ...options, flags: FLAGS }, { config, models, key, output: 'pipe' });
+  const flags = anyBase ? [...FLAGS, '--any-base'] : FLAGS;
+  const child = await spawnGpuWorker({ ...options, flags }, { config, models, key, output: 'pipe' });
   const log = openChildLog(makeProjectFolders(options.project).logs, LOG);
   const last: string[] = [];
   let connection: EngineConnection | null = null;

@@ -92,6 +92,11 @@ class Manifest(_Stored):
         """Whether it was trained on a base model in 4 bits."""
         return self.platform.get("quantization") == QUANTIZED
 
+    @property
+    def dtype(self) -> str:
+        """Of the base model's weights."""
+        return str(self.platform.get("dtype", DEFAULT_DTYPE))
+
     @model_serializer(mode="wrap")
     def _without_neutral(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As manifests were before there were other samplers, examples, and weights without an adapter."""

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from temper_gpu.commits.checkpoints import Commit, StoredAdapter, manifest_key, parse_policy_name, read_commit
+from temper_gpu.commits.checkpoints import Commit, Manifest, StoredAdapter, manifest_key, parse_policy_name, read_commit
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
@@ -20,6 +20,8 @@ KEPT_COMMITS = 64
 class ResolvedPolicy:
     base_model: str
     adapter: AdapterSource | None
+    # Of the step that made it; None for a base model.
+    manifest: Manifest | None
 
     @property
     def adapter_sha256(self) -> str | None:
@@ -55,7 +57,7 @@ class StoreResolver:
 
     def resolve(self, name: str) -> ResolvedPolicy:
         if not _is_policy(name):
-            return ResolvedPolicy(name, None)
+            return ResolvedPolicy(name, None, None)
         return self._policy(name, self._commit(name))
 
     def recall(self, name: str) -> ResolvedPolicy | None:
@@ -68,7 +70,7 @@ class StoreResolver:
 
     def _policy(self, name: str, commit: Commit) -> ResolvedPolicy:
         source = StoredAdapter(self._store, parse_policy_name(name).run, commit.manifest)
-        return ResolvedPolicy(commit.manifest.base_model, source)
+        return ResolvedPolicy(commit.manifest.base_model, source, commit.manifest)
 
     def _is_trusted(self, name: str, known: _Known) -> bool:
         if time.monotonic() < known.trusted_until:

@@ -68,6 +68,8 @@ class Arguments:
     namespace: str | None
     queue: str
     no_temporal: bool
+    # Whether policies are served on their base model in another type, or packed otherwise, than they were trained on.
+    any_base: bool
     leash: bool
     standby: bool
 
@@ -96,6 +98,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
         _check_packing(parser, arguments)
     if arguments.devices > 1 and arguments.no_temporal:
         parser.error("--devices has no effect with --no-temporal, which trains nothing; remove it")
+    if arguments.any_base and not arguments.no_temporal:
+        parser.error("--any-base must come with --no-temporal: what samples for training must be what is trained")
     if arguments.devices == 1 and arguments.shard_base_model:
         parser.error("--shard-base-model must come with several --devices, got 1: there is nothing to shard over")
     if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
@@ -282,6 +286,11 @@ def _temporal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", help="default: TEMPORAL_NAMESPACE")
     parser.add_argument("--queue", default=GPU_QUEUE, help="task queue (default: %(default)s)")
     parser.add_argument("--no-temporal", action="store_true", help="engine and server alone")
+    parser.add_argument(
+        "--any-base",
+        action="store_true",
+        help="serve policies on their base model in another type, or packed otherwise, than they were trained on",
+    )
 
 
 def _name(text: str) -> str:

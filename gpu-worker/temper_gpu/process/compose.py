@@ -86,7 +86,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     if shards:
         require_shardable(arguments.engine, device)
     sampling = open_sampling(arguments, device, keys.vllm)
-    targets = Targets(StoreResolver(store), sampling.engines)
+    targets = Targets(StoreResolver(store), sampling.engines, None if arguments.any_base else sampling.models)
     templates = StoredTemplates(store)
     server = ServerSettings(hosts=arguments.allowed_hosts)
     app = create_app(sampling.engines, targets, server, keys.server, templates.text)

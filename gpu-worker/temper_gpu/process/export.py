@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, StoredAdapter, parse_policy_name, read_commit
+from temper_gpu.commits.checkpoints import Commit, StoredAdapter, parse_policy_name, read_commit
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import add_models, print_answer
@@ -81,7 +81,7 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
     from temper_gpu.process.host import ModelFolders
 
     manifest = source.manifest
-    trained = manifest.platform.get("dtype", DEFAULT_DTYPE)
+    trained = manifest.dtype
     if trained not in DTYPES:
         raise TemperError(
             "StoreCorrupt",
@@ -89,7 +89,7 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
             "from a copy of the store",
         )
     library = ModelLibrary(
-        ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"), load_in_4bit=manifest.is_packed
+        ModelFolders(models), getattr(torch, trained), torch.device("cpu"), load_in_4bit=manifest.is_packed
     )
     base = library.get(manifest.base_model)
     if base.sha256 != manifest.base_model_sha256:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
+from temper_gpu.commits.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
@@ -140,11 +140,10 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
     """Where nobody says otherwise, what the step was trained with: another type of numbers is another result."""
     if recorded is None:
         return device, dtype
-    platform = recorded.manifest.platform
-    on_gpu = "gpu" in platform
+    on_gpu = "gpu" in recorded.manifest.platform
     return (
         device if on_gpu or device != "auto" else "cpu",
-        str(platform.get("dtype", DEFAULT_DTYPE)) if dtype == "auto" else dtype,
+        recorded.manifest.dtype if dtype == "auto" else dtype,
     )
 
 

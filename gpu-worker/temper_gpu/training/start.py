@@ -10,7 +10,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
+from temper_gpu.commits.checkpoints import Manifest, Parent, PolicyName, read_parent
+from temper_gpu.commits.same_base import require_same_base
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, StartAdapter
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import full_config_bytes, initial_weights
@@ -18,7 +19,6 @@ from temper_gpu.model.lora import (
     adapter_bytes,
     adapter_shapes,
     config_bytes,
-    dtype_name,
     initial_tensors,
     lora_shape,
     target_modules,
@@ -149,7 +149,7 @@ def _fork(library: Models, store: Store, work: InitialiseInput, checkpoint: Chec
             f"{work.base_model}; leave --base-model out",
         )
     base = library.get(work.base_model)
-    require_same_base(source, base)
+    require_same_base(name, source, base)
     _require_same_kind(name, source, work)
     if work.lora is not None:
         _require_same_lora(name, store.get_blob(source.adapter_config), work.base_model, work.lora, base)
@@ -178,29 +178,4 @@ def _require_same_lora(name: str, recorded: bytes, base_model: str, lora: LoraCo
             "BadConfig",
             f"a fork must keep its parent's LoRA: {name} has {lora_shape(recorded)}, but the fork asks for "
             f"{lora_shape(asked)}; leave the LoRA options out",
-        )
-
-
-def require_same_base(manifest: Manifest, base: BaseModel) -> None:
-    was_packed, is_packed = manifest.is_packed, bool(base.packed)
-    if was_packed != is_packed:
-        ways = ("whole", "in 4 bits")
-        raise TemperError(
-            "BadConfig",
-            f"a run must keep the way its base model is loaded: step {manifest.step} was trained with "
-            f"{manifest.base_model} {ways[was_packed]}, but this GPU worker loads it {ways[is_packed]}; start it "
-            f"{'with' if was_packed else 'without'} --load-in-4bit",
-        )
-    recorded, here = str(manifest.platform.get("dtype", DEFAULT_DTYPE)), dtype_name(base.dtype)
-    if recorded != here:
-        raise TemperError(
-            "BadConfig",
-            f"a run must keep the type of its weights: step {manifest.step} was trained in {recorded}, but this GPU "
-            f"worker loads {manifest.base_model} in {here}; start it with --dtype {recorded}",
-        )
-    if manifest.base_model_sha256 != base.sha256:
-        raise TemperError(
-            "PolicyMismatch",
-            f"a run must keep its base model: step {manifest.step} uses {manifest.base_model} with weights "
-            f"{manifest.base_model_sha256}, but this host has {base.sha256} under that name; restore the old weights",
         )

@@ -18,6 +18,7 @@ from temper_gpu.commits.checkpoints import (
     Commit,
     Manifest,
     Parent,
+    PolicyName,
     load_policy,
     manifest_key,
     publish_commit,
@@ -26,6 +27,7 @@ from temper_gpu.commits.checkpoints import (
     require_kept,
     require_same_inputs,
 )
+from temper_gpu.commits.same_base import require_same_base
 from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
@@ -40,7 +42,7 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.reference import read_reference
 from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
-from temper_gpu.training.start import make_start, require_same_base
+from temper_gpu.training.start import make_start
 from temper_gpu.training.step import train_step
 from temper_gpu.training.supervised import Supervision, load_supervision, supervised_step
 
@@ -175,7 +177,7 @@ class Trainer:
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
         require_kept(self._store, work.parent.run, parent.manifest)
         compared = (read_sampler(self._store, work), read_reference(self._store, work.train))
-        held = self._load_policy(parent, work.train)
+        held = self._load_policy(work.parent.run, parent, work.train)
         supervision = self._load_supervision(work, held.policy.base)
         self._clock.begin("wait")
         self._ranks.meet()
@@ -219,11 +221,12 @@ class Trainer:
             require_same_inputs(commit, inputs_sha256, manifest_key(run, branch, step))
         return commit
 
-    def _load_policy(self, parent: Commit, config: TrainConfig) -> _Held:
+    def _load_policy(self, run: str, parent: Commit, config: TrainConfig) -> _Held:
         base = self._library.get(parent.manifest.base_model)
         if self._ranks.rank == 0 or not self._ranks.shards:
             # Another one's weights are those of rank 0.
-            require_same_base(parent.manifest, base)
+            policy = PolicyName(run, parent.manifest.branch, parent.manifest.step)
+            require_same_base(str(policy), parent.manifest, base)
         lora, optimizer = config.lora, config.optimizer.kind
         shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
         if self._held is None or self._held.shape != shape:

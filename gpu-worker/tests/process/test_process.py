@@ -357,6 +357,7 @@ RUNNING = ("--engine", "vllm", "--vllm-url", "http://host:8000")
         (["--shard-base-model"], "--shard-base-model must come with several --devices, got 1"),
         (["--load-in-4bit", "--engine", "vllm", "--vllm-python", "p"], "must come with --engine embedded, got vllm"),
         (["--load-in-4bit", "--shard-base-model", "--devices", "2"], "a whole base model on each device"),
+        (["--any-base"], "--any-base must come with --no-temporal"),
         (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
         (["--vllm-url", "http://host:8000"], "--vllm-url has no effect with --engine embedded"),
         (["--vllm-adapters", "/mnt"], "--vllm-adapters has no effect with --engine embedded"),

@@ -224,11 +224,13 @@ def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):
     commit = trainer.initialise(initialise_input()).commit
     assert commit.manifest.platform["dtype"] == "bfloat16"
     groups = sampled_groups(commit.manifest.adapter.sha256)
-    with pytest.raises(TemperError, match="trained in bfloat16.*in float32; start it with --dtype bfloat16") as caught:
+    with pytest.raises(
+        TemperError, match="demo@0 .* in bfloat16.*in float32; start it with --dtype bfloat16"
+    ) as caught:
         float32: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
         work = train_input(store, commit.checkpoint("demo"), groups)
         Trainer(float32, store, again.nullcontext()).train(work, lambda: False)
-    assert caught.value.type == "BadConfig"
+    assert caught.value.type == "PolicyMismatch"
 
 
 def bfloat16_library() -> ModelLibrary:

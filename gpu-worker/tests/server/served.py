@@ -33,12 +33,12 @@ class Resolver:
 
     def resolve(self, name: str) -> ResolvedPolicy:
         if name == "demo@1":
-            return ResolvedPolicy("pocket", Held(SHA256, adapter))
+            return ResolvedPolicy("pocket", Held(SHA256, adapter), None)
         if name == "corrupt@1":
             raise TemperError("StoreCorrupt", "the manifest must have its hash, it has another")
         if "@" in name:
             raise TemperError("BadConfig", f"the policy {name} must be a committed step, found none")
-        return ResolvedPolicy(name, None)
+        return ResolvedPolicy(name, None, None)
 
     def recall(self, name: str) -> ResolvedPolicy | None:
         return None if "@" in name else self.resolve(name)
@@ -58,14 +58,15 @@ def adapter() -> Adapter:
 
 
 @contextlib.contextmanager
-def serving(engines: Engines, settings: ServerSettings) -> Iterator[str]:
+def serving(engines: Engines, settings: ServerSettings, targets: Targets | None = None) -> Iterator[str]:
+    asked = targets or Targets(Resolver(), engines, None)
     listener = socket.create_server(("127.0.0.1", 0))
     ready: list[Any] = []
 
     async def serve() -> None:
         stopping = asyncio.Event()
         ready.append((asyncio.get_running_loop(), stopping))
-        app = create_app(engines, Targets(Resolver(), engines), settings, KEY, find_template)
+        app = create_app(engines, asked, settings, KEY, find_template)
         await run_server(app, settings, listener, stopping)
 
     thread = threading.Thread(target=event_loop.run, args=(serve(),))

@@ -206,4 +206,4 @@ def test_a_dead_engine_shows_in_health(device_lock: DeviceLock, monkeypatch: pyt
 
 def test_an_empty_key_is_refused(host: EngineHost):
     with pytest.raises(TemperError, match="key must not be empty"):
-        create_app(host, Targets(Resolver(), host), ServerSettings(), "")
+        create_app(host, Targets(Resolver(), host, None), ServerSettings(), "")

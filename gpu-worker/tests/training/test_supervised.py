@@ -113,7 +113,7 @@ def plain_nats(base: BaseModel, chat: list[tuple[str, str]]) -> list[float]:
 
 def fresh_policy(trainer: Trainer) -> TrainablePolicy:
     parent = trainer.initialise(initialise_input(base_model="pocket")).commit
-    return trainer._load_policy(parent, train_config(lora=lora())).policy  # pyright: ignore[reportPrivateUsage]
+    return trainer._load_policy("demo", parent, train_config(lora=lora())).policy  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.numerics

@@ -50,8 +50,13 @@ async function leavesItAloneWhenRefused(folder: string): Promise<void> {
   const agentFile = join(folder, 'refused.ts');
   writeFileSync(agentFile, '');
   const before = stackFile(folder).children;
-  const joining = opened(folder, { agentFile, models: { mine: folder }, device: 'cuda' });
+  const asked = { agentFile, models: { mine: folder } };
+  const joining = opened(folder, { ...asked, device: 'cuda' });
   await expect(joining).rejects.toThrow(/--device has no effect here: the local stack of this project runs already/);
+  const checkJoined = ({ dtype }: { dtype: string }) => {
+    throw new Error(`its base model must be another, got ${dtype}`);
+  };
+  await expect(opened(folder, { ...asked, checkJoined })).rejects.toThrow('its base model must be another, got auto');
   expect(existsSync(join(folder, '.temper', 'logs', 'worker-refused.jsonl'))).toBe(false);
   expect(readFileSync(join(folder, '.temper', 'models.json'), 'utf8')).not.toContain('mine');
   expect(stackFile(folder).children).toEqual(before);

@@ -1,0 +1,47 @@
+/** The base model of a KL reference against the run's own: the run lays the reference's weights on it. */
+import type { StepPlace } from '../../store/layout.ts';
+import type { TrainedPolicy } from '../../store/records/find-policy.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { findDevices } from '../../workers/devices.ts';
+import { chosenEngine } from '../../workers/engine-choices.ts';
+import { describeBase, isSameBase, loadedBase, trainedBase, type LoadedBase } from '../../workers/loaded-base.ts';
+import type { Surroundings } from '../command-line/command.ts';
+import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import { UsageError } from '../command-line/errors.ts';
+
+/** Where a run's base model is known from before the run goes on. */
+export interface BaseSource extends Pick<Surroundings, 'project' | 'env'> {
+  readonly store: Store;
+  /** The run's own first commit, or the one that it begins with; null for a new run. */
+  readonly begun: StepPlace | null;
+  /** Null for a command that starts no engine. */
+  readonly flags: EngineFlags | null;
+}
+
+/** Weights of a new run are hashed by its GPU worker: here, only how they are loaded is known. */
+export async function checkReferenceBase({ name, manifest }: TrainedPolicy, source: BaseSource): Promise<void> {
+  const { store, begun } = source;
+  const own = begun && (await readManifest(store, begun));
+  const loaded = own ? trainedBase(own) : await findLoadedBase(source);
+  const trained = trainedBase(manifest);
+  if (loaded !== null && !isSameBase(trained, loaded))
+    throw new UsageError(
+      `--kl-reference must be trained on the base model as the run loads it: ${name} has it in ${describeBase(trained)}, the run in ${describeBase(loaded)}; name another checkpoint${own ? '' : ', or load it in the same way (--dtype, --load-in-4bit, or engine in temporal.config.ts)'}`,
+    );
+  if (own && own.baseModelSha256 !== manifest.baseModelSha256)
+    throw new UsageError(
+      `--kl-reference must be trained on the weights of the run's base model: ${name} has ${manifest.baseModel} with sha256 ${manifest.baseModelSha256}, the run ${own.baseModelSha256}; name another checkpoint`,
+    );
+}
+
+/** Null where an engine elsewhere decides. */
+async function findLoadedBase({ flags, project, env }: BaseSource): Promise<LoadedBase | null> {
+  const { engine } = await loadConfig(project, env);
+  if (engine.url !== null) return null;
+  const chosen = chosenEngine(engine, flags === null ? {} : askedEngine(flags));
+  // GPU workers that this command does not start may have GPUs.
+  const hasGpus = flags === null || (await findDevices(chosen, env)).gpus.length > 0;
+  return loadedBase(chosen, hasGpus);
+}

@@ -1,0 +1,37 @@
+/** How a base model is loaded: the type of its weights, and whether its linear layers are in 4 bits. A checkpoint is used with the base model that it was trained on. */
+import type { EngineConfig } from './config.ts';
+import { isQuantized, trainedDtype, type Trained } from './quantization.ts';
+
+export interface TrainedBase {
+  readonly dtype: 'float32' | 'bfloat16';
+  readonly loadIn4bit: boolean;
+}
+
+export interface LoadedBase extends Pick<TrainedBase, 'loadIn4bit'> {
+  /** Null where PyTorch decides, once it is started: it may not see the host's GPUs. */
+  readonly dtype: TrainedBase['dtype'] | null;
+}
+
+export function trainedBase(manifest: Trained): TrainedBase {
+  return { dtype: trainedDtype(manifest), loadIn4bit: isQuantized(manifest) };
+}
+
+/** As a GPU worker of this host loads it. */
+export function loadedBase(
+  { device, dtype, loadIn4bit }: Pick<EngineConfig, 'device' | 'dtype' | 'loadIn4bit'>,
+  hasGpus: boolean,
+): LoadedBase {
+  if (dtype !== 'auto') return { dtype, loadIn4bit };
+  if (device === 'auto') return { dtype: hasGpus ? null : 'float32', loadIn4bit };
+  return { dtype: device === 'cpu' ? 'float32' : 'bfloat16', loadIn4bit };
+}
+
+/** What is not known yet is told by the GPU worker. */
+export function isSameBase(trained: TrainedBase, loaded: LoadedBase): boolean {
+  const isSameDtype = loaded.dtype === null || trained.dtype === loaded.dtype;
+  return isSameDtype && trained.loadIn4bit === loaded.loadIn4bit;
+}
+
+export function describeBase({ dtype, loadIn4bit }: LoadedBase): string {
+  return `${dtype ?? 'float32 or bfloat16'}${loadIn4bit ? ' with 4 bits per weight' : ''}`;
+}
