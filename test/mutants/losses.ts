@@ -6,6 +6,27 @@ const TRAINING_TESTS = 'gpu-worker/tests/training';
 
 export const LOSSES: readonly Mutant[] = [
   {
+    name: 'no scale divides advantages',
+    file: `${TRAINING}/step.py`,
+    find: '(config.advantage_scale, config.leave_one_out,',
+    replace: "('none', config.leave_one_out,",
+    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
+  },
+  {
+    name: 'an attempt is compared with itself, too',
+    file: `${TRAINING}/step.py`,
+    find: '(config.advantage_scale, config.leave_one_out,',
+    replace: '(config.advantage_scale, False,',
+    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
+  },
+  {
+    name: 'tokens of a tree get the weights of others',
+    file: `${TRAINING}/packing/packer.py`,
+    find: 'scored_at_once=at_once)',
+    replace: 'scored_at_once=at_once, places_N=lay_trees(rows, part, weight, device).places_N.sort().values)',
+    test: `${TRAINING_TESTS}/test_trees.py`,
+  },
+  {
     name: "cispo's weight has a gradient of its own",
     file: `${TRAINING}/losses/policy_gradient.py`,
     find: '(logprobs_N.detach() - batch.sampled_logprobs_N)',

@@ -24,7 +24,7 @@ export const RANKS: readonly Mutant[] = [
     file: `${TRAINING}/tokens.py`,
     find: 'while len(batches) < min(num_ranks, len(rows))',
     replace: 'while len(batches) < 1',
-    test: RANKS_TEST,
+    test: 'gpu-worker/tests/training/test_turns.py',
   },
   {
     name: "examples are trained by the first rank's share alone",

@@ -127,14 +127,21 @@ def train_config(**changes: object) -> TrainConfig:
     return config.model_copy(update=changes)
 
 
-def sampled_groups(adapter_sha256: str, seed: int = 0, num_groups: int = 2, num_attempts: int = 4) -> list[Group]:
-    """Attempts of one to three turns of one conversation, sampled from the base model (what a fresh adapter is)."""
+def sampled_groups(
+    adapter_sha256: str, seed: int = 0, num_groups: int = 2, num_attempts: int = 4, shared: int = 0
+) -> list[Group]:
+    """Attempts of one to three turns of one conversation, sampled from the base model (what a fresh adapter is).
+    `shared`: tokens of a prompt with which all attempts of a group begin."""
     rng = random.Random(seed)
-    return [Group(g, [sampled_attempt(rng, adapter_sha256) for _ in range(num_attempts)]) for g in range(num_groups)]
+    groups: list[Group] = []
+    for index in range(num_groups):
+        prompt = rng.choices(range(VOCABULARY), k=shared)
+        groups.append(Group(index, [sampled_attempt(rng, adapter_sha256, prompt) for _ in range(num_attempts)]))
+    return groups
 
 
-def sampled_attempt(rng: random.Random, adapter_sha256: str) -> Attempt:
-    conversation: list[int] = []
+def sampled_attempt(rng: random.Random, adapter_sha256: str, prompt: list[int]) -> Attempt:
+    conversation = prompt
     calls: list[Call] = []
     for _ in range(rng.randint(1, 3)):
         conversation = conversation + rng.choices(range(VOCABULARY), k=rng.randint(1, 6))

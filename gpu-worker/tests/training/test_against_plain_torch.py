@@ -1,4 +1,5 @@
-"""Proof against circularity: two steps recomputed by plain torch, without PEFT, packing, AdamW or the trainer's code.
+"""Proof against circularity: steps and entropy recomputed by plain torch, without PEFT, packing, AdamW or the trainer's
+code.
 
 Every call is a row of its own here, weights are merged by hand, the update is written out.
 """
@@ -15,8 +16,10 @@ from torch.func import functional_call
 from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import PpoLoss
 from temper_gpu.training.groups import Group
+from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
+    VOCABULARY,
     TinyLibrary,
     initialise_input,
     open_folder,
@@ -27,13 +30,14 @@ from tests.training.samples import (
     train_input,
     with_turn_rewards,
 )
+from tests.training.test_packing import POLICY
 
 pytestmark = pytest.mark.numerics
 
 BETA1, BETA2, EPSILON, MAX_NORM, LEARNING_RATE, SCALE = 0.9, 0.99, 1e-8, 0.05, 1e-2, 8 / 4
 
 
-def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name: str) -> torch.Tensor:
+def merged_weights(adapter: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     weights = {name: tensor.clone() for name, tensor in tiny_base().tensors.items()}
     for name, a in adapter.items():
         if name.endswith("lora_A.weight"):
@@ -41,6 +45,11 @@ def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name:
             weights[f"{module}.weight"] = (
                 weights[f"{module}.weight"] + SCALE * adapter[name.replace("lora_A", "lora_B")] @ a
             )
+    return weights
+
+
+def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name: str) -> torch.Tensor:
+    weights = merged_weights(adapter)
     losses = []
     for group in groups:
         for attempt in group.attempts:
@@ -130,3 +139,35 @@ def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, l
     trained = load(store.get_blob(commit.manifest.adapter))
     for name, tensor in trained.items():
         torch.testing.assert_close(tensor, adapter[name], atol=1e-4, rtol=0)
+
+
+def plain_entropy(adapter: dict[str, torch.Tensor], rows: list[Row]) -> torch.Tensor:
+    """−Σ p log p of each distribution that a token was drawn from."""
+    weights = merged_weights(adapter)
+    found = []
+    for row in rows:
+        logits_TV = functional_call(tiny_model(), weights, (torch.tensor([row.token_ids]),)).logits[0]
+        for position, temperature in zip(row.positions, row.temperatures, strict=True):
+            probabilities_V = (logits_TV[position - 1] / temperature).softmax(-1)
+            found.append(-(probabilities_V * probabilities_V.log()).sum())
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("most_logits", [None, 5 * VOCABULARY])
+def test_entropy_and_its_gradient_agree_with_plain_torch(most_logits: int | None, monkeypatch: pytest.MonkeyPatch):
+    """Of nine tokens, weighed at random: whole, and in chunks of the output head."""
+    if most_logits is not None:
+        monkeypatch.setattr("temper_gpu.training.policy.MAX_LOGITS", most_logits)
+    rows = [Row([*range(n, n + 9)], "attempt", [3, 4, 8], [0.0] * 3, [0.5, 1.0, 1.7], [1.0] * 3) for n in range(3)]
+    [batch] = pack(rows, 9, 100, POLICY.device)
+    weights_N = torch.rand(9, generator=torch.Generator().manual_seed(1))
+    entropy_N = POLICY.log_probabilities(batch, True).entropy_N
+    found = torch.autograd.grad((weights_N * entropy_N).sum(), list(POLICY.parameters.values()))
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in POLICY.adapter_tensors().items()}
+    expected_N = plain_entropy(leaves, rows)
+    expected = torch.autograd.grad((weights_N * expected_N).sum(), list(leaves.values()))
+    torch.testing.assert_close(entropy_N, expected_N)
+    for ours, plain in zip(found, expected, strict=True):
+        assert (ours - plain).norm() <= 1e-4 * plain.norm()
+    # What is only measured has the same values.
+    assert torch.equal(POLICY.log_probabilities(batch).entropy_N, entropy_N)

@@ -62,15 +62,15 @@ def test_factors_are_those_of_trl(kind: Kind):
     torch.testing.assert_close(found, expected.expand(5, 4).flatten())
 
 
-CISPO_1 = CispoLoss(name="cispo", epsilon_low=0.5, epsilon_high=0.5, dual_clip=None)
+CISPO_1 = CispoLoss(name="cispo", epsilon_low=0.25, epsilon_high=0.5, dual_clip=None)
 
 
 def gradient(**changes: object) -> tuple[list[float], dict[str, float]]:
     """π₀ gives each of four tokens 1/4. Attempt a (A = 1/2) sampled tokens 0 and 1, whose μ was 1/12 and 1/4; attempt b
-    (A = −1/2) token 3 with μ = 1/8."""
+    (A = −1/2) token 3 with μ = 1/2."""
     policy = TablePolicy()
     a = Call([9], [0, 1], [QUARTER - log(3), QUARTER], 1.0, ADAPTER)
-    b = Call([9], [3], [QUARTER - log(2)], 1.0, ADAPTER)
+    b = Call([9], [3], [QUARTER + log(2)], 1.0, ADAPTER)
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(loss=CISPO_1, optimizer=optimizer, max_logprob_mismatch=10.0, **changes)
     groups = [Group(0, [Attempt(1, False, [a]), Attempt(0, False, [b])])]
@@ -88,16 +88,18 @@ def by_hand(weight_0: float, weight_1: float, weight_3: float) -> list[float]:
 @pytest.mark.parametrize(
     ("correction", "cap", "weights", "share"),
     [
-        # CISPO clips its own ratio, 3, 1 and 2, at 1.5.
-        (None, None, (1.5 / 3, 1 / 3, 1.5 / 3), None),
-        # Its ratio is π₀ / π₀ = 1 now; the correction truncates 3 and 2 at 2.5.
-        ("token-truncate", 2.5, (2.5 / 3, 1 / 3, 2 / 3), 1 / 3),
+        # CISPO clips its own ratio, 3, 1 and 1/2, at 3/4 and 3/2.
+        (None, None, (1.5 / 3, 1 / 3, 0.75 / 3), None),
+        # Its ratio is π₀ / π₀ = 1 now; the correction truncates 3 at 2.5.
+        ("token-truncate", 2.5, (2.5 / 3, 1 / 3, 0.5 / 3), 1 / 3),
         # The mean is over the two tokens that are left.
-        ("token-mask", 2.5, (0, 1 / 2, 2 / 2), 1 / 3),
-        ("sequence-truncate", 2.5, (2.5 / 3, 2.5 / 3, 2 / 3), 2 / 3),
-        ("sequence-mask", 2.5, (0, 0, 2), 2 / 3),
-        # √3 is kept, 2 is not; the loss's own ratio stays.
+        ("token-mask", 2.5, (0, 1 / 2, 0.5 / 2), 1 / 3),
+        ("sequence-truncate", 2.5, (2.5 / 3, 2.5 / 3, 0.5 / 3), 2 / 3),
+        ("sequence-mask", 2.5, (0, 0, 0.5), 2 / 3),
+        # √3 is kept, 1/2 is not; the loss's own ratio stays.
         ("geometric", 1.9, (1.5 / 2, 1 / 2, 0), 1 / 3),
+        # √3 is beyond the cap, too, but the other way, and of an advantage above 0.
+        ("off-policy-mask", 1.5, (1.5 / 2, 1 / 2, 0), 1 / 3),
     ],
 )
 def test_a_step_with_a_correction_by_hand(
@@ -109,7 +111,7 @@ def test_a_step_with_a_correction_by_hand(
     assert metrics.get("correctedShare") == (None if share is None else pytest.approx(share))
     # Sampler and trainer are compared whatever the loss does with it.
     assert metrics["maxAbsLogRatio"] == pytest.approx(log(3), rel=1e-6)
-    assert metrics["logprobK3"] == pytest.approx((3 - log(3) - 1 + 2 - log(2) - 1) / 3, rel=1e-5)
+    assert metrics["logprobK3"] == pytest.approx((3 - log(3) - 1 + 0.5 + log(2) - 1) / 3, rel=1e-5)
 
 
 def test_where_everything_is_masked_nothing_moves():

@@ -80,9 +80,11 @@ def never() -> bool:
     return False
 
 
-def step(store: FileStore, trainer: Trainer, parent: Checkpoint, seed: int = 0, **changes: object) -> Commit:
+def step(
+    store: FileStore, trainer: Trainer, parent: Checkpoint, seed: int = 0, shared: int = 0, **changes: object
+) -> Commit:
     """Of groups that a random model has sampled: what matters is that every trainer is given the same."""
-    groups = sampled_groups(parent.adapter_sha256, seed)
+    groups = sampled_groups(parent.adapter_sha256, seed, shared=shared)
     config = train_config(lora=None, max_logprob_mismatch=100.0, **changes)
     work = train_input(store, parent, groups, train=config, learning_rate=LEARNING_RATE)
     return trainer.train(work, never).commit
@@ -178,7 +180,9 @@ def test_micro_batches_and_shared_prefixes_come_to_the_same_weights(tmp_path: Pa
     for place, changes in enumerate(({}, {"packing": "tree"}, {"micro_batch_tokens": 1})):
         store = open_folder(tmp_path / str(place))
         trainer = new_trainer(store)
-        trained.append(weights_of(store, step(store, trainer, begin(trainer), 1, **changes)))
+        commit = step(store, trainer, begin(trainer), 1, shared=20, **changes)
+        assert bool(commit.manifest.metrics.get("sharedTokens")) == ("packing" in changes)
+        trained.append(weights_of(store, commit))
     for other in trained[1:]:
         for name, tensor in trained[0].items():
             torch.testing.assert_close(other[name], tensor, rtol=1e-4, atol=1e-6)

@@ -1,11 +1,13 @@
 """Numbers by hand: with log μ = −1, log π = −1 + ln ρ for the ratio ρ that a case needs."""
 
+from collections.abc import Callable
 from functools import partial
 from math import exp, log
 from typing import get_args
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from temper_gpu import contract
@@ -18,7 +20,7 @@ from temper_gpu.contract import (
     PpoLoss,
     SapoLoss,
 )
-from temper_gpu.training.losses import find_loss
+from temper_gpu.training.losses import cross_entropy, find_loss
 from temper_gpu.training.packing import MicroBatch, Segment, SegmentTree
 
 pytestmark = pytest.mark.numerics
@@ -106,6 +108,8 @@ def of(config: LossConfig, ratio: float, advantage: float) -> tuple[float, float
         (SAPO, 1.0, -0.5, 0.5, 0.5, False),
         # σ(ln 3) = 3/4, σ' = 3/16: 4 · 3/4 · A, and 4 · 3/16 · ρ · A.
         (SAPO, 1 + log(3), 0.5, -1.5, -0.375 * (1 + log(3)), False),
+        # With τ = 2: 2 · 3/4 · A, and the same 4 · 3/16 · ρ · A.
+        (SAPO, 1 + log(3) / 2, -0.5, 0.75, 0.375 * (1 + log(3) / 2), False),
     ],
 )
 def test_loss_by_hand(
@@ -197,6 +201,57 @@ def test_losses_and_gradients_are_those_of_trl(config: LossConfig, spread: float
     [found] = torch.autograd.grad(found_N.sum(), ours_N)
     [expected] = torch.autograd.grad(expected_BT.sum(), theirs_BT)
     torch.testing.assert_close(found, expected)
+
+
+def plain_importance_sampling(ratio: float, advantage: float, _probability: float) -> tuple[float, float]:
+    """Loss and its derivative by log π."""
+    return -ratio * advantage, -ratio * advantage
+
+
+def plain_dppo(ratio: float, advantage: float, probability: float) -> tuple[float, float]:
+    """`probability`: the sampler's of the token."""
+    moved = (ratio - 1) * probability
+    leaves_the_region = moved > 0.2 if advantage > 0 else moved < -0.2
+    loss, slope = (0.0, 0.0) if leaves_the_region else (-ratio * advantage, -ratio * advantage)
+    return loss + 0.125 * log(ratio) ** 2, slope + 0.25 * log(ratio)
+
+
+@pytest.mark.parametrize(("config", "plain"), [(IMPORTANCE_SAMPLING, plain_importance_sampling), (DPPO, plain_dppo)])
+def test_losses_that_trl_does_not_have_are_those_of_a_loop_over_tokens(
+    config: LossConfig, plain: Callable[[float, float, float], tuple[float, float]]
+):
+    draws = torch.randn(3, 200, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    sampled_N, advantages_N = -draws[0].abs(), draws[1]
+    logprobs_N = (sampled_N + draws[2]).clamp(max=0).requires_grad_()
+    losses_N = loss_of(config, logprobs_N, sampled_N, advantages_N)
+    [slopes_N] = torch.autograd.grad(losses_N.sum(), logprobs_N)
+    for n in range(200):
+        ratio, probability = exp(logprobs_N[n].item() - sampled_N[n].item()), exp(sampled_N[n].item())
+        expected = plain(ratio, advantages_N[n].item(), probability)
+        assert (losses_N[n].item(), slopes_N[n].item()) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_cross_entropy_by_hand():
+    """Two tokens of the probabilities 1/2 and 1/8, of which the second counts three times as much."""
+    losses_N = cross_entropy(torch.tensor([-log(2), -log(8)]), torch.tensor([1 / 4, 3 / 4]))
+    assert losses_N.tolist() == pytest.approx([log(2) / 4, 3 * log(8) / 4])
+
+
+def test_cross_entropy_is_torchs_and_its_gradient_the_finite_difference():
+    generator = torch.Generator().manual_seed(7)
+    logits_NV = torch.randn(12, 5, dtype=torch.float64, generator=generator).requires_grad_()
+    targets_N = torch.randint(5, (12,), generator=generator)
+    weights_N = torch.rand(12, dtype=torch.float64, generator=generator)
+
+    def ours(logits_NV: Tensor, weights_N: Tensor) -> Tensor:
+        logprobs_N = torch.log_softmax(logits_NV, -1).gather(1, targets_N[:, None])[:, 0]
+        return cross_entropy(logprobs_N, weights_N).sum()
+
+    mean = ours(logits_NV, torch.full_like(weights_N, 1 / 12))
+    torch.testing.assert_close(mean, F.cross_entropy(logits_NV, targets_N))
+    weighted = F.cross_entropy(logits_NV, targets_N, reduction="none") * weights_N
+    torch.testing.assert_close(ours(logits_NV, weights_N), weighted.sum())
+    torch.autograd.gradcheck(partial(ours, weights_N=weights_N), logits_NV, eps=1e-7)
 
 
 def test_the_union_of_the_contract_has_every_loss_of_the_contract():

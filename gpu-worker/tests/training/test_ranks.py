@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.torch import load
-from torch import Tensor, nn
+from torch import Tensor
 
 from temper_gpu.commits.checkpoints import Commit, manifest_key
 from temper_gpu.contract import SupervisedStep, TrainInput
@@ -24,14 +21,10 @@ from temper_gpu.store import FileStore
 from temper_gpu.training.group import GroupTrainer, RankSettings
 from temper_gpu.training.group import group as group_module
 from temper_gpu.training.group.group import prepare
-from temper_gpu.training.packing import Packing, Row
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import ALONE, Alone, StepCancelled, deal_shares, plan_turns
-from temper_gpu.training.ranks import joined as joined_module
-from temper_gpu.training.ranks.joined import chunked
+from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.sharding import ShardedBase
-from temper_gpu.training.tokens import pack_for_ranks
 from temper_gpu.training.trainer import Trainer
 from tests.training.ranks_program import enter, frozen_bytes, told_by
 from tests.training.samples import (
@@ -61,36 +54,6 @@ class Trainers(Protocol):
 
 def never() -> bool:
     return False
-
-
-@given(st.lists(st.integers(1, 50), max_size=20), st.integers(1, 5))
-def test_shares_hold_every_place_once_in_order_and_are_even(sizes: list[int], count: int):
-    shares = deal_shares(sizes, count)
-    assert sorted(place for share in shares for place in share) == list(range(len(sizes)))
-    assert all(share == sorted(share) for share in shares)
-    loads = [sum(sizes[place] for place in share) for share in shares]
-    assert max(loads) - min(loads) <= max(sizes, default=0)
-
-
-@pytest.mark.parametrize("packing", ["rows", "tree"])
-def test_every_rank_has_something_to_compute(packing: Packing):
-    rows = [Row([begin, 2, 3], "attempt", [2], [0.0], [1.0], [0.0]) for begin in range(4)]
-    for num_ranks in (1, 2, 3, 9):
-        batches = pack_for_ranks(rows, 1, 10**6, torch.device("cpu"), packing, num_ranks)
-        assert min(num_ranks, len(rows)) <= len(batches) <= len(rows)
-        assert sum(len(batch.targets_N) for batch in batches) == len(rows)
-
-
-def test_alone_a_process_has_all_of_it():
-    tensor = torch.ones(3)
-    assert [turn.batch for turn in plan_turns(ALONE, ["a", "b"], len)] == ["a", "b"]
-    assert ALONE.gather(tensor)[0] is ALONE.add(tensor) is tensor
-
-
-def test_gradients_go_in_chunks_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(joined_module, "MOST_AT_ONCE", 10)
-    parameters = [nn.Parameter(torch.zeros(size)) for size in (4, 6, 1, 20, 3)]
-    assert [[p.numel() for p in chunk] for chunk in chunked(parameters)] == [[4, 6], [1], [20], [3]]
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +100,11 @@ def alone(store: FileStore) -> Trainer:
 
 
 def first_step(
-    store: FileStore, run: str, adapter: str | None = None, base_model: str = "tiny", **changes: Any
+    store: FileStore, run: str, adapter: str | None = None, base_model: str = "tiny", shared: int = 0, **changes: Any
 ) -> TrainInput:
     trained = initialise_input(run, lora=changes.get("lora", lora()), base_model=base_model)
     parent = alone(store).initialise(trained).commit.checkpoint(run)
-    groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3)
+    groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3, shared=shared)
     # Two attempts that nothing pulls.
     groups[0] = replace(
         groups[0], attempts=[replace(a, reward=r) for a, r in zip(groups[0].attempts, (1, 0, -1, 0), strict=True)]
@@ -176,17 +139,21 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.numerics
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [1, 2, 3])
 def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_packing(
     store: FileStore, trainers: Trainers, count: int
 ):
-    expected = gradients(store, alone(store).train(first_step(store, f"alone-{count}"), never).commit)
+    expected = gradients(store, alone(store).train(first_step(store, f"alone-{count}", shared=20), never).commit)
     assert any(tensor.any() for tensor in expected.values())
+    trainer = alone(store) if count == 1 else trainers(count)
     for packing in ("rows", "tree"):
         for tokens in (1, 80, 10**6):
-            work = first_step(store, f"of-{count}-{packing}-{tokens}", micro_batch_tokens=tokens, packing=packing)
-            commit = trainers(count).train(work, never).commit
-            assert commit.manifest.platform["devices"] == count
+            changes: dict[str, Any] = {"micro_batch_tokens": tokens, "packing": packing}
+            work = first_step(store, f"of-{count}-{packing}-{tokens}", shared=20, **changes)
+            commit = trainer.train(work, never).commit
+            assert commit.manifest.platform.get("devices", 1) == count
+            # A micro-batch of a single row shares nothing.
+            assert (commit.manifest.metrics["sharedTokens"] != 0) == (packing == "tree" and tokens > 1)
             found = gradients(store, commit)
             for name, tensor in expected.items():
                 assert (found[name] - tensor).norm() <= 1e-5 * tensor.norm(), (packing, tokens, name)
@@ -206,12 +173,13 @@ def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and
 
 
 UNEQUAL: dict[str, Any] = {"max_logprob_mismatch": 1e9}
+SHARED: dict[str, Any] = {"packing": "tree", "shared": 20}
 # Several passes of each micro-batch, whose numbers are not even, and some of which have no gradient.
 PARTS: dict[str, dict[str, Any]] = {
     "rows": {"micro_batch_tokens": 1},
-    "trees": {"packing": "tree", "kl_coefficient": 0.1, "correction": "token-truncate", "correction_cap": 2.0},
+    "trees": {**SHARED, "kl_coefficient": 0.1, "correction": "token-truncate", "correction_cap": 2.0},
     "lora": {"lora": lora().model_copy(update={"dropout": 0.25, "dora": True, "layers": [1]}), "passes": 2},
-    "experts": {**UNEQUAL, "base_model": "tiny-experts", "packing": "tree"},
+    "experts": {**UNEQUAL, **SHARED, "base_model": "tiny-experts"},
 }
 
 
@@ -229,6 +197,7 @@ def test_ranks_with_parts_of_the_base_model_come_to_the_bytes_of_ranks_that_have
         assert parts.commit.manifest.metrics == whole.commit.manifest.metrics, name
         assert parts.commit.manifest.adapter == whole.commit.manifest.adapter, name
         assert parts.commit.manifest.optimizer == whole.commit.manifest.optimizer, name
+        assert "packing" not in changes or whole.commit.manifest.metrics["sharedTokens"], name
 
 
 def test_supervised_steps_have_the_same_bytes_and_each_rank_holds_its_part_of_the_weights(
@@ -255,31 +224,6 @@ def test_supervised_steps_have_the_same_bytes_and_each_rank_holds_its_part_of_th
     parts_of["model.norm.weight"] = [tensors["model.norm.weight"].nbytes] * 3
     assert held == [sum(sizes[rank] for sizes in parts_of.values()) for rank in range(3)]
     assert max(held) < sum(tensor.nbytes for tensor in tensors.values()) * 0.37
-
-
-@given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=12), st.integers(1, 4))
-def test_ranks_with_parts_take_as_many_turns_forward_and_back_and_each_micro_batch_counts_once(
-    batches: list[tuple[int, bool]], count: int
-):
-    places = list(range(len(batches)))
-    whole, parts = (
-        [
-            plan_turns(Seat(rank, count, shards), places, lambda p: batches[p][0], lambda p: batches[p][1])
-            for rank in range(count)
-        ]
-        for shards in (False, True)
-    )
-    assert len({tuple(turn.goes_back for turn in turns) for turns in parts}) == 1
-    for own, turns in zip(whole, parts, strict=True):
-        assert [turn.batch for turn in turns if turn.counts] == [turn.batch for turn in own]
-        assert [turn.trains for turn in turns if turn.counts] == [batches[turn.batch][1] for turn in own]
-        assert not any(turn.trains and not turn.goes_back for turn in turns)
-    assert sorted(turn.batch for turns in whole for turn in turns) == places
-
-
-class Seat(Alone):
-    def __init__(self, rank: int, count: int, shards: bool) -> None:
-        self.rank, self.count, self.shards = rank, count, shards
 
 
 def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Trainers):

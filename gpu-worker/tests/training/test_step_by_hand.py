@@ -80,10 +80,12 @@ def attempt(reward: float, *answers: list[int], truncated: bool = False) -> Atte
     return Attempt(reward, truncated, calls)
 
 
-def step(policy: TablePolicy, attempts: list[Attempt], **changes: object) -> dict[str, float]:
+def step(policy: TablePolicy, *attempts: list[Attempt], **changes: object) -> dict[str, float]:
+    """`attempts`: of each group."""
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
-    return train_step(policy, ADAPTER, [Group(0, attempts)], config, 0.1)  # pyright: ignore[reportArgumentType]
+    groups = [Group(index, of_group) for index, of_group in enumerate(attempts)]
+    return train_step(policy, ADAPTER, groups, config, 0.1)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +109,29 @@ def test_loss_and_gradient_are_means_over_the_trained_tokens(config: LossConfig,
     assert policy.logits_V.grad.tolist() == pytest.approx([-1 / 16, -1 / 16, -1 / 16, 3 / 16], rel=1e-6)
     assert metrics["gradNorm"] == pytest.approx(sqrt(12) / 16, rel=1e-6)
     assert metrics["clippedShare"] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "advantages"),
+    [
+        ({"advantage_scale": "none"}, (1 / 2, 2)),
+        # Divided by the deviation of each group, 1/2 and 2; of all rewards, √(59/16).
+        ({"advantage_scale": "group-std"}, (1, 1)),
+        ({"advantage_scale": "batch-std"}, (2 / sqrt(59), 8 / sqrt(59))),
+        # Each is compared with the other one.
+        ({"leave_one_out": True}, (1, 4)),
+        ({"leave_one_out": True, "advantage_scale": "group-std"}, (2, 2)),
+    ],
+)
+def test_scales_and_leave_one_out_by_hand(changes: dict[str, object], advantages: tuple[float, float]):
+    """Two groups of two attempts with the rewards 1 and 0, 5 and 1. Each attempt sampled a token of its own."""
+    policy = TablePolicy()
+    metrics = step(policy, [attempt(1, [0]), attempt(0, [1])], [attempt(5, [2]), attempt(1, [3])], **changes)
+    # −mean of A (e_token − 1/4), and each group's advantages add up to 0.
+    expected = [-sign * advantage / 4 for advantage in advantages for sign in (1, -1)]
+    assert policy.logits_V.grad is not None
+    assert policy.logits_V.grad.tolist() == pytest.approx(expected, rel=1e-5)
+    assert metrics["advantageMass"] == pytest.approx(sum(advantages) / 2, rel=1e-5)
 
 
 def test_twice_the_attempts_have_the_same_mean():

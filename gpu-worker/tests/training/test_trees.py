@@ -2,8 +2,9 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any
+from functools import cache
+from itertools import chain, pairwise
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -14,7 +15,10 @@ from transformers import Qwen2Config
 from temper_gpu.contract import TrainConfig
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.corrections import Kind
+from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import find_loss
+from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, block_keys, pack, plan_blocks
 from temper_gpu.training.packing.prefix_order import Placed
 from temper_gpu.training.packing.trees import deal_trees, lay_branches, num_unique_tokens
@@ -22,12 +26,13 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
 from temper_gpu.training.tree_attention import TreePlan
 from tests.engine.embedded.tiny import SHAPE, random_base
-from tests.training.samples import VOCABULARY, lora, sampled_groups, tiny_base, train_config
+from tests.training.samples import VOCABULARY, sampled_groups, tiny_base, train_config
+from tests.training.test_losses import GSPO
 from tests.training.test_packing import policy_with_a_step_behind_it
 
 pytestmark = pytest.mark.numerics
 
-CPU = torch.device("cpu")
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 POLICY = policy_with_a_step_behind_it(tiny_base())
 MAX_QUERIES = "temper_gpu.training.packing.blocks.MAX_QUERIES"
 
@@ -157,18 +162,31 @@ def require_equal(left: tuple[torch.Tensor, ...], right: tuple[torch.Tensor, ...
     assert (gradient - other_gradient).norm() <= 1e-5 * other_gradient.norm() + 1e-7
 
 
-def packed(rows: list[Row], packing: Any, max_tokens: int = 10**6) -> list[MicroBatch]:
-    return pack(rows, sum(len(row.positions) for row in rows), max_tokens, CPU, packing)
+def packed(rows: list[Row], packing: Any, max_tokens: int = 10**6, device: torch.device = CPU) -> list[MicroBatch]:
+    return pack(rows, sum(len(row.positions) for row in rows), max_tokens, device, packing)
 
 
+@cache
+def policy_on(device: torch.device) -> TrainablePolicy:
+    base = tiny_base()
+    tensors, buffers = ({name: t.to(device) for name, t in of.items()} for of in (base.tensors, base.buffers))
+    return policy_with_a_step_behind_it(replace(base, tensors=tensors, buffers=buffers))
+
+
+@pytest.mark.parametrize(
+    "device",
+    [CPU, pytest.param(GPU, marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU"))],
+    ids=str,
+)
 @settings(max_examples=40, deadline=None)
 @given(rows_that_share(VOCABULARY), st.sampled_from([4, 256]), st.integers(1, 60))
-def test_a_tree_has_the_numbers_of_its_rows(rows: list[Row], max_queries: int, max_tokens: int):
+def test_a_tree_has_the_numbers_of_its_rows(device: torch.device, rows: list[Row], max_queries: int, max_tokens: int):
+    policy = policy_on(device)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(MAX_QUERIES, max_queries)
         patched.setattr("temper_gpu.training.packing.packer.MOST_UNIQUE", math.inf)
-        trees = packed(rows, "tree", max_tokens)
-        require_equal(scored(POLICY, trees), scored(POLICY, packed(rows, "rows")))
+        trees = packed(rows, "tree", max_tokens, device)
+        require_equal(scored(policy, trees), scored(policy, packed(rows, "rows", device=device)))
     assert sum(batch.num_shared_tokens for batch in trees) <= sum(map(len, map(computed, rows)))
 
 
@@ -230,21 +248,64 @@ def test_layers_of_a_tree_that_are_computed_again_give_the_same_bits(monkeypatch
 
 
 def test_a_step_says_what_it_computed_and_what_its_rows_share():
-    groups = sampled_groups("x")
-    found = [train_step(POLICY, "x", groups, forgiving(packing), 0.0) for packing in (None, "rows", "tree")]
-    assert "computedTokens" not in found[0]
-    assert found[1]["sharedTokens"] == 0
-    assert found[2]["loss"] == pytest.approx(found[1]["loss"], abs=1e-6)
-    assert found[2]["computedTokens"] <= found[1]["computedTokens"]
+    groups = sampled_groups("x", shared=20)
+    unsaid, rows, tree = (
+        train_step(POLICY, "x", groups, forgiving(packing), 0.0) for packing in (None, "rows", "tree")
+    )
+    assert "computedTokens" not in unsaid
+    assert (rows["sharedTokens"], tree["sharedTokens"] > 0) == (0, True)
+    assert tree["computedTokens"] + tree["sharedTokens"] <= rows["computedTokens"]
+    assert tree["loss"] == pytest.approx(rows["loss"], abs=1e-6)
+
+
+STEPS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "two passes of gspo": {"loss": GSPO, "passes": 2},
+    "kl": {"kl_coefficient": 0.1},
+    "kl as reward": {"kl_coefficient": 0.1, "kl_as": "reward"},
+    **{kind: {"correction": kind, "correction_cap": 1.2} for kind in get_args(Kind)},
+    "entropy": {"entropy_coefficient": 0.1},
+    "attempts": {"reduction": "attempt"},
+    "scale": {"advantage_scale": "group-std"},
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_on_trees_has_the_metrics_and_the_gradient_of_one_on_rows(name: str):
+    (rows, of_rows), (tree, of_tree) = (stepped(packing, name) for packing in ("rows", "tree"))
+    assert (rows["sharedTokens"], tree["sharedTokens"] > 0) == (0, True)
+    expected = rows | {key: tree[key] for key in ("computedTokens", "sharedTokens")}
+    assert tree == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert (of_tree - of_rows).norm() <= 1e-5 * of_rows.norm()
+    # Each option has an effect on its own.
+    assert all((of_rows - stepped("rows", other)[1]).norm() > 0.01 * of_rows.norm() for other in STEPS if other != name)
+
+
+@cache
+def stepped(packing: str, name: str) -> tuple[Metrics, torch.Tensor]:
+    """Metrics and AdamW's first moment, to which each update's gradient is added. Its ε is so large that no rounding
+    of a small gradient becomes an update."""
+    policy = policy_with_a_step_behind_it(tiny_base())
+    optimizer = train_config().optimizer.model_copy(update={"epsilon": 1.0, "max_grad_norm": 1e9})
+    config = forgiving(packing).model_copy(update={"optimizer": optimizer, "micro_batch_tokens": 1000, **STEPS[name]})
+    metrics = train_step(policy, "x", groups_of_two_prompts(), config, 0.01)
+    moments = policy.optimizer_tensors().items()
+    return metrics, torch.cat([tensor.flatten() for name, tensor in moments if name.startswith("exp_avg/")])
+
+
+def groups_of_two_prompts() -> list[Group]:
+    """In turn, so that a tree of all attempts has another order than the plan."""
+    by_prompt = [group.attempts for group in sampled_groups("x", shared=20)]
+    attempts = list(chain.from_iterable(zip(*by_prompt, strict=True)))
+    return [Group(0, attempts[:4]), Group(1, attempts[4:])]
 
 
 def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    policy = TrainablePolicy(tiny_base(), lora())
-    assert policy.knows_trees
-    groups = sampled_groups("x", num_attempts=8)
-    expected = train_step(policy_with_a_step_behind_it(tiny_base()), "x", groups, forgiving("rows"), 0.0)
+    groups = sampled_groups("x", num_attempts=8, shared=20)
+    assert train_step(POLICY, "x", groups, forgiving("tree"), 0.0)["sharedTokens"] > 0
+    expected = train_step(POLICY, "x", groups, forgiving("rows"), 0.0)
     for other_way in (without_a_plan, as_chains):
         other = policy_with_a_step_behind_it(tiny_base())
         monkeypatch.setattr(other, "_options", other_way)

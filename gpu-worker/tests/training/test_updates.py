@@ -1,20 +1,34 @@
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
 import torch
+from pydantic.fields import FieldInfo
+from safetensors.torch import load
+from torch import Tensor
 
 from temper_gpu.commits.checkpoints import Manifest, manifest_key
+from temper_gpu.contract import LossConfig
 from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.step import train_step
 from temper_gpu.training.updates import Update, plan_updates
-from tests.training.samples import initialise_input, open_folder, sampled_groups, tiny_base, train_config, train_input
-from tests.training.test_losses import CISPO_5, DPPO, GSPO, PPO_28, SAPO
+from tests.training.samples import (
+    initialise_input,
+    load_adapter,
+    open_folder,
+    sampled_groups,
+    tiny_base,
+    train_config,
+    train_input,
+)
+from tests.training.test_losses import CISPO_5, DPPO, GSPO, IMPORTANCE_SAMPLING, MEMBERS, PPO_28, SAPO
 from tests.training.test_packing import policy_with_a_step_behind_it
 from tests.training.test_trainer import new_trainer
 
@@ -72,12 +86,15 @@ def test_fewer_groups_than_mini_batches_make_fewer_updates_and_none_without_a_si
     assert trained(update.rows) == [10, 11]
 
 
-def step_of(folder: Path, seed: Any = 3, **changes: object) -> Manifest:
-    store = open_folder(folder)
+def step_of(folder: Path, seed: Any = 3, learning_rate: float = 1e-2, **changes: object) -> Manifest:
+    return committed(open_folder(folder), seed, learning_rate, **changes)
+
+
+def committed(store: FileStore, seed: int, learning_rate: float, **changes: object) -> Manifest:
     trainer = new_trainer(store)
     parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     groups = sampled_groups(parent.adapter_sha256, num_groups=4)
-    work = train_input(store, parent, groups, train=train_config(**changes), seed=seed)
+    work = train_input(store, parent, groups, train=train_config(**changes), seed=seed, learning_rate=learning_rate)
     return trainer.train(work, lambda: False).commit.manifest
 
 
@@ -92,12 +109,88 @@ def test_losses_differ_where_a_later_update_moved_ratios(tmp_path: Path, changes
     assert len(adapters) == len(LOSSES)
 
 
+# How far the first update moves ratios: some of them between the two values of each option. Gspo's are means.
+LEARNING_RATES = {"gspo": 1e-5}
+OPTIONS: list[tuple[LossConfig, str, float]] = [
+    (CISPO_5, "epsilon_low", 0.0),
+    (CISPO_5, "epsilon_high", 0.01),
+    (PPO_28, "epsilon_low", 0.01),
+    (PPO_28, "epsilon_high", 0.01),
+    (PPO_28, "dual_clip", 1.01),
+    (GSPO, "epsilon_low", 3e-5),
+    (GSPO, "epsilon_high", 4e-5),
+    (DPPO, "max_shift", 0.01),
+    (DPPO, "log_ratio_penalty", 1.0),
+    (SAPO, "tau_positive", 3.0),
+    (SAPO, "tau_negative", 3.0),
+]
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize(("loss", "option", "value"), OPTIONS)
+def test_in_a_second_pass_each_option_of_a_loss_changes_the_adapter(
+    tmp_path: Path, loss: LossConfig, option: str, value: float
+):
+    losses = (loss, loss.model_copy(update={option: value}))
+    learning_rate = LEARNING_RATES.get(loss.name, 1e-2)
+    one, other = (
+        step_of(tmp_path / str(number), learning_rate=learning_rate, passes=2, loss=each)
+        for number, each in enumerate(losses)
+    )
+    assert one.adapter != other.adapter
+
+
+@pytest.mark.numerics
+def test_in_a_second_pass_importance_sampling_has_no_limit(tmp_path: Path):
+    """Its gradient is that of a cispo whose limits no ratio reaches."""
+    narrow = CISPO_5.model_copy(update={"epsilon_high": 0.01})
+    wide, cut, unlimited = (
+        weights_of(tmp_path / str(number), passes=2, loss=loss)
+        for number, loss in enumerate((CISPO_5, narrow, IMPORTANCE_SAMPLING))
+    )
+    torch.testing.assert_close(unlimited, wide, rtol=0, atol=1e-5)
+    assert (unlimited - cut).abs().max() > 1e-3
+
+
+def test_each_option_of_each_loss_is_tried_in_a_second_pass():
+    options = {
+        (name, option)
+        for name, member in MEMBERS.items()
+        for option, field in member.model_fields.items()
+        if option != "name" and not is_fixed(field)
+    }
+    assert {(loss.name, option) for loss, option, _ in OPTIONS} == options
+
+
+def is_fixed(field: FieldInfo) -> bool:
+    """Whether the contract has a single value of it."""
+    lowest, highest = ([getattr(each, of) for each in field.metadata if hasattr(each, of)] for of in ("ge", "le"))
+    return field.annotation is NoneType or (lowest != [] and lowest == highest)
+
+
 @pytest.mark.numerics
 def test_in_one_update_all_losses_have_the_same_gradient(tmp_path: Path):
-    cispo, ppo, *others = (step_of(tmp_path / loss.name, loss=loss) for loss in LOSSES)
-    assert cispo.adapter == ppo.adapter
-    for other in others:
-        assert other.metrics["gradNorm"] == pytest.approx(cispo.metrics["gradNorm"], rel=1e-4)
+    optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
+    gradients = [
+        moments_of(tmp_path / loss.name, loss=loss, optimizer=optimizer) for loss in (*LOSSES, IMPORTANCE_SAMPLING)
+    ]
+    cispo, ppo, *_ = gradients
+    assert torch.equal(cispo, ppo)
+    for other in gradients:
+        assert (other - cispo).norm() <= 1e-4 * cispo.norm()
+
+
+def weights_of(folder: Path, **changes: object) -> Tensor:
+    store = open_folder(folder)
+    tensors = load_adapter(store, committed(store, 3, 1e-2, **changes)).tensors
+    return torch.cat([tensors[name].flatten() for name in sorted(tensors)])
+
+
+def moments_of(folder: Path, **changes: object) -> Tensor:
+    """AdamW's first moment after a single update: a tenth of its gradient."""
+    store = open_folder(folder)
+    tensors = load(store.get_blob(committed(store, 3, 1e-2, **changes).optimizer))
+    return torch.cat([tensors[name].flatten() for name in sorted(tensors) if name.startswith("exp_avg/")])
 
 
 @pytest.mark.numerics
