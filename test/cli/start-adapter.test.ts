@@ -1,6 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { sftCommand } from '../../cli/sft/command.ts';
+import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
@@ -117,4 +119,18 @@ describe('temper train --adapter', () => {
       `"--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out"`,
     );
   });
+});
+
+test('temper sft --adapter begins with it alike', async () => {
+  const line = JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content: 'hello' })) });
+  await writeFile(join(project, 'chats.jsonl'), `${line}\n${line.replace('hello', 'bye')}\n`);
+  const words = ['chats.jsonl', '--base-model', 'pocket', '--adapter', 'adapter'];
+  const sft = (...flags: string[]) => readPlannedSft(contextOf(sftCommand, project, [...words, ...flags]));
+  const { config, adapterFiles } = await sft();
+  const trained = await planned();
+  expect(config.startAdapter).toEqual(trained.config.startAdapter);
+  expect(config.train.lora).toEqual(trained.config.train.lora);
+  expect(adapterFiles).toEqual(trained.adapterFiles);
+  await expect(sft('--lora-rank', '16')).rejects.toThrow('--lora-rank must stay 8 (the run begins with --adapter ');
+  await expect(sft('--full-fine-tuning')).rejects.toThrow('has no effect with --full-fine-tuning');
 });
