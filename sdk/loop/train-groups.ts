@@ -22,6 +22,7 @@ import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts'
 import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
+import { readKlReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';
 import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
 import { readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
@@ -40,6 +41,7 @@ export async function trainGroups(
   const settings = readSettings(run, options, {
     groups: groups.length,
     recorded: await findRecordedLoss(run, step),
+    klReference: await readKlReference(run, options.klReference),
   });
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);

@@ -83,6 +83,7 @@ export const OPTION_TABLES = {
     correctionCap: 'optional',
     klCoefficient: 'optional',
     klAs: 'optional',
+    klReference: 'optional',
     entropyCoefficient: 'optional',
     overlongBuffer: 'optional',
     overlongPenalty: 'optional',
