@@ -76,6 +76,7 @@ async function openLoopRun(
     store,
     ...place,
     gathered: { train: 0, val: 0 },
+    curve: [],
     evals: [],
     reward: null,
     openedAtMs: Date.now(),

@@ -1,7 +1,6 @@
 /** `klReference` of `model.train`: which checkpoints it takes, and what keeps their adapters. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { BlobRef } from '../../../core/contract.ts';
-import { gatherTrajectoryGroups, Trajectory, TrajectoryGroup, type TrainableModel } from '../../../sdk/index.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
 import { manifestKey } from '../../../store/layout.ts';
 import { readContents } from '../../../store/records/copy/contents.ts';
@@ -9,6 +8,7 @@ import type { Manifest } from '../../../store/records/manifest.ts';
 import { planPrune } from '../../../store/records/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { FakeWorld } from './fake-backend.ts';
+import { gather } from './gather-one.ts';
 
 const KL = { klCoefficient: 0.1 };
 
@@ -17,15 +17,6 @@ beforeEach(async () => {
   world = await FakeWorld.open();
 });
 afterEach(() => world.close());
-
-async function gather(model: TrainableModel): Promise<TrajectoryGroup[]> {
-  const messages = [{ role: 'user' as const, content: 'a digit?' }];
-  const play = async ({ attempt }: { attempt: number }) => {
-    const { choices } = await model.openai().chat.completions.create({ model: model.getInferenceName(), messages });
-    return new Trajectory({ messagesAndChoices: [...messages, choices[0]!], reward: attempt });
-  };
-  return gatherTrajectoryGroups([new TrajectoryGroup([play, play])], { model });
-}
 
 /** A step whose blobs are in the store, as the trainer leaves them there; the fake one writes manifests alone. */
 async function commitBlobs(run: string, step: number, said: Partial<Manifest> = {}): Promise<BlobRef> {
