@@ -39,6 +39,7 @@ export const OPTION_TABLES = {
     config: 'optional',
     seed: 'optional',
     lora: 'optional',
+    adapter: 'optional',
     rollout: 'optional',
   },
   LocalBackend: { folder: 'optional', onEvent: 'optional', env: 'optional' },
