@@ -87,6 +87,20 @@ test('so is a checkpoint of another shape or of another base model, and one with
   );
 });
 
+test('an adapter that lists all modules has the shape of one that trains them all', async () => {
+  const modules = ['v_proj', 'q_proj'];
+  const adapterConfig = await world.store.putBlob(encodeJson({ target_modules: modules }));
+  await makeTaught();
+  await commitBlobs('demo.taught', 1, { adapterConfig });
+  const model = await world.model({ lora: { targetModules: modules.toReversed() } });
+  await model.train(await gather(model), { ...KL, klReference: 'demo.taught@1' });
+  expect(trained()).toHaveProperty('klReference');
+  const fewer = await world.model({ name: 'fewer', lora: { targetModules: ['q_proj'] } });
+  await expect(fewer.train(await gather(fewer), { ...KL, klReference: 'demo.taught@1' })).rejects.toThrow(
+    'demo.taught@1 has targetModules ["q_proj","v_proj"], demo.fewer ["q_proj"]',
+  );
+});
+
 test('it is kept, copied and verified for the steps that name it, of another model or of the same', async () => {
   const adapter = await makeTaught({ steps: 4 });
   const lean = { keepLast: 1, keepBest: [], keepEvery: null };
