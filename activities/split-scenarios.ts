@@ -3,9 +3,10 @@ import type { RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
+import { isSupervisedOnly } from '../core/supervised.ts';
 import type { Agent, Scenario } from '../play/agent.ts';
 import { checkUnique, readScenarios } from '../play/scenarios.ts';
-import { readPrepared, readStoredScenarios } from '../store/records/run-reader.ts';
+import { readPrepared, readRun, readStoredScenarios } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ScenarioSplit {
@@ -66,14 +67,27 @@ function rankOf(id: string, { held, trained }: Lineage): number {
 }
 
 /** Nothing for a run that begins with a fresh adapter. */
-async function readLineage(store: Store, { parent }: RunConfig): Promise<Lineage> {
-  const prepared = parent ? await readPrepared(store, parent.run) : null;
+async function readLineage(store: Store, config: RunConfig): Promise<Lineage> {
+  const run = await findPlayingAncestor(store, config);
+  const prepared = run === null ? null : await readPrepared(store, run);
   if (prepared === null) return { trained: new Set(), held: new Set() };
   const ids = (await readStoredScenarios(store, prepared)).map(({ id }) => id);
   return {
     trained: new Set(ids.slice(0, prepared.trainScenarios)),
     held: new Set(ids.slice(prepared.trainScenarios)),
   };
+}
+
+/** A run of examples alone deals no scenarios, but the one that it goes on from may have. */
+async function findPlayingAncestor(store: Store, { parent }: RunConfig): Promise<string | null> {
+  const passed = new Set<string>();
+  for (let run = parent?.run ?? null; run !== null && !passed.has(run);) {
+    passed.add(run);
+    const config = (await readRun(store, run))?.file.config;
+    if (config === undefined || !isSupervisedOnly(config)) return run;
+    run = config.parent?.run ?? null;
+  }
+  return null;
 }
 
 function tooFew({ name }: Agent, list: string, least: string, found: number): TemperError {

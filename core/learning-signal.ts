@@ -19,7 +19,7 @@ const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
 };
 
 /** A step without signal is bad luck; as many in a row are worth a warning. */
-export const WARNED_SKIPS = 2;
+const WARNED_SKIPS = 2;
 
 export function countUnused(played: readonly GroupResult[]): Unused {
   const unused: Unused = {};

@@ -59,6 +59,12 @@ export function warnOfTraining(steps: readonly Observed[], first = entropiesAtSt
   return found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]));
 }
 
+/** Those that begin with the last step: none is told again at each step that it lasts. */
+export function warnOfLastStep(steps: readonly Observed[]): TrainingWarning[] {
+  const known = new Set(warnOfTraining(steps.slice(0, -1)).map(({ kind }) => kind));
+  return warnOfTraining(steps).filter(({ kind }) => !known.has(kind));
+}
+
 function warnOfEntropy(newest: readonly Observed[], first: readonly EntropyOfStep[]): string | null {
   const before = mean(first.map(({ entropy }) => entropy));
   const entropies = newest.map(({ train }) => train['entropy'] ?? null);
@@ -70,7 +76,8 @@ function warnOfEntropy(newest: readonly Observed[], first: readonly EntropyOfSte
 function warnOfDrift(newest: readonly Observed[]): string | null {
   const drifts = newest.map(({ train }) => driftOf(train));
   if (!areAll(drifts, (drift) => drift > MOST_DRIFT)) return null;
-  return `the policy drifts from what sampled its attempts (k3 of the ratio ${drifts.at(-1)!.toFixed(3)}, at most ${MOST_DRIFT} is usual): losses clip, and old samples mislead; lower --learning-rate, --passes, --mini-batches or --max-staleness`;
+  const isStale = newest.some(({ train }) => train['staleness'] !== undefined);
+  return `the policy drifts from what sampled its attempts (k3 of the ratio ${drifts.at(-1)!.toFixed(3)}, at most ${MOST_DRIFT} is usual): losses clip, and old samples mislead; lower --learning-rate, --passes${isStale ? ', --mini-batches or --max-staleness' : ' or --mini-batches'}`;
 }
 
 function driftOf(train: Observed['train']): number | null {

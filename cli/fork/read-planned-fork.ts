@@ -2,19 +2,15 @@
 import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
-import type { CheckpointName } from '../../core/policy-name.ts';
 import { recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
-import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
-import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
 import { settleBaseModel } from '../command-line/base-model.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
-import { checkFits, type Parent } from './check-fits.ts';
+import { checkFits } from './check-fits.ts';
+import { findParent, readParentModel } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
@@ -30,16 +26,11 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, run))?.file.config ?? null;
-  const parent = await findForkParent(store, parentName, recorded);
+  const parent = await findParent(store, parentName, recorded);
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const { models: configured } = await loadConfig(project, env);
-  const named = flags['base-model'];
-  const hasTemplate = template !== null || parent.config.rollout.chatTemplateSha256 !== undefined;
-  const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured, { hasTemplate });
-  // The parent may have been pulled from somebody else's store: its word registers no model here.
-  const registered = named === null ? registeredOnly(resolved, configured) : resolved;
-  const model = await settleBaseModel(registered, parent.config.baseModel, context);
+  const resolved = await readParentModel(parent, flags['base-model'], template, context);
+  const model = await settleBaseModel(resolved, parent.config.baseModel, context);
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
   const loss = recorded?.train.loss ?? null;
@@ -61,14 +52,6 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
     store,
   };
   return { config, ...given, ...(await findExisting(store, config)) };
-}
-
-/** `latest` and `best` move on with their run; a fork that exists goes on with the checkpoint that it began with. */
-async function findForkParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
-  const began = recorded?.parent ?? null;
-  const isSameRun = began?.run === name.run && (name.branch ?? began.branch) === began.branch;
-  if (began === null || !isSameRun || typeof name.step === 'number') return findConfiguredCheckpoint(store, name);
-  return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 
 const DEPENDENTS = [

@@ -1,5 +1,7 @@
+import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { trainCommand } from '../train/command.ts';
 import { EXAMPLE_FLAGS } from '../train/example-flag-table.ts';
 import { SUPERVISED_RUN_FLAGS } from '../train/supervised-run-flags.ts';
 
@@ -10,20 +12,25 @@ export const sftCommand = defineCommand({
     'FILE has a chat in each line, as JSON: {"messages": […], "tools": […]}. A tenth of them is held out, and its loss is',
     'reported. Steps are committed like those of temper train: pause, resume, rollback, verify, export and serve work',
     'alike. If a run of this name exists, it continues. Ctrl-C stops watching (exit code 130).',
+    'With --from, the run starts with the adapter and the optimizer state of CHECKPOINT, and has its base model, LoRA',
+    'settings, chat template and optimizer.',
+    ...CHECKPOINT_HELP,
   ],
   examples: [
     'temper sft chats.jsonl --base-model Qwen/Qwen3-4B --epochs 2 --learning-rate 1e-4',
     'temper sft chats.jsonl --base-model pocket --run greetings --steps 50 --turns last',
+    'temper sft best.jsonl --from demo@best --run demo-chats --steps 20',
   ],
   arguments: { file: { placeholder: 'FILE' } },
   flags: {
     run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the file's name" },
-    ...SUPERVISED_RUN_FLAGS,
-    'base-model': {
-      ...SUPERVISED_RUN_FLAGS['base-model'],
-      required:
-        'pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
+    from: {
+      kind: 'text',
+      placeholder: 'CHECKPOINT',
+      description: 'checkpoint of another run to start from, without copying it',
     },
+    adapter: trainCommand.flags.adapter,
+    ...SUPERVISED_RUN_FLAGS,
     steps: { kind: 'integer', placeholder: 'N', minimum: 1, description: 'optimizer steps; default: as --epochs says' },
     epochs: {
       kind: 'number',

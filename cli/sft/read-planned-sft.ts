@@ -1,17 +1,23 @@
 /** From a file of chats and flags to a run that may be started: everything is checked before anything is started. */
-import { NAME_PATTERN, type SupervisedConfig } from '../../core/contract.ts';
-import { recordedLayout } from '../../core/run-defaults.ts';
+import { NAME_PATTERN, type RunConfig, type SupervisedConfig } from '../../core/contract.ts';
+import type { CheckpointName } from '../../core/policy-name.ts';
+import { recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readRun } from '../../store/records/run-reader.ts';
+import type { BaseModel } from '../../workers/base-model.ts';
 import { modulePath } from '../../workers/module-path.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
-import { readChatTemplate } from '../command-line/chat-template.ts';
+import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { checkFits, type Parent } from '../fork/check-fits.ts';
+import { findParent, readParentModel } from '../fork/find-parent.ts';
 import { checkEngine } from '../train/check-engine.ts';
 import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../train/read-examples.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
+import { checkStartAdapter, filesOf, readStartAdapter, startWith } from '../train/start-adapter.ts';
 import type { SftContext } from './command.ts';
 
 export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
@@ -20,28 +26,69 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
   const examples = await readExamplesFile(args.file, cwd);
   const run = name ?? runNameOf(examples.name);
   const template = await readChatTemplate(flags['chat-template'], cwd);
-  const model = await readBaseModel(flags['base-model'], context, template);
+  const from = readFrom(flags);
+  const adapter = await readStartAdapter(flags.adapter, cwd);
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, run))?.file.config ?? null;
+  const parent = from === null ? null : await findParent(store, from, recorded);
+  const model = await readModel(context, parent, template);
   const values = fieldsOf(flags, template);
   const supervised = planSupervisedSteps(examples, supervisedFields(values));
-  const steps = stepsOf(flags, supervised);
   const names = { run, agent: SUPERVISED_AGENT, baseModel: model.name };
-  const asked = applyRunFlags({ ...names, steps, train: recordedLayout(recorded), supervised }, values);
+  const fresh = { ...names, steps: stepsOf(flags, supervised), ...beginWith(parent, recorded), supervised };
+  const asked = applyRunFlags(startWith(adapter, fresh, values), values);
+  checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
-  // The last check of all: it may download a model.
-  const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
+  // It may download a model.
+  const { name: baseModel, models } = await settleBaseModel(
+    model,
+    (recorded ?? parent?.config)?.baseModel ?? null,
+    context,
+  );
   const config = { ...asked, baseModel };
+  if (parent !== null) checkFits(parent, config);
   const given = {
     agentFile: modulePath('./supervised-agent'),
     models,
     template,
     examples: examples.bytes,
-    adapterFiles: [],
-    hasOwnMicroBatch: values.has('train.microBatchTokens'),
+    adapterFiles: filesOf(adapter),
+    hasOwnMicroBatch: parent !== null || values.has('train.microBatchTokens'),
     store,
   };
   return { config, ...given, ...(await findExisting(store, config)) };
+}
+
+function readFrom({ adapter, from }: Pick<SftContext['flags'], 'adapter' | 'from'>): CheckpointName | null {
+  if (from === null) return null;
+  if (adapter === null) return readCheckpointName(from);
+  throw new UsageError(
+    `--adapter ${adapter} and --from ${from} both say what the run begins with; leave one of them out`,
+  );
+}
+
+async function readModel(
+  context: SftContext,
+  parent: Parent | null,
+  template: ChatTemplate | null,
+): Promise<BaseModel> {
+  const named = context.flags['base-model'];
+  if (parent !== null) return readParentModel(parent, named, template, context);
+  if (named !== null) return readBaseModel(named, context, template);
+  throw new UsageError(
+    '--base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX, or --from CHECKPOINT',
+  );
+}
+
+/** Of a parent, what belongs to its weights and to how they answer: how attempts were dealt and weighed means nothing to examples. */
+function beginWith(
+  parent: Parent | null,
+  recorded: RunConfig | null,
+): Pick<RunOptions, 'parent' | 'rollout' | 'train'> {
+  if (parent === null) return { train: recordedLayout(recorded) };
+  const { rollout, train } = parent.config;
+  const { lora, optimizer } = train;
+  return { parent: parent.checkpoint, rollout, train: { lora, optimizer, ...recordedLayout(parent.config) } };
 }
 
 function stepsOf(

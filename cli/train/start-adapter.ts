@@ -1,78 +1,19 @@
 /** `--adapter FOLDER`: a PEFT adapter that a run begins with. Its two files go into the store; all else names their hashes. */
-import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { z } from 'zod';
-import { firstIssue, type LoraConfig, type RunConfig, type StartAdapter } from '../../core/contract.ts';
+import { resolve } from 'node:path';
+import type { RunConfig } from '../../core/contract.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import { blobRef } from '../../store/bytes/sha256.ts';
+import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraDifference } from './lora-difference.ts';
 
-const CONFIG_FILE = 'adapter_config.json';
-const WEIGHTS_FILE = 'adapter_model.safetensors';
-
-/** Of PEFT's config, what decides what the adapter computes. `target_modules` may be a pattern: the file's tensors say it. */
-const PeftConfig = z.looseObject({
-  peft_type: z.literal('LORA'),
-  r: z.int().min(1),
-  lora_alpha: z.number().positive(),
-  use_rslora: z.boolean().nullish(),
-  use_dora: z.boolean().nullish(),
-  layers_to_transform: z.union([z.int().min(0), z.array(z.int().min(0))]).nullish(),
-  base_model_name_or_path: z.string().nullish(),
-});
-
-/** What PEFT can do and Temper cannot, by what a field says where it is off. Initialisations that change the base model are among it. */
-const OFF: Readonly<Record<string, readonly unknown[]>> = {
-  bias: ['none'],
-  lora_bias: [false],
-  fan_in_fan_out: [false],
-  use_qalora: [false],
-  modules_to_save: [],
-  rank_pattern: [],
-  alpha_pattern: [],
-  target_parameters: [],
-  trainable_token_indices: [],
-  layer_replication: [],
-  init_lora_weights: [true, false, 'gaussian', 'orthogonal', 'eva'],
-};
-
-export interface ReadAdapter {
-  readonly folder: string;
-  readonly files: readonly Uint8Array[];
-  readonly refs: StartAdapter;
-  readonly lora: Pick<LoraConfig, 'rank' | 'alpha' | 'targetModules'> & Partial<LoraConfig>;
-  /** As the folder names it; null where it does not. */
-  readonly baseModel: string | null;
-}
-
 /** Null where none was given. */
-export async function readStartAdapter(text: string | null, cwd: string): Promise<ReadAdapter | null> {
-  if (text === null) return null;
-  const folder = resolve(cwd, text);
-  const config = await readPart(folder, CONFIG_FILE);
-  const weights = await readPart(folder, WEIGHTS_FILE);
-  const fields = parseConfig(folder, config);
-  const layers = fields.layers_to_transform ?? null;
-  return {
-    folder,
-    files: [weights, config],
-    refs: { weights: blobRef(weights), config: blobRef(config) },
-    lora: {
-      rank: fields.r,
-      alpha: fields.lora_alpha,
-      targetModules: targetsOf(folder, weights),
-      ...(fields.use_rslora ? { rslora: true } : {}),
-      ...(fields.use_dora ? { dora: true } : {}),
-      ...(layers === null ? {} : { layers: [layers].flat().toSorted((a, b) => a - b) }),
-    },
-    baseModel: fields.base_model_name_or_path || null,
-  };
+export async function readStartAdapter(text: string | null, cwd: string): Promise<PeftAdapter | null> {
+  return text === null ? null : readPeftAdapter(resolve(cwd, text), '--adapter');
 }
 
 /** The run has the adapter's shape where flags say nothing else, and names its files. */
 export function startWith(
-  adapter: ReadAdapter | null,
+  adapter: PeftAdapter | null,
   start: RunOptions,
   values: ReadonlyMap<string, unknown>,
 ): RunOptions {
@@ -84,81 +25,21 @@ export function startWith(
   return { ...start, startAdapter: adapter.refs, train: { ...start.train, lora: adapter.lora } };
 }
 
-export function filesOf(adapter: ReadAdapter | null): readonly Uint8Array[] {
+export function filesOf(adapter: PeftAdapter | null): readonly Uint8Array[] {
   return adapter?.files ?? [];
 }
 
 /** The run trains this adapter in its own shape, on its own base model. */
-export function checkStartAdapter(adapter: ReadAdapter | null, config: RunConfig): void {
+export function checkStartAdapter(adapter: PeftAdapter | null, config: RunConfig): void {
   if (adapter === null) return;
   const { folder, lora, baseModel } = adapter;
-  if (baseModel !== null && lastPart(baseModel) !== lastPart(config.baseModel))
+  if (!isOfModel(adapter, config.baseModel))
     throw new UsageError(
-      `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${CONFIG_FILE} if both are the same model`,
+      `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${PEFT_CONFIG_FILE} if both are the same model`,
     );
   const found = loraDifference(lora, config.train.lora ?? {}, ['dropout']);
   if (found !== null)
     throw new UsageError(
       `${found.flag} must stay ${found.one} (the run begins with --adapter ${folder}), got ${found.other}; leave it out`,
     );
-}
-
-async function readPart(folder: string, name: string): Promise<Uint8Array> {
-  try {
-    return await readFile(join(folder, name));
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new UsageError(
-      `--adapter must be a folder with ${CONFIG_FILE} and ${WEIGHTS_FILE}, got ${folder} (${name}: ${reason}); save it with PEFT's save_pretrained`,
-      { cause: error },
-    );
-  }
-}
-
-function parseConfig(folder: string, bytes: Uint8Array): z.infer<typeof PeftConfig> {
-  const found = PeftConfig.safeParse(parseJson(bytes));
-  if (!found.success)
-    throw new UsageError(
-      `--adapter must be a LoRA adapter as PEFT saves it, but ${CONFIG_FILE} of ${folder} has ${firstIssue(found.error)}; pass another folder`,
-    );
-  const fields = new Map<string, unknown>(Object.entries(found.data));
-  for (const [name, off] of Object.entries(OFF)) {
-    const value = fields.get(name) ?? null;
-    const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
-    if (!isEmpty && !off.includes(value))
-      throw new UsageError(
-        `--adapter must not use ${name} of PEFT, which Temper does not train, but ${folder} has ${JSON.stringify(value)}; pass an adapter without it`,
-      );
-  }
-  return found.data;
-}
-
-/** The last parts of the names of adapted modules, from the header of the safetensors file. */
-function targetsOf(folder: string, weights: Uint8Array): string[] {
-  const length = weights.length < 8 ? 0n : new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true);
-  const header = length > BigInt(weights.length) ? null : parseJson(weights.subarray(8, 8 + Number(length)));
-  const names = header === null || typeof header !== 'object' ? [] : Object.keys(header);
-  const targets = names.flatMap((name) => /([^.]+)\.lora_A\.weight$/.exec(name)?.[1] ?? []);
-  if (targets.length > 0) return [...new Set(targets)].toSorted();
-  throw new UsageError(
-    `--adapter must hold tensors named ….lora_A.weight, but ${WEIGHTS_FILE} of ${folder} has none; pass another folder`,
-  );
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
-  } catch {
-    return null;
-  }
-}
-
-/** Of a path, a name of the hub, or such a name with a commit. */
-function lastPart(name: string): string {
-  return name
-    .replace(/@[^@/]*$/, '')
-    .replace(/[/\\]+$/, '')
-    .split(/[/\\]/)
-    .at(-1)!
-    .toLowerCase();
 }

@@ -2,7 +2,7 @@
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
-import { warnOfTraining } from '../../core/training-warnings.ts';
+import { warnOfLastStep } from '../../core/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
 import { describeTrainingBriefly } from './training-text.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
@@ -49,11 +49,8 @@ function supervisedLine(summary: StepSummary, steps: number): string {
   ].join('  ');
 }
 
-/** Said where it begins, not at each step that it lasts. */
 function warningLines(steps: readonly StepSummary[], index: number): string[] {
-  const [before, now] = [steps.slice(0, index), steps.slice(0, index + 1)].map((known) => warnOfTraining(known));
-  const known = new Set(before!.map(({ kind }) => kind));
-  return now!.flatMap(({ kind, text }) => (known.has(kind) ? [] : [`warning: ${text}`]));
+  return warnOfLastStep(steps.slice(0, index + 1)).map(({ text }) => `warning: ${text}`);
 }
 
 /** A step's wall time: what the run measured as `step`. */

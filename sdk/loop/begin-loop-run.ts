@@ -8,11 +8,13 @@ import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
 import { readCommit, readRun, readState } from '../../store/records/run-reader.ts';
+import type { PeftAdapter } from '../../store/records/peft-adapter.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
 import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
+import { checkAdapter, readAdapter, startOptions } from './start-adapter.ts';
 
 /** Starts the run of a model, or continues it at its last finished step. */
 export async function beginLoopRun(
@@ -22,7 +24,10 @@ export async function beginLoopRun(
 ): Promise<LoopRun> {
   const { name: model, project } = asked;
   const recorded = (await readRun(backend.store, `${project}.${model}`))?.file.config ?? null;
-  const config = planConfig(backend, asked, parent, recorded);
+  const adapter = await readAdapter(asked, parent);
+  const config = planConfig(backend, asked, { parent, recorded, adapter });
+  checkAdapter(adapter, config);
+  for (const bytes of adapter?.files ?? []) await backend.store.putBlob(bytes);
   const opened = await openLoopRun(backend, { project, model }, checkConfig(config));
   backend.atClose(async () => {
     await writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null });
@@ -31,12 +36,19 @@ export async function beginLoopRun(
   return opened;
 }
 
+interface Beginning {
+  readonly parent: Checkpoint | null;
+  /** Of a run that exists. */
+  readonly recorded: RunConfig | null;
+  readonly adapter: PeftAdapter | null;
+}
+
 function planConfig(
   { baseModel }: OpenBackend,
   { name, project, seed, lora, rollout }: TrainableModelOptions,
-  parent: Checkpoint | null,
-  recorded: RunConfig | null,
+  { parent, recorded, adapter }: Beginning,
 ): RunConfig {
+  const { lora: shape, ...start } = startOptions(adapter, lora);
   const began = recorded?.parent ?? null;
   const loss = recorded?.train.loss ?? null;
   const options: RunOptions = {
@@ -45,11 +57,12 @@ function planConfig(
     baseModel,
     // The other model's newest checkpoint changes while it trains; a fork keeps the checkpoint it began with.
     parent: began !== null && began.run === parent?.run ? began : parent,
+    ...start,
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
     train: {
       ...recordedLayout(recorded),
-      ...(lora === undefined ? {} : { lora }),
+      ...(shape === undefined ? {} : { lora: shape }),
       ...(loss === null ? {} : { loss }),
     },
   };
@@ -76,6 +89,7 @@ async function openLoopRun(
     store,
     ...place,
     gathered: { train: 0, val: 0 },
+    curve: [],
     evals: [],
     reward: null,
     openedAtMs: Date.now(),

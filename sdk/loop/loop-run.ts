@@ -1,5 +1,5 @@
 /** A registered model's run, as everything that a script does with the model finds it and moves it on. */
-import type { Checkpoint, EvalResult, RunConfig } from '../../core/contract.ts';
+import type { Checkpoint, EvalResult, RunConfig, StepSummary } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 
@@ -16,7 +16,8 @@ export interface LoopRun {
   checkpoint: Checkpoint;
   /** How many groups of the next step, and of the evaluation after the last, were asked for. */
   gathered: { train: number; val: number };
-  /** For people: the evaluations, and the last step's mean reward. */
+  /** For people: the steps so far, the evaluations, and the last step's mean reward. */
+  curve: StepSummary[];
   evals: EvalResult[];
   reward: number | null;
   readonly openedAtMs: number;

@@ -5,6 +5,7 @@ import { rewardRules } from '../../core/plan-step.ts';
 import { summariseSupervised } from '../../core/plan-supervised.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { KEPT_EVALS, KEPT_NOTES } from '../../core/state-limits.ts';
+import { warnOfLastStep } from '../../core/training-warnings.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -18,11 +19,12 @@ const WAITS_FOR = 'the next groups from the script that trains this run';
 
 /** A step that was finished while nobody was left to write its line gets it now. */
 export async function completeCurve(run: LoopRun): Promise<void> {
-  const written = await readSteps(run.store, run.name);
-  const known = new Set(written.map(({ step }) => step));
-  run.reward = written.at(-1)?.reward ?? null;
+  run.curve = await readSteps(run.store, run.name);
+  run.reward = run.curve.at(-1)?.reward ?? null;
+  const known = new Set(run.curve.map(({ step }) => step));
   for (let step = 1; step <= run.step; step++)
     if (!known.has(step)) await addStep(run, step, await readTrainedGroups(run, step), {});
+  run.curve.sort((a, b) => a.step - b.step);
 }
 
 /** Of the step as the script saw it, and of the trainer's phases; none where nobody measured. */
@@ -36,6 +38,18 @@ export async function addStep(run: LoopRun, step: number, played: GroupResult[],
   const summary = await summarise(run, step, played, seconds);
   await addToCurve(run.store, run.name, { branch: 0, step: Math.max(step, run.step) }, [summary], () => undefined);
   run.reward = summary.reward;
+  run.curve.push(summary);
+}
+
+/** What `temper train` would warn of after such a step. It names the flags of a run: a script has options of these names. */
+export function tellWarnings({ backend, name, curve }: LoopRun): void {
+  for (const { text } of warnOfLastStep(curve)) backend.tell(`${name}: warning: ${text.replaceAll(FLAG, nameOption)}`);
+}
+
+const FLAG = /--([a-z]+(?:-[a-z]+)*)/g;
+
+function nameOption(_flag: string, name: string): string {
+  return name.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
 }
 
 async function summarise(

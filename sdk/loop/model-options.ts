@@ -22,6 +22,8 @@ export interface TrainableModelOptions {
   seed?: number;
   /** Null: all weights are trained, without an adapter. */
   lora?: Partial<LoraConfig> | null;
+  /** The folder of a PEFT adapter to begin with: its rank, alpha and modules are the model's. */
+  adapter?: string;
   /** A chat template of its own is an option of `temper train` alone: scripts have no way to store one. */
   rollout?: Partial<Omit<RolloutConfig, 'chatTemplateSha256'>>;
 }

@@ -6,7 +6,7 @@ import { manifestKey } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
 import { readCommit } from '../../store/records/run-reader.ts';
 import type { LoopRun } from './loop-run.ts';
-import { addStep, writeState } from './loop-state.ts';
+import { addStep, tellWarnings, writeState } from './loop-state.ts';
 
 export interface TrainedStep {
   step: number;
@@ -30,7 +30,10 @@ export async function takeStep(run: LoopRun, work: TrainInput, results: GroupRes
   const { inputsSha256, metrics } = commit.manifest;
   if (inputsSha256 !== work.inputsSha256) throw conflict(run, work, inputsSha256);
   const checkpoint = checkpointOf(run.name, commit);
-  if (work.step > run.step) await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
+  if (work.step > run.step) {
+    await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
+    tellWarnings(run);
+  }
   return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, reason: null, metrics };
 }
 

@@ -4,14 +4,7 @@ import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
 import { rewardRules, toGroupRef, trainedGroups } from '../../core/plan-step.ts';
-import {
-  countUnused,
-  describeSkipped,
-  describeUnused,
-  WARNED_SKIPS,
-  warnOfSkips,
-  type Unused,
-} from '../../core/learning-signal.ts';
+import { countUnused, describeSkipped, describeUnused } from '../../core/learning-signal.ts';
 import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/records/group-result.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
@@ -22,7 +15,9 @@ import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts'
 import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
+import { readKlReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';
+import { tellWarnings } from './loop-state.ts';
 import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
 import { readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
@@ -40,6 +35,7 @@ export async function trainGroups(
   const settings = readSettings(run, options, {
     groups: groups.length,
     recorded: await findRecordedLoss(run, step),
+    klReference: await readKlReference(run, options.klReference),
   });
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);
@@ -153,16 +149,10 @@ async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise
   await run.store.publish(skippedKey(place), encodeJson(file));
   if (step > run.step) {
     await finish(run, run.checkpoint, step, { played: results, trainer: {} });
-    tellSkipped(run, step, unused);
+    run.backend.tell(`${run.name}: ${describeSkipped(step, unused)}`);
+    tellWarnings(run);
   }
   return { step, inferenceName: `${run.name}@${run.checkpoint.step}`, trained: false, reason: why, metrics: {} };
-}
-
-function tellSkipped({ backend, name, checkpoint }: LoopRun, step: number, unused: Unused): void {
-  backend.tell(`${name}: ${describeSkipped(step, unused)}`);
-  const inARow = step - checkpoint.step;
-  const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, unused) : null;
-  if (warning !== null) backend.tell(`${name}: warning: ${warning}`);
 }
 
 function lateTurnRewards(): TemperError {

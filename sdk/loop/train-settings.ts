@@ -1,6 +1,7 @@
 /** The options of `model.train` and `model.trainSft`, and the settings that a step is trained with. */
 import {
   TrainConfig as TrainConfigSchema,
+  type BlobRef,
   type LossConfig,
   type SupervisedConfig,
   type TrainConfig,
@@ -13,6 +14,8 @@ import type { Messages, Tools } from './trajectory.ts';
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer' | 'klReference'>> &
   Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
     learningRate?: number;
+    /** A trained checkpoint, as `run@step`: what `klCoefficient` charges a divergence from, in place of the base model. */
+    klReference?: string;
     /** A group is trained only if at least this many of its attempts have a reward. */
     minimumGroupSize?: number;
     /** Allows a step without any sampled choice: it ends without training. */
@@ -54,6 +57,7 @@ interface Given {
   readonly name?: 'model.train' | 'model.trainSft';
   readonly groups: number;
   readonly recorded: LossConfig;
+  readonly klReference?: BlobRef | null;
 }
 
 /** Fills in defaults and checks every value. A loss that has no effect is refused unless it was `recorded`. */
@@ -62,7 +66,8 @@ export function readSettings(
   options: TrainOptions,
   { name = 'model.train', ...given }: Given,
 ): TrainSettings {
-  const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
+  const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...others } = options;
+  const { klReference: _, ...train } = others;
   const filled = fill(config, train, given);
   const { error } = TrainConfigSchema.safeParse(filled);
   const issue = error?.issues[0];
@@ -84,12 +89,13 @@ export function readSettings(
 function fill(
   config: LoopRun['config'],
   train: NonNullable<RunOptions['train']>,
-  { groups, recorded }: Given,
+  { groups, recorded, klReference = null }: Given,
 ): TrainConfig {
   const { run, agent, baseModel } = config;
   const { lora, loss: usual } = config.train;
   const { loss = usual } = train;
   const known = loss === usual ? usual : recorded;
-  const options = { run, agent, baseModel, train: { ...recordedLayout(config), ...train, lora, loss } };
+  const reference = klReference === null ? {} : { klReference };
+  const options = { run, agent, baseModel, train: { ...recordedLayout(config), ...train, ...reference, lora, loss } };
   return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }, known).train;
 }

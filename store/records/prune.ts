@@ -9,7 +9,8 @@ import { childNumbers } from './children.ts';
 import { branchesPrefix, viewPrefix } from '../layout.ts';
 import { readMaxStaleness } from './lineage.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
-import { isEnded, listRuns, readCommit, readRun, readState } from './run-reader.ts';
+import { readReferences } from './references.ts';
+import { isEnded, listRuns, readCommit, readState } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 export interface Retention {
@@ -48,7 +49,7 @@ export async function planPrune(store: Store, run: string, retention: Retention)
     keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
   for (const twin of await findTwins(store, run, checkpoints))
     keepAhead(checkpoints, twin, reasons, 'another run is about to make the same weights');
-  for (const [reference, other] of await findReferences(store, run))
+  for (const [reference, other] of await findReferences(store))
     for (const checkpoint of checkpoints.filter(({ commit }) => commit.manifest.adapter.sha256 === reference))
       if (!reasons.has(checkpoint)) reasons.set(checkpoint, `the run ${other} is compared with it`);
   const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
@@ -169,13 +170,11 @@ async function findTwins(store: Store, run: string, checkpoints: readonly Checkp
   return steps;
 }
 
-/** Adapters that steps of other runs charge a divergence from, with such a run: ended ones are verified against them. */
-async function findReferences(store: Store, run: string): Promise<Map<string, string>> {
+/** Adapters that steps charge a divergence from, with such a run; a script may name an earlier step of its own. */
+async function findReferences(store: Store): Promise<Map<string, string>> {
   const references = new Map<string, string>();
-  for (const other of (await listRuns(store)).filter((name) => name !== run)) {
-    const reference = (await readRun(store, other))?.file.config.train.klReference;
-    if (reference !== undefined) references.set(reference.sha256, other);
-  }
+  for (const run of await listRuns(store))
+    for (const { sha256 } of await readReferences(store, run)) references.set(sha256, run);
   return references;
 }
 

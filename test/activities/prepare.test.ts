@@ -6,6 +6,7 @@ import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
+import { encodeJsonLines } from '../../store/bytes/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
 import { listRuns, readPrepared, readRun, readStoredScenarios } from '../../store/records/run-reader.ts';
@@ -126,6 +127,19 @@ describe('a fork without evaluation scenarios', () => {
     expect(grown).toEqual(expect.arrayContaining(held));
     const trained = scenarios(0, 30).flatMap(({ id }) => (held.includes(id) ? [] : [id]));
     expect(grown.filter((id) => trained.includes(id))).toEqual([]);
+  });
+
+  test('holds out what the run before the examples held out, where its parent trained examples alone', async () => {
+    const chat = { messages: ['user', 'assistant'].map((role) => ({ role, content: 'hello' })) };
+    const dataset = await world.store.putBlob(encodeJsonLines([chat, chat]));
+    const rendering = { dataset, turns: 'all', overlong: 'mask' } as const;
+    const supervised = { ...rendering, examples: 2, heldOut: 1, examplesPerStep: 1 };
+    const held = await heldOut('demo', scenarios(0, 30));
+    await call(world.activities.prepare, { config: config({ run: 'chats', parent, supervised }) });
+    const ofChats = { ...parent, run: 'chats' };
+    expect(await heldOut('fork', scenarios(0, 30), { parent: ofChats, seed: 9 })).toEqual(held);
+    await call(world.activities.prepare, { config: config({ run: 'alone', supervised }) });
+    expect(await heldOut('first', scenarios(0, 30), { parent: { ...parent, run: 'alone' } })).toHaveLength(3);
   });
 
   test('is refused where its parent was trained on every scenario', async () => {

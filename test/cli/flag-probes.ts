@@ -132,6 +132,8 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   ...each('train', WARM, 'warm-start-', OF_WARM_START),
   ...each('sft', SFT, '', OF_EXAMPLES),
   'sft --base-model': added('sft chats.jsonl', '--base-model pocket'),
+  'sft --from': ['sft chats.jsonl --from demo@1', 'sft chats.jsonl --from demo@2'],
+  'sft --adapter': byTest('cli/start-adapter.test.ts', 'temper sft --adapter begins with it alike'),
   'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
   'runs --json': json('runs'),
   'show --json': json('show demo'),

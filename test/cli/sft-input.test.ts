@@ -6,9 +6,13 @@ import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
 import { SFT_PROJECT_FLAGS, sftCommand } from '../../cli/sft/command.ts';
 import { trainCommand } from '../../cli/train/command.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { runKey } from '../../store/layout.ts';
+import { manifestKey, runKey } from '../../store/layout.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import type { Store } from '../../store/store.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 import { write, writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf } from './run-cli.ts';
@@ -115,5 +119,92 @@ describe('flags of examples', () => {
       `export default { train: { 'lora-rank': 4, 'group-size': 6, steps: 40 } };`,
     );
     expect(await readProjectFlags({ project, env: {} }, SFT_PROJECT_FLAGS)).toEqual(['--lora-rank=4']);
+  });
+});
+
+describe('--from', () => {
+  let store: Store;
+  const from = async (...flags: string[]) =>
+    (await readPlannedSft(contextOf(sftCommand, project, ['chats.jsonl', '--from', ...flags]))).config;
+  const refused = (...flags: string[]) => complaintIn(project, ['sft', 'chats.jsonl', '--from', ...flags]);
+  const commit = (step: number) =>
+    store.publish(
+      manifestKey({ run: 'demo', branch: 0, step }),
+      encodeJson(madeManifest({ branch: 0, step }, { adapterSha256: `${step}`.repeat(64) })),
+    );
+
+  beforeEach(async () => {
+    store = await openStore(join(project, '.temper', 'store'));
+    await begin({ train: { lora: { rank: 4 }, packing: 'rows', passes: 2, klCoefficient: 0.1 } });
+    for (const step of [0, 1, 2]) await commit(step);
+  });
+
+  async function begin(options: Partial<RunOptions>) {
+    const config = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', ...options });
+    const file = { schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: null };
+    await store.replace(runKey('demo'), encodeJson(file));
+  }
+
+  test('begins with a checkpoint, in its shape, and has none of the options that examples make nothing of', async () => {
+    const optimizer = { kind: 'adamw_8bit', beta1: 0.8 } as const;
+    const rollout = { temperature: 0.5, chatTemplateKwargs: { enable_thinking: false } };
+    const kept = { lora: { rank: 4 }, packing: 'rows', microBatchTokens: 99, optimizer } as const;
+    await begin({ rollout, maxStaleness: 1, learningRate: 0.5, train: { ...kept, passes: 2, klCoefficient: 0.1 } });
+    const parent = await readCheckpoint(store, { run: 'demo', branch: 0, step: 1 });
+    const { supervised } = (await plan()).config;
+    const names = { run: 'chats', agent: 'temper-sft', baseModel: 'pocket' };
+    expect(await from('demo@1', '--steps', '5')).toEqual(
+      defaultRunConfig({ ...names, steps: 5, parent, supervised: supervised!, rollout, train: kept }),
+    );
+  });
+
+  test('goes on with the checkpoint that it began with, though its parent went on', async () => {
+    const config = await from('demo~0');
+    expect(config.parent).toMatchObject({ run: 'demo', branch: 0, step: 2 });
+    const file = { schema: 1, config, agentCodeSha256: 'a', versions: {}, parent: config.parent };
+    await store.publish(runKey('chats'), encodeJson(file));
+    await commit(3);
+    expect(await from('demo~0@latest')).toEqual(config);
+    await expect(from('demo@3')).rejects.toThrow('(recorded → requested): parent: "demo@2, manifest ');
+  });
+
+  test('continues all weights as all weights', async () => {
+    await begin({ train: { lora: null } });
+    expect((await from('demo@1')).train.lora).toBeNull();
+    expect(await refused('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
+      `"temper: --full-fine-tuning must stay on (the run continues the weights of demo@1); pass it, and leave the flags of LoRA (--lora-…) out"`,
+    );
+  });
+
+  test.each([
+    [
+      ['demo@1', '--lora-rank', '8'],
+      'temper: --lora-rank must stay 4 (the run continues the adapter of demo@1), got 8; leave it out',
+    ],
+    [
+      ['demo@1', '--base-model', 'pocket-tools'],
+      'temper: --base-model must be pocket (the run continues the adapter of demo@1), got pocket-tools; pass --base-model pocket',
+    ],
+    [
+      ['demo@1', '--full-fine-tuning'],
+      'temper: --full-fine-tuning must stay off (the run continues the adapter of demo@1); leave it out',
+    ],
+    [['demo@best'], 'temper: no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
+    [
+      ['demo@last'],
+      'temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got "demo@last"; see temper runs',
+    ],
+    [
+      ['demo@1', '--adapter', 'somewhere'],
+      'temper: --adapter somewhere and --from demo@1 both say what the run begins with; leave one of them out',
+    ],
+  ])('%j is refused', async (flags, message) => {
+    expect(await refused(...flags)).toBe(message);
+  });
+
+  test('or a base model must be given', async () => {
+    expect(await complaintIn(project, ['sft', 'chats.jsonl'])).toMatchInlineSnapshot(
+      `"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX, or --from CHECKPOINT"`,
+    );
   });
 });

@@ -1,46 +1,24 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { sftCommand } from '../../cli/sft/command.ts';
+import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
+import { PEFT_CONFIG, writePeftAdapter } from '../peft-folder.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { contextOf } from './run-cli.ts';
-
-const CONFIG = {
-  peft_type: 'LORA',
-  base_model_name_or_path: 'somebody/pocket',
-  r: 8,
-  lora_alpha: 24,
-  target_modules: '.*(q_proj|v_proj)',
-  bias: 'none',
-  rank_pattern: {},
-  modules_to_save: null,
-  use_rslora: true,
-  layers_to_transform: 1,
-};
-const MODULES = ['self_attn.v_proj', 'self_attn.q_proj'];
 
 let project: string;
 beforeEach(async () => {
   project = await temporaryFolder();
   await writeAgent(project);
-  await writeAdapter(CONFIG);
+  await writeAdapter(PEFT_CONFIG);
 });
 
-/** A safetensors file is the length of its header, the header, and the numbers, which nobody reads here. */
-async function writeAdapter(
-  config: object,
-  names = MODULES.map((name) => `base_model.model.model.layers.1.${name}.lora_A.weight`),
-) {
-  const header = Buffer.from(JSON.stringify(Object.fromEntries(names.map((name) => [name, { dtype: 'F32' }]))));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(header.length));
-  await mkdir(join(project, 'adapter'), { recursive: true });
-  await writeFile(join(project, 'adapter', 'adapter_config.json'), JSON.stringify(config));
-  await writeFile(join(project, 'adapter', 'adapter_model.safetensors'), Buffer.concat([length, header]));
-}
+const writeAdapter = (config: object, names?: string[]) => writePeftAdapter(join(project, 'adapter'), config, names);
 
 const plan = (...flags: string[]) =>
   readPlannedRun(contextOf(trainCommand, project, ['agent.ts', '--base-model', 'pocket', ...flags]));
@@ -76,26 +54,26 @@ describe('temper train --adapter', () => {
     expect(await refused('--lora-dora')).toMatchInlineSnapshot(
       `"--lora-dora must stay false (the run begins with --adapter …/adapter), got true; leave it out"`,
     );
-    await writeAdapter({ ...CONFIG, base_model_name_or_path: 'Qwen/Qwen3-4B@main' });
+    await writeAdapter({ ...PEFT_CONFIG, base_model_name_or_path: 'Qwen/Qwen3-4B@main' });
     expect(await refused()).toMatchInlineSnapshot(
       `"--base-model must be the model that --adapter …/adapter was trained on, Qwen/Qwen3-4B@main, got pocket; pass that one, or correct base_model_name_or_path in its adapter_config.json if both are the same model"`,
     );
   });
 
   test('what Temper does not train is refused, and so is what is no adapter', async () => {
-    await writeAdapter({ ...CONFIG, init_lora_weights: 'pissa' });
+    await writeAdapter({ ...PEFT_CONFIG, init_lora_weights: 'pissa' });
     expect(await refused()).toMatchInlineSnapshot(
       `"--adapter must not use init_lora_weights of PEFT, which Temper does not train, but …/adapter has "pissa"; pass an adapter without it"`,
     );
-    await writeAdapter({ ...CONFIG, rank_pattern: { q_proj: 4 } });
+    await writeAdapter({ ...PEFT_CONFIG, rank_pattern: { q_proj: 4 } });
     expect(await refused()).toMatchInlineSnapshot(
       `"--adapter must not use rank_pattern of PEFT, which Temper does not train, but …/adapter has {"q_proj":4}; pass an adapter without it"`,
     );
-    await writeAdapter({ ...CONFIG, peft_type: 'IA3' });
+    await writeAdapter({ ...PEFT_CONFIG, peft_type: 'IA3' });
     expect(await refused()).toMatchInlineSnapshot(
       `"--adapter must be a LoRA adapter as PEFT saves it, but adapter_config.json of …/adapter has peft_type: Invalid input: expected "LORA"; pass another folder"`,
     );
-    await writeAdapter(CONFIG, ['base_model.model.wte.lora_embedding_A']);
+    await writeAdapter(PEFT_CONFIG, ['base_model.model.wte.lora_embedding_A']);
     expect(await refused()).toMatchInlineSnapshot(
       `"--adapter must hold tensors named ….lora_A.weight, but adapter_model.safetensors of …/adapter has none; pass another folder"`,
     );
@@ -112,9 +90,23 @@ describe('temper train --adapter', () => {
 
   test('DoRA is refused where vLLM samples', async () => {
     expect(await refused('--engine', 'vllm')).toBe('planned');
-    await writeAdapter({ ...CONFIG, use_dora: true });
+    await writeAdapter({ ...PEFT_CONFIG, use_dora: true });
     expect(await refused('--engine', 'vllm')).toMatchInlineSnapshot(
       `"--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out"`,
     );
   });
+});
+
+test('temper sft --adapter begins with it alike', async () => {
+  const line = JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content: 'hello' })) });
+  await writeFile(join(project, 'chats.jsonl'), `${line}\n${line.replace('hello', 'bye')}\n`);
+  const words = ['chats.jsonl', '--base-model', 'pocket', '--adapter', 'adapter'];
+  const sft = (...flags: string[]) => readPlannedSft(contextOf(sftCommand, project, [...words, ...flags]));
+  const { config, adapterFiles } = await sft();
+  const trained = await planned();
+  expect(config.startAdapter).toEqual(trained.config.startAdapter);
+  expect(config.train.lora).toEqual(trained.config.train.lora);
+  expect(adapterFiles).toEqual(trained.adapterFiles);
+  await expect(sft('--lora-rank', '16')).rejects.toThrow('--lora-rank must stay 8 (the run begins with --adapter ');
+  await expect(sft('--full-fine-tuning')).rejects.toThrow('has no effect with --full-fine-tuning');
 });

@@ -1,5 +1,5 @@
-/** A run that begins with examples and goes on with its agent, and SIGKILL of the GPU worker in both stages. */
-import { writeFileSync } from 'node:fs';
+/** A run that begins with examples and goes on with its agent, SIGKILL of the GPU worker in both stages, and examples again. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { readStackFile } from '../../workers/local-stack/stack-file.ts';
@@ -52,4 +52,20 @@ test('killed while it trains examples and again while it is played, a run ends w
     `re-computed warm-killed@${SUPERVISED}: adapter and optimizer state have the same bytes`,
   );
   expect(verified.code, verified.stdout).toBe(0);
+
+  await continueWithExamples('warm-whole');
 });
+
+/** Chats train the policy that the run ended with. */
+async function continueWithExamples(parent: string): Promise<void> {
+  const line = ['sft', 'chats.jsonl', '--from', parent, '--run', 'goes-on', '--steps', '2'];
+  const { code, stdout, stderr } = await runTemper(project.folder, line);
+  expect(code, stdout + stderr).toBe(0);
+  const shown = await runTemper(project.folder, ['show', 'goes-on']);
+  expect(shown.stdout).toContain(`\nparent     ${parent}@9\n`);
+  const adapterOf = (run: string, step: number) =>
+    readFileSync(project.path(`store/runs/${run}/branches/0/checkpoints/${step}/adapter/adapter_model.safetensors`));
+  expect(adapterOf('goes-on', 0).equals(adapterOf(parent, 9))).toBe(true);
+  const verified = await runTemper(project.folder, ['verify', 'goes-on', '--no-recompute']);
+  expect(verified.code, verified.stdout).toBe(0);
+}

@@ -127,8 +127,8 @@ export const LOSSES: readonly Mutant[] = [
   {
     name: "another run's reference is pruned",
     file: 'store/records/prune.ts',
-    find: 'references.set(reference.sha256, other)',
-    replace: 'references.delete(other)',
+    find: 'references.set(sha256, run)',
+    replace: 'references.delete(run)',
     test: 'test/store/records/reference.test.ts',
   },
   {

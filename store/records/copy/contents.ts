@@ -7,6 +7,7 @@ import { childNumbers } from '../children.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
 import { parseCommit, type Commit } from '../manifest.ts';
+import { referencesOf } from '../references.ts';
 import { readPrepared, readState, requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 
@@ -54,15 +55,16 @@ export async function readContents(store: Store, run: string): Promise<RunConten
     ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
     ...Object.values(file.config.startAdapter ?? {}),
     ...(file.config.train.klReference === undefined ? [] : [file.config.train.klReference]),
-    ...(file.loop === undefined ? [] : datasetsOf(branches.flatMap(({ steps }) => steps))),
+    ...(file.loop === undefined ? [] : broughtBySteps(branches.flatMap(({ steps }) => steps))),
   ];
   return { state, curve, blobs, others, branches };
 }
 
-/** A script brings examples step by step. */
-function datasetsOf(steps: readonly StepContents[]): BlobRef[] {
+/** A script brings examples, and names what steps are compared with, step by step. */
+function broughtBySteps(steps: readonly StepContents[]): BlobRef[] {
   const used = steps.flatMap(({ commit }) => commit?.manifest.supervised?.rendering.dataset ?? []);
-  return [...new Map(used.map((dataset) => [dataset.sha256, dataset])).values()];
+  const datasets = [...new Map(used.map((dataset) => [dataset.sha256, dataset])).values()];
+  return [...datasets, ...referencesOf(steps.map(({ commit }) => commit))];
 }
 
 async function readStateFile(store: Store, run: string): Promise<RunContents['state']> {

@@ -16,10 +16,11 @@ export async function verifyWeights(context: VerifyContext, step: StoredStep, se
   await verifyBlob(context, step, 'adapters', adapter, seen);
   await verifyBlob(context, step, 'adapters', adapterConfig, seen);
   await verifyBlob(context, step, 'optimizer states', optimizer, seen);
-  const { supervised } = step.commit.manifest;
-  // Examples of a run are verified with its run.json; a script brings its own step by step.
-  if (context.isLoop && supervised !== undefined)
-    await verifyBlob(context, step, 'run files', supervised.rendering.dataset, seen);
+  if (!context.isLoop) return;
+  // Examples and the reference of a run are verified with its run.json; a script names its own step by step.
+  const { supervised, train } = step.commit.manifest;
+  for (const ref of [supervised?.rendering.dataset, train?.klReference])
+    if (ref !== undefined) await verifyBlob(context, step, 'run files', ref, seen);
 }
 
 async function verifyBlob(

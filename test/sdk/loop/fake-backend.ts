@@ -24,6 +24,8 @@ export class FakeWorld {
   readonly works: StepWork[] = [];
   /** What the person who runs the script was told. */
   readonly told: string[] = [];
+  /** What the trainer says of its next steps, besides. */
+  metrics: Record<string, number> = {};
   readonly #closing: (() => Promise<void>)[] = [];
 
   private constructor(engine: FakeEngine) {
@@ -77,13 +79,14 @@ export class FakeWorld {
     const place = { run, branch: 0, step };
     const said = work.kind === 'train' ? pick(work.input) : {};
     const adapterSha256 = fakeAdapterSha256(`${run}@${step}`)!;
-    const manifest = madeManifest({ branch: 0, step }, { ...said, inputsSha256, adapterSha256, metrics: { loss: 1 } });
+    const metrics = { loss: 1, ...this.metrics };
+    const manifest = madeManifest({ branch: 0, step }, { ...said, inputsSha256, adapterSha256, metrics });
     const { bytes } = await this.store.publish(
       manifestKey(place),
       new TextEncoder().encode(`${canonicalJson(manifest)}\n`),
     );
     const checkpoint = checkpointOf(run, parseCommit(bytes, manifestKey(place)));
-    return { checkpoint, metrics: { loss: 1 }, seconds: {}, found: false };
+    return { checkpoint, metrics, seconds: {}, found: false };
   }
 }
 

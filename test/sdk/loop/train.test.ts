@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import {
-  gatherTrajectoryGroups,
-  TrainableModel,
-  Trajectory,
-  TrajectoryGroup,
-  type MessagesAndChoices,
-} from '../../../sdk/index.ts';
+import { gatherTrajectoryGroups, TrainableModel, Trajectory, TrajectoryGroup } from '../../../sdk/index.ts';
 import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
@@ -15,6 +9,7 @@ import type { Manifest } from '../../../store/records/manifest.ts';
 import { JudgedSchema, readStored } from '../../../store/records/file-schemas.ts';
 import { readEval, readRun, readState, readSteps } from '../../../store/records/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
+import { gather } from './gather-one.ts';
 
 let world: FakeWorld;
 
@@ -23,33 +18,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => world.close());
-
-interface Played {
-  question?: string;
-  rewards?: number[];
-  isSampled?: boolean;
-  split?: 'train' | 'val';
-}
-
-/** One group of as many attempts as there are rewards. */
-async function gather(
-  model: TrainableModel,
-  { question = 'a digit?', rewards = [0, 1, 1], isSampled = true, split = 'train' }: Played = {},
-): Promise<TrajectoryGroup[]> {
-  const play = async ({ attempt }: { attempt: number }) => {
-    const messages: MessagesAndChoices = [{ role: 'user', content: question }];
-    if (isSampled) {
-      const asked = { model: model.getInferenceName(), messages: [{ role: 'user' as const, content: question }] };
-      messages.push((await model.openai().chat.completions.create(asked)).choices[0]!);
-    } else messages.push({ role: 'assistant', content: 'made up' });
-    return new Trajectory({ messagesAndChoices: messages, reward: rewards[attempt]! });
-  };
-  const group = new TrajectoryGroup(
-    rewards.map(() => play),
-    { metadata: { scenarioId: question } },
-  );
-  return gatherTrajectoryGroups([group], { model, split });
-}
 
 const trainings = () => world.works.filter(({ kind }) => kind === 'train').length;
 
@@ -137,24 +105,6 @@ test('groups whose attempts are all worth the same end the step, and the policy 
     reason: 'every group had identical rewards (no learning signal)',
   });
   expect(trainings()).toBe(0);
-});
-
-test('the script is told of steps that trained nothing, warned after two, and told at the end what to try', async () => {
-  const backend = world.backend();
-  const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket', seed: 1 });
-  await model.register(backend);
-  await model.train(await gather(model, { rewards: [0, 0, 0] }));
-  expect(world.told).toEqual([
-    'demo.one: step 1 was skipped: every group had identical rewards (no learning signal); the policy is unchanged',
-  ]);
-  const groups = await gather(model, { rewards: [0, 0, 0] });
-  await model.train(groups);
-  await model.train(groups);
-  expect(world.told.slice(2)).toEqual([expect.stringContaining('demo.one: warning: 2 steps in a row were skipped')]);
-  await backend.close();
-  expect(world.told.slice(3)).toEqual([
-    expect.stringContaining('demo.one: hint: reward 0.000 → 0.000: no attempt ever earned anything'),
-  ]);
 });
 
 test.each([

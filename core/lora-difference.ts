@@ -1,0 +1,29 @@
+/** Where two adapters have another shape: none can take the other's place. */
+import type { LoraConfig } from './contract.ts';
+import { NEUTRAL_LORA } from './run-defaults.ts';
+
+/** What an option is called that a configuration does not have. */
+const ABSENT = { ...NEUTRAL_LORA, layers: 'all' };
+
+interface LoraDifference {
+  readonly option: string;
+  /** As JSON. */
+  readonly one: string;
+  readonly other: string;
+}
+
+/** The first option that they have otherwise; null where there is none. */
+export function differingLoraOption(
+  one: Partial<LoraConfig>,
+  other: Partial<LoraConfig>,
+  /** Options that say nothing of what an adapter computes. */
+  free: readonly (keyof LoraConfig)[] = [],
+): LoraDifference | null {
+  const [left, right] = [one, other].map((lora) => new Map<string, unknown>(Object.entries({ ...ABSENT, ...lora })));
+  for (const option of new Set([...left!.keys(), ...right!.keys()])) {
+    const [its, others] = [left!.get(option), right!.get(option)].map((value) => JSON.stringify(value));
+    if (its !== others && !free.some((name) => name === option))
+      return { option, one: its ?? 'unset', other: others ?? 'unset' };
+  }
+  return null;
+}

@@ -1,0 +1,141 @@
+/** A LoRA adapter as PEFT saves it, in a folder outside of the store: what it computes, and the two files that a run begins with. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { firstIssue, type LoraConfig, type StartAdapter } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { blobRef } from '../bytes/sha256.ts';
+
+export const PEFT_CONFIG_FILE = 'adapter_config.json';
+const WEIGHTS_FILE = 'adapter_model.safetensors';
+
+/** Of PEFT's config, what decides what the adapter computes. `target_modules` may be a pattern: the file's tensors say it. */
+const PeftConfig = z.looseObject({
+  peft_type: z.literal('LORA'),
+  r: z.int().min(1),
+  lora_alpha: z.number().positive(),
+  use_rslora: z.boolean().nullish(),
+  use_dora: z.boolean().nullish(),
+  layers_to_transform: z.union([z.int().min(0), z.array(z.int().min(0))]).nullish(),
+  base_model_name_or_path: z.string().nullish(),
+});
+
+/** What PEFT can do and Temper cannot, by what a field says where it is off. Initialisations that change the base model are among it. */
+const OFF: Readonly<Record<string, readonly unknown[]>> = {
+  bias: ['none'],
+  lora_bias: [false],
+  fan_in_fan_out: [false],
+  use_qalora: [false],
+  modules_to_save: [],
+  rank_pattern: [],
+  alpha_pattern: [],
+  target_parameters: [],
+  trainable_token_indices: [],
+  layer_replication: [],
+  init_lora_weights: [true, false, 'gaussian', 'orthogonal', 'eva'],
+};
+
+export interface PeftAdapter {
+  readonly folder: string;
+  readonly files: readonly Uint8Array[];
+  readonly refs: StartAdapter;
+  readonly lora: Pick<LoraConfig, 'rank' | 'alpha' | 'targetModules'> & Partial<LoraConfig>;
+  /** As the folder names it; null where it does not. */
+  readonly baseModel: string | null;
+}
+
+/** `called`: what names the folder, in messages. */
+export async function readPeftAdapter(folder: string, called: string): Promise<PeftAdapter> {
+  const config = await readPart({ folder, called }, PEFT_CONFIG_FILE);
+  const weights = await readPart({ folder, called }, WEIGHTS_FILE);
+  const fields = parseConfig({ folder, called }, config);
+  const layers = fields.layers_to_transform ?? null;
+  return {
+    folder,
+    files: [weights, config],
+    refs: { weights: blobRef(weights), config: blobRef(config) },
+    lora: {
+      rank: fields.r,
+      alpha: fields.lora_alpha,
+      targetModules: targetsOf({ folder, called }, weights),
+      ...(fields.use_rslora ? { rslora: true } : {}),
+      ...(fields.use_dora ? { dora: true } : {}),
+      ...(layers === null ? {} : { layers: [layers].flat().toSorted((a, b) => a - b) }),
+    },
+    baseModel: fields.base_model_name_or_path || null,
+  };
+}
+
+/** By the last part of its name: a folder, a name of the hub and one with a commit may be the same model. */
+export function isOfModel({ baseModel }: PeftAdapter, name: string): boolean {
+  return baseModel === null || lastPart(baseModel) === lastPart(name);
+}
+
+interface Named {
+  readonly folder: string;
+  readonly called: string;
+}
+
+async function readPart({ folder, called }: Named, name: string): Promise<Uint8Array> {
+  try {
+    return await readFile(join(folder, name));
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new TemperError(
+      'BadConfig',
+      `${called} must be a folder with ${PEFT_CONFIG_FILE} and ${WEIGHTS_FILE}, got ${folder} (${name}: ${reason}); save it with PEFT's save_pretrained`,
+      { cause: error },
+    );
+  }
+}
+
+function parseConfig({ folder, called }: Named, bytes: Uint8Array): z.infer<typeof PeftConfig> {
+  const found = PeftConfig.safeParse(parseJson(bytes));
+  if (!found.success)
+    throw new TemperError(
+      'BadConfig',
+      `${called} must be a LoRA adapter as PEFT saves it, but ${PEFT_CONFIG_FILE} of ${folder} has ${firstIssue(found.error)}; pass another folder`,
+    );
+  const fields = new Map<string, unknown>(Object.entries(found.data));
+  for (const [name, off] of Object.entries(OFF)) {
+    const value = fields.get(name) ?? null;
+    const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+    if (!isEmpty && !off.includes(value))
+      throw new TemperError(
+        'BadConfig',
+        `${called} must not use ${name} of PEFT, which Temper does not train, but ${folder} has ${JSON.stringify(value)}; pass an adapter without it`,
+      );
+  }
+  return found.data;
+}
+
+/** The last parts of the names of adapted modules, from the header of the safetensors file. */
+function targetsOf({ folder, called }: Named, weights: Uint8Array): string[] {
+  const length = weights.length < 8 ? 0n : new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true);
+  const header = length > BigInt(weights.length) ? null : parseJson(weights.subarray(8, 8 + Number(length)));
+  const names = header === null || typeof header !== 'object' ? [] : Object.keys(header);
+  const targets = names.flatMap((name) => /([^.]+)\.lora_A\.weight$/.exec(name)?.[1] ?? []);
+  if (targets.length > 0) return [...new Set(targets)].toSorted();
+  throw new TemperError(
+    'BadConfig',
+    `${called} must hold tensors named ….lora_A.weight, but ${WEIGHTS_FILE} of ${folder} has none; pass another folder`,
+  );
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+/** Of a path, a name of the hub, or such a name with a commit. */
+function lastPart(name: string): string {
+  return name
+    .replace(/@[^@/]*$/, '')
+    .replace(/[/\\]+$/, '')
+    .split(/[/\\]/)
+    .at(-1)!
+    .toLowerCase();
+}

@@ -1,0 +1,69 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
+import { hashBytes } from '../../../store/bytes/sha256.ts';
+import { readRun } from '../../../store/records/run-reader.ts';
+import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
+import { PEFT_CONFIG, writePeftAdapter } from '../../peft-folder.ts';
+import { FakeWorld } from './fake-backend.ts';
+import { gather } from './gather-one.ts';
+
+let world: FakeWorld;
+let adapter: string;
+beforeEach(async () => {
+  world = await FakeWorld.open();
+  adapter = join(world.folder, 'adapter');
+  await writePeftAdapter(adapter);
+});
+afterEach(() => world.close());
+
+test('a model begins with an adapter of PEFT, in its shape, and names its files by hash', async () => {
+  const lora = { rank: 8, alpha: 24, targetModules: ['q_proj', 'v_proj'], rslora: true, layers: [1] };
+  await world.model({ adapter, lora: { dropout: 0.1 } });
+  const work = world.works.at(-1)!;
+  expect(work).toMatchObject({ kind: 'initialise', input: { parent: null, lora: { ...lora, dropout: 0.1 } } });
+  const { startAdapter } = (await readRun(world.store, 'demo.one'))!.file.config;
+  expect(work.input).toMatchObject({ startAdapter });
+  for (const ref of Object.values(startAdapter!)) expect(hashBytes(await world.store.getBlob(ref))).toBe(ref.sha256);
+
+  const again = await world.model({ adapter, lora: { dropout: 0.1 } });
+  await again.train(await gather(again));
+  expect(world.works).toHaveLength(2);
+  await writePeftAdapter(adapter, { ...PEFT_CONFIG, lora_alpha: 12 });
+  await expect(world.model({ adapter, lora: { dropout: 0.1 } })).rejects.toThrow(/another configuration.*startAdapter/);
+});
+
+test('another shape, another base model, all weights and no adapter are refused, and leave no run behind', async () => {
+  const refused = (options: Partial<TrainableModelOptions>) =>
+    world.model({ adapter, ...options }).then(
+      () => 'registered',
+      (error: Error) => error.message.replaceAll(world.folder, '…'),
+    );
+  expect(await refused({ lora: { rank: 16 } })).toMatchInlineSnapshot(
+    `"adapter of TrainableModel has rank 8, but lora asks for 16; leave rank out of lora"`,
+  );
+  expect(await refused({ lora: null })).toMatchInlineSnapshot(
+    `"adapter of TrainableModel has no effect with lora: null (all weights are trained, without an adapter); leave one of them out"`,
+  );
+  await writePeftAdapter(adapter, { ...PEFT_CONFIG, base_model_name_or_path: 'Qwen/Qwen3-4B' });
+  expect(await refused({})).toMatchInlineSnapshot(
+    `"adapter of TrainableModel was trained on Qwen/Qwen3-4B, but baseModel is pocket; pass that one, or correct base_model_name_or_path in its adapter_config.json if both are the same model"`,
+  );
+  await rm(adapter, { recursive: true });
+  expect(await refused({})).toMatchInlineSnapshot(
+    `"adapter of TrainableModel must be a folder with adapter_config.json and adapter_model.safetensors, got …/adapter (adapter_config.json: ENOENT); save it with PEFT's save_pretrained"`,
+  );
+  expect(await readRun(world.store, 'demo.one')).toBeNull();
+});
+
+test('a fork begins with the adapter of its parent', async () => {
+  await world.model();
+  const local = new LocalBackend({ folder: world.folder });
+  const fork = new TrainableModel({ name: 'fork', project: 'demo', baseModel: 'pocket', adapter });
+  await local.forkCheckpoint(fork, { fromModel: 'one' });
+  await expect(fork.register(world.backend())).rejects.toThrow(
+    'adapter of TrainableModel has no effect after forkCheckpoint (a fork begins with the adapter of its parent); leave one of them out',
+  );
+  await local.close();
+});
