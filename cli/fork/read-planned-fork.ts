@@ -39,7 +39,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   checkFits(parent, config);
   await checkReference(reference, config, { store, project, env, flags, begun: parent.checkpoint });
   await checkEngine(config, flags, context);
-  if (recorded === null) await refuseIdleCorrection(config, flags, context);
+  await refuseIdleCorrection(config, recorded, flags, context);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   const given = {

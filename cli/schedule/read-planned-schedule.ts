@@ -59,7 +59,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const train = recordedLayout(parent?.config ?? null);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   await checkEngine(asked, null, context);
-  await refuseIdleCorrection(asked, null, context);
+  await refuseIdleCorrection(asked, null, null, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);

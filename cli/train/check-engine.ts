@@ -1,7 +1,9 @@
 /** What the engine and the trainer of this project could not compute: refused before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import { loadConfig, type EngineConfig } from '../../workers/config.ts';
+import { findDevices } from '../../workers/devices.ts';
 import { chosenEngine } from '../../workers/engine-choices.ts';
+import { loadedBase, type LoadedBase } from '../../workers/loaded-base.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../../workers/quantization.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
@@ -34,25 +36,30 @@ export async function checkEngine(
 }
 
 /**
- * Of a new run: one that exists goes on as it is. Corrections compare the sampler with the trainer before its first
- * update, and in float32 the embedded engine computes what the trainer does.
+ * A run that is `recorded` goes on as it is. Corrections compare the sampler with the trainer before its first update, and
+ * in float32 the embedded engine computes what the trainer does.
  */
 export async function refuseIdleCorrection(
   { train: { correction }, maxStaleness = 0 }: RunConfig,
+  recorded: RunConfig | null,
   flags: EngineFlags | null,
   place: Place,
 ): Promise<void> {
-  if (correction === undefined || maxStaleness > 0) return;
-  const engine = await engineOf(flags, place);
-  if (engine.url !== null || engine.kind !== 'embedded' || !isFloat32(engine)) return;
+  if (recorded !== null || correction === undefined || maxStaleness > 0) return;
+  const { kind } = await engineOf(flags, place);
+  if (kind !== 'embedded' || (await findLoadedBase(flags, place))?.dtype !== 'float32') return;
   throw new UsageError(
     `--correction ${correction} has no effect with the embedded engine in float32 and --max-staleness 0: sampler and trainer agree up to rounding; pass --correction none, or leave it out`,
   );
 }
 
-/** Where it is known: `auto` depends on the machine. */
-function isFloat32({ dtype, device }: EngineConfig): boolean {
-  return dtype === 'float32' || (dtype === 'auto' && device === 'cpu');
+/** Null where an engine elsewhere decides. */
+export async function findLoadedBase(flags: EngineFlags | null, place: Place): Promise<LoadedBase | null> {
+  const engine = await engineOf(flags, place);
+  if (engine.url !== null) return null;
+  // GPU workers that this command does not start may have GPUs.
+  const hasGpus = flags === null || (await findDevices(engine, place.env)).gpus.length > 0;
+  return loadedBase(engine, hasGpus);
 }
 
 async function engineOf(flags: EngineFlags | null, { project, env }: Place): Promise<EngineConfig> {

@@ -58,7 +58,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
-  if (recorded === null) await refuseIdleCorrection(asked, flags, context);
+  await refuseIdleCorrection(asked, recorded, flags, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.

@@ -3,13 +3,11 @@ import type { StepPlace } from '../../store/layout.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { findDevices } from '../../workers/devices.ts';
-import { chosenEngine } from '../../workers/engine-choices.ts';
-import { describeBase, isSameBase, loadedBase, trainedBase, type LoadedBase } from '../../workers/loaded-base.ts';
+import { describeBase, isSameBase, trainedBase } from '../../workers/loaded-base.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { findLoadedBase } from './check-engine.ts';
 
 /** Where a run's base model is known from before the run goes on. */
 export interface BaseSource extends Pick<Surroundings, 'project' | 'env'> {
@@ -24,7 +22,7 @@ export interface BaseSource extends Pick<Surroundings, 'project' | 'env'> {
 export async function checkReferenceBase({ name, manifest }: TrainedPolicy, source: BaseSource): Promise<void> {
   const { store, begun } = source;
   const own = begun && (await readManifest(store, begun));
-  const loaded = own ? trainedBase(own) : await findLoadedBase(source);
+  const loaded = own ? trainedBase(own) : await findLoadedBase(source.flags, source);
   const trained = trainedBase(manifest);
   if (loaded !== null && !isSameBase(trained, loaded))
     throw new UsageError(
@@ -34,14 +32,4 @@ export async function checkReferenceBase({ name, manifest }: TrainedPolicy, sour
     throw new UsageError(
       `--kl-reference must be trained on the weights of the run's base model: ${name} has ${manifest.baseModel} with sha256 ${manifest.baseModelSha256}, the run ${own.baseModelSha256}; name another checkpoint`,
     );
-}
-
-/** Null where an engine elsewhere decides. */
-async function findLoadedBase({ flags, project, env }: BaseSource): Promise<LoadedBase | null> {
-  const { engine } = await loadConfig(project, env);
-  if (engine.url !== null) return null;
-  const chosen = chosenEngine(engine, flags === null ? {} : askedEngine(flags));
-  // GPU workers that this command does not start may have GPUs.
-  const hasGpus = flags === null || (await findDevices(chosen, env)).gpus.length > 0;
-  return loadedBase(chosen, hasGpus);
 }
