@@ -2,19 +2,20 @@
 
 import json
 import os
+import random
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any, Protocol
 
 import pytest
+import torch
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import Commit, manifest_key
+from temper_gpu.commits.checkpoints import Commit, Manifest, manifest_key
 from temper_gpu.contract import SupervisedStep, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
@@ -26,10 +27,12 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.sharding import ShardedBase
 from temper_gpu.training.trainer import Trainer
+from tests.training.processes import expect_ended, listening
 from tests.training.ranks_program import enter, frozen_bytes, told_by
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
+    load_adapter,
     lora,
     open_folder,
     read_ids,
@@ -121,21 +124,6 @@ def pids(trainer: GroupTrainer) -> list[int]:
     """Of the other ranks."""
     assert trainer.group is not None
     return [member.process.pid or 0 for member in trainer.group.members.values()]
-
-
-def expect_ended(pids: list[int]) -> None:
-    end = time.monotonic() + 10
-    while any(map(is_running, pids)):
-        assert time.monotonic() < end, pids
-        time.sleep(0.02)
-
-
-def is_running(pid: int) -> bool:
-    """One whose end nobody has asked about yet is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.numerics
@@ -312,6 +300,69 @@ def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(store
     assert pids(trainer) != [lost]
 
 
+class Kills:
+    """Of the other rank, once in each of some steps: when rank 0 asks for so many times whether it may go on. It does
+    so at least before each of its micro-batches."""
+
+    def __init__(self, trainer: GroupTrainer, steps: dict[int, int]) -> None:
+        self.left = dict(steps)
+        self.num_lost = 0
+        self._trainer = trainer
+
+    def train(self, work: TrainInput) -> Commit:
+        while True:
+            try:
+                return self._trainer.train(work, partial(self._is_cancelled, work.step)).commit
+            except TemperError as error:
+                assert (error.type, error.retryable) == ("TrainerFailed", True)
+                self.num_lost += 1
+
+    def _is_cancelled(self, step: int) -> bool:
+        if step in self.left:
+            self.left[step] -= 1
+            if self.left[step] == 0:
+                del self.left[step]
+                os.kill(pids(self._trainer)[0], signal.SIGKILL)
+        return False
+
+
+def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_come_to_what_one_rank_does(
+    store: FileStore, trainers: Trainers
+):
+    num_steps, rng = 20, random.Random(14)
+    kills = Kills(trainers(2), {step: rng.randint(1, 3) for step in rng.sample(range(1, num_steps + 1), 10)})
+    one, two = (
+        steps_of(store, run, num_steps, lambda work, trainer=trainer: trainer.train(work, never).commit)
+        for run, trainer in (("steps-of-one", alone(store)), ("steps-of-two", trainers(2)))
+    )
+    killed = steps_of(store, "steps-killed", num_steps, kills.train)
+    assert (kills.left, kills.num_lost) == ({}, 10)
+    # The first one is what the run began with.
+    found = (store.root / "runs/steps-killed").rglob("manifest.json")
+    assert sorted(found) == sorted(store.root / manifest_key("steps-killed", 0, step) for step in range(num_steps + 1))
+    for undisturbed, again in zip(two, killed, strict=True):
+        assert (again.adapter, again.optimizer) == (undisturbed.adapter, undisturbed.optimizer)
+        assert again.metrics == undisturbed.metrics
+    first, last, last_of_one = (adapter_of(store, manifest) for manifest in (two[0], killed[-1], one[-1]))
+    assert (last - last_of_one).norm() < 1e-4 * (last_of_one - first).norm()
+
+
+def steps_of(store: FileStore, run: str, num_steps: int, train: Callable[[TrainInput], Commit]) -> list[Manifest]:
+    commits = [alone(store).initialise(initialise_input(run)).commit]
+    for step in range(1, num_steps + 1):
+        parent = commits[-1].checkpoint(run)
+        # Sampled by the first policy, and the same for every run.
+        groups = sampled_groups(parent.adapter_sha256, step)
+        config = train_config(micro_batch_tokens=1, max_logprob_mismatch=1e9)
+        commits.append(train(train_input(store, parent, groups, train=config)))
+    return [commit.manifest for commit in commits]
+
+
+def adapter_of(store: FileStore, manifest: Manifest) -> Tensor:
+    tensors = load_adapter(store, manifest).tensors
+    return torch.cat([tensors[name].flatten() for name in sorted(tensors)])
+
+
 def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Trainers):
     trainers(3).train(first_step(store, "left"), never)
     before, group = pids(trainers(3)), trainers(3).group
@@ -329,14 +380,3 @@ def test_ranks_listen_on_this_host_alone(store: FileStore, trainers: Trainers):
     assert addresses
     # 127.0.0.1
     assert addresses == {"0100007F"}
-
-
-def listening(pid: int) -> set[str]:
-    """Local addresses, as Linux writes them, of a process's sockets that take connections."""
-    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
-    lines = [
-        line.split()
-        for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
-    ]
-    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in links}
