@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import type { LoopRun } from './loop-run.ts';
 
 /** Its adapter, which the plan of the step names by its hash; null where none is named. */
-export async function readKlReference(run: LoopRun, named: string | undefined): Promise<BlobRef | null> {
+export async function findReference(run: LoopRun, named: string | undefined): Promise<BlobRef | null> {
   if (named === undefined) return null;
   const policy = typeof named === 'string' ? parsePolicyName(named) : null;
   if (policy === null) throw refused(`name one checkpoint as RUN@STEP, got ${JSON.stringify(named)}`, 'number');

@@ -15,7 +15,7 @@ import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts'
 import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
-import { readKlReference } from './kl-reference.ts';
+import { findReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';
 import { tellWarnings } from './loop-state.ts';
 import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
@@ -35,7 +35,7 @@ export async function trainGroups(
   const settings = readSettings(run, options, {
     groups: groups.length,
     recorded: await findRecordedLoss(run, step),
-    klReference: await readKlReference(run, options.klReference),
+    klReference: await findReference(run, options.klReference),
   });
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);

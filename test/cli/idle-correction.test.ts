@@ -28,6 +28,8 @@ test('with the embedded engine in float32 it has no effect', async () => {
     `"temper: --correction token-mask has no effect with the embedded engine in float32 and --max-staleness 0: sampler and trainer agree up to rounding; pass --correction none, or leave it out"`,
   );
   expect(await train('--device', 'cpu', '--passes', '2')).toContain('--correction token-mask has no effect');
+  const withoutGpu = { env: { CUDA_VISIBLE_DEVICES: '' } };
+  expect(await complaintIn(project, ['train', ...NEW], withoutGpu)).toContain('--correction token-mask has no effect');
   await configure({ dtype: 'float32' });
   expect(await train()).toContain('--correction token-mask has no effect');
   const schedule = ['schedule', 'create', ...NEW, '--name', 'nightly', '--every', '1d'];
@@ -35,7 +37,7 @@ test('with the embedded engine in float32 it has no effect', async () => {
 });
 
 test.each([
-  [[]],
+  [['--device', 'cuda']],
   [['--dtype', 'bfloat16']],
   [['--device', 'cpu', '--dtype', 'bfloat16']],
   [['--device', 'cpu', '--engine', 'vllm']],

@@ -99,7 +99,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'kl-reference': 'demo@2 --kl-coefficient 0.1',
   'kl-as': 'reward --kl-coefficient 0.1',
   'overlong-penalty': '2 --overlong-buffer 8',
-  'correction-cap': '3 --correction token-mask',
+  'correction-cap': '3 --correction token-mask --max-staleness 1',
   'reduction-tokens': '100 --reduction constant',
   'advantage-scale': 'group-std',
   optimizer: 'adamw_8bit',

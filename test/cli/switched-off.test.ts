@@ -14,6 +14,9 @@ import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf } from './run-cli.ts';
 
+/** Of the base model, where a correction has an effect. */
+const BFLOAT16 = ['--dtype', 'bfloat16'];
+
 let project: string;
 
 beforeEach(async () => {
@@ -23,7 +26,7 @@ beforeEach(async () => {
 
 async function forked(train: RunOptions['train'], ...flags: string[]) {
   await makeRun(await openStore(join(project, '.temper', 'store')), { train });
-  const words = ['demo@2', 'agent.ts', '--run', 'new', ...flags];
+  const words = ['demo@2', 'agent.ts', '--run', 'new', ...BFLOAT16, ...flags];
   return (await readPlannedFork(contextOf(forkCommand, project, words))).config;
 }
 
@@ -39,7 +42,14 @@ test('a fork drops what its parent has', async () => {
 /** Of the run that `train` of temporal.config.ts and flags make. */
 async function planned(train: object, ...flags: string[]) {
   await writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ train })};\n`);
-  const words = [...(await readProjectFlags({ project, env: {} })), 'agent.ts', '--base-model', 'pocket', ...flags];
+  const words = [
+    ...(await readProjectFlags({ project, env: {} })),
+    'agent.ts',
+    '--base-model',
+    'pocket',
+    ...BFLOAT16,
+    ...flags,
+  ];
   return (await readPlannedRun(contextOf(trainCommand, project, words))).config;
 }
 
