@@ -1,4 +1,4 @@
-/** Losses on the wire: a member of the union for each, and its defaults. `docs/engine-and-trainer.md` says how to add one. */
+/** Losses on the wire: a member of the union for each, and its defaults. `docs/training.md` says how to add one. */
 import { z } from 'zod';
 
 // Distances from 1, for every loss: the ratio is clipped to [1 − epsilonLow, 1 + epsilonHigh].

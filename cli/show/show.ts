@@ -62,7 +62,7 @@ function describeState({ state, phase, pause }: RunSummary): string {
   return phase === null ? state : `${state} (${phase})`;
 }
 
-/** What sampled for a step, and what that promises (docs/engine-and-trainer.md). */
+/** What sampled for a step, and what that promises (docs/engine.md). */
 function engineOf({ platform: { engine, engineFlags } }: Manifest): ShownEngine {
   if (engine === undefined) return { name: 'embedded', flags: null, repeatsSamples: true };
   return { name: String(engine), flags: String(engineFlags ?? ''), repeatsSamples: false };

@@ -52,7 +52,7 @@ def refused_of_completions(name: str, remedy: str, *neutral: Any) -> Parameter:
 
 PARAMETERS: tuple[Parameter, ...] = (
     of_both("model", "a base model's name, or a policy `run@step`"),
-    of_chat("messages", "text; see [Build prompts](engine-and-trainer.md#build-prompts)"),
+    of_chat("messages", "text; see [Build prompts](engine.md#build-prompts)"),
     of_completions(
         "prompt", "a string, a list of token ids, or a list of these; read as it is, control tokens included"
     ),
@@ -82,7 +82,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     of_chat("tool_choice", "`none`, `auto`, `required` or a function"),
     of_chat("chat_template_kwargs", "variables of the chat template, such as `enable_thinking` (vLLM's)"),
     of_chat(
-        "chat_template_sha256", "a [template of a run](engine-and-trainer.md#build-prompts) in the store (Temper's)"
+        "chat_template_sha256", "a [template of a run](engine.md#build-prompts) in the store (Temper's)"
     ),
     of_chat("parallel_tool_calls", "false ends the answer after its first call"),
     of_chat("response_format", "`text`, `json_object` or `json_schema`; see [JSON answers](#json-answers)"),

@@ -1,7 +1,7 @@
 """Which families of models are served and trained: tiny random ones, from a folder to the answers of the engine, and
 from these to the trainer's log-probabilities.
 
-The table of docs/engine-and-trainer.md says the same.
+The table of docs/engine.md says the same.
 """
 
 import json
@@ -33,7 +33,7 @@ from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.test_against_naive import greedy
 from tests.engine.embedded.tiny import SHAPE, ask, ask_together, open_engine, request
 
-PAGE = Path(temper_gpu.__file__).parents[2] / "docs/engine-and-trainer.md"
+PAGE = Path(temper_gpu.__file__).parents[2] / "docs/engine.md"
 LENGTHS = (5, 90)
 TINY: dict[str, Any] = SHAPE
 LLAMA3 = {
