@@ -81,9 +81,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     of_chat("tools", "functions; see [Tools](tools.md)"),
     of_chat("tool_choice", "`none`, `auto`, `required` or a function"),
     of_chat("chat_template_kwargs", "variables of the chat template, such as `enable_thinking` (vLLM's)"),
-    of_chat(
-        "chat_template_sha256", "a [template of a run](engine.md#build-prompts) in the store (Temper's)"
-    ),
+    of_chat("chat_template_sha256", "a [template of a run](engine.md#build-prompts) in the store (Temper's)"),
     of_chat("parallel_tool_calls", "false ends the answer after its first call"),
     of_chat("response_format", "`text`, `json_object` or `json_schema`; see [JSON answers](#json-answers)"),
     of_chat("separate_reasoning", "false leaves [thoughts](#thoughts) in `content`; default true (SGLang's)"),
