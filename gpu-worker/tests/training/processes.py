@@ -20,6 +20,10 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def listening(pid: int) -> set[str]:
     """Local addresses, as Linux writes them, of a process's sockets that take connections."""
     links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]

@@ -84,16 +84,12 @@ class RankGroup:
         # Of this user alone.
         self._folder = Path(tempfile.mkdtemp(prefix="temper-ranks-"))
         self._is_cancelled: Callable[[], bool] = lambda: False
-        # By fork, of a process that has no threads: an import for each of them would take seconds.
-        context = multiprocessing.get_context("forkserver")
-        for rank in range(1, self.count):
-            here, there = context.Pipe()
-            process = context.Process(
-                target=enter, args=(settings, rank, self._meeting, there), daemon=True, name=f"rank {rank}"
-            )
-            process.start()
-            there.close()
-            self.members[rank] = Member(process, here)
+        try:
+            for rank in range(1, self.count):
+                self.members[rank] = self._fork(enter, rank)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def count(self) -> int:
@@ -102,6 +98,23 @@ class RankGroup:
     @property
     def _meeting(self) -> Path:
         return self._folder / "meeting"
+
+    def _fork(self, enter: Enter, rank: int) -> Member:
+        """Of a process that has no threads: an import for each rank would take seconds."""
+        context = multiprocessing.get_context("forkserver")
+        here, there = context.Pipe()
+        process = context.Process(
+            target=enter, args=(self.settings, rank, self._meeting, there), daemon=True, name=f"rank {rank}"
+        )
+        try:
+            process.start()
+        except (EOFError, ConnectionError) as error:
+            raise RankLost(
+                f"{self.count} ranks must begin, but the process that forks them ended before rank {rank} did"
+            ) from error
+        finally:
+            there.close()
+        return Member(process, here)
 
     def join(self, ranks: Joined, is_cancelled: Callable[[], bool]) -> None:
         self._is_cancelled = is_cancelled
