@@ -122,17 +122,18 @@ class GpuActivities:
             activity.heartbeat({"step": step, **self._trainer.progress()})
 
         log.info("step begins", extra=fields)
+        # Failures go without causes: with their stacks a server finds them too large, and shows none of their words.
         try:
             outcome = await run_with_heartbeats(self._thread, work, beat)
         except TemperError as error:
-            log.warning("step failed: %s", error, extra=fields | {"type": error.type})
-            raise application_error(error) from error
+            log.warning("step failed: %s", error, extra=fields | {"type": error.type}, exc_info=error.__cause__)
+            raise application_error(error) from None
         except (StepCancelled, asyncio.CancelledError):
             log.info("step cancelled", extra=fields)
             raise
         except Exception as error:
             log.exception("step failed", extra=fields | {"type": "TrainerFailed"})
-            raise self._unexpected(error, (run, step)) from error
+            raise self._unexpected(error, (run, step)) from None
         self._repeated.pop((run, step), None)
         return TrainResult(
             checkpoint=outcome.commit.checkpoint(run),

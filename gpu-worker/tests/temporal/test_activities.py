@@ -193,6 +193,21 @@ def test_failures_keep_their_type_and_whether_a_retry_may_help(tmp_path: Path, m
     assert (caught.value.type, caught.value.non_retryable) == (type_, non_retryable)
 
 
+def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(tmp_path: Path, monkeypatch, caplog):
+    def fail(_: object) -> None:
+        try:
+            raise EOFError("nobody wrote")
+        except EOFError as error:
+            raise TemperError("TrainerFailed", "why") from error
+
+    gpu = activities(open_folder(tmp_path))
+    monkeypatch.setattr(gpu._trainer, "initialise", fail)
+    with pytest.raises(ApplicationError, match="why") as caught:
+        run(gpu.initialise, initialise_input())
+    assert caught.value.__cause__ is None
+    assert "EOFError: nobody wrote" in caplog.text
+
+
 def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkeypatch):
     gpu = activities(open_folder(tmp_path))
     monkeypatch.setattr(gpu._trainer, "initialise", lambda _: 1 / 0)
