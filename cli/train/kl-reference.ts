@@ -2,7 +2,7 @@
 import type { BlobRef, RunConfig } from '../../core/contract.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -18,10 +18,9 @@ export async function readKlReference(
   if (text === null) return null;
   const named = readCheckpointName(text);
   const reference = await findTrainedPolicy(store, await findKept(store, named, recorded?.train.klReference));
-  const { manifest, name, file } = reference;
-  if (manifest.step === 0 && manifest.parent === null && file.config.startAdapter === undefined)
+  if (!hasLearned(reference))
     throw new UsageError(
-      `--kl-reference ${name} has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out`,
+      `--kl-reference ${reference.name} has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out`,
     );
   return reference;
 }

@@ -4,7 +4,7 @@ import { TemperError } from '../../core/failures.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
 import { decodeJson } from '../../store/bytes/json.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,18 +16,14 @@ export async function findReference(run: LoopRun, named: string | undefined): Pr
   const policy = typeof named === 'string' ? parsePolicyName(named) : null;
   if (policy === null) throw refused(`name one checkpoint as RUN@STEP, got ${JSON.stringify(named)}`, 'number');
   const reference = await findTrainedPolicy(run.store, policy);
-  checkTrained(reference);
+  if (!hasLearned(reference))
+    throw refused(`be trained, but nothing of ${reference.name} is, so it is the base model`, 'none');
   const start = await readManifest(run.store, { run: run.name, branch: 0, step: 0 });
   if (start !== null) {
     checkBase(run, reference, start);
     await checkShape(run, reference, start);
   }
   return reference.manifest.adapter;
-}
-
-function checkTrained({ manifest, name, file }: TrainedPolicy): void {
-  if (manifest.step > 0 || manifest.parent !== null || file.config.startAdapter !== undefined) return;
-  throw refused(`be trained, but nothing of ${name} is, so it is the base model`, 'none');
 }
 
 /** By the hash of its weights: two folders may have one name. */

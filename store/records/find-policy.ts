@@ -43,6 +43,11 @@ export async function findTrainedPolicy(store: Store, wanted: CheckpointName): P
   return { ...configured, name, manifest };
 }
 
+/** Whether it is more than its base model: a fresh adapter computes nothing. */
+export function hasLearned({ manifest, file }: TrainedPolicy): boolean {
+  return manifest.step > 0 || manifest.parent !== null || file.config.startAdapter !== undefined;
+}
+
 function pruned(name: string, run: string): TemperError {
   const remedy = `name a step that was kept (temper checkpoints ${run} lists them), or bring them back from a copy: temper checkpoints ${run} pull STORE --with-pruned`;
   return new TemperError(
