@@ -5,7 +5,7 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from
 import type { z } from 'zod';
 
 import { JUST_THAWED_MS } from '../core/wire-constants.ts';
-import { firstIssue } from '../core/contract.ts';
+import { firstIssue, isFromLaterVersion } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { pulseOf, type Dependencies } from './dependencies.ts';
 import { isTemperError, toApplicationFailure } from './failures.ts';
@@ -13,7 +13,7 @@ import { isTemperError, toApplicationFailure } from './failures.ts';
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
   readonly signal: AbortSignal;
-  /** False once this process stood still for so long that another one may have the activity. */
+  /** False once this process stood still, or was cut off from Temporal, for so long that another one may have the activity. */
   readonly isFresh: () => boolean;
   /** Throws StaleAttempt where it is not. */
   readonly checkFresh: () => void;
@@ -54,6 +54,11 @@ export function asActivity<I, O>(
 function parseInput<I>(schema: z.ZodType<I>, input: unknown, { info }: Context): I {
   const { data, error } = schema.safeParse(input);
   if (error === undefined) return data;
+  if (isFromLaterVersion(error, input))
+    throw new TemperError(
+      'LaterVersion',
+      `the input of the activity ${info.activityType} was sent by a later version of Temper (${firstIssue(error)}); upgrade this worker: Temporal retries until a worker of that version takes the activity`,
+    );
   throw new TemperError(
     'BadConfig',
     `the input of the activity ${info.activityType} must follow the contract of this version of Temper, but does not (${firstIssue(error)}); start runs with temper, and run one version of it on all hosts`,
@@ -74,13 +79,17 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
   const limitMs = context.info.heartbeatTimeoutMs ?? Infinity;
   let shown: (() => unknown) | null = null;
   const timer = setInterval(() => context.heartbeat(shown?.() ?? null), BEAT_MS);
-  const isFresh = (): boolean => pulse.longestGapMs(startedAt) < limitMs;
+  const isFresh = (): boolean =>
+    pulse.longestGapMs(startedAt) < limitMs && (dependencies.contact?.silenceMs(startedAt) ?? 0) < limitMs;
   const scope: Scope = {
     signal: context.cancellationSignal,
     isFresh,
     checkFresh: () => {
       if (!isFresh())
-        throw new TemperError('StaleAttempt', 'this process was suspended; another worker took over its work');
+        throw new TemperError(
+          'StaleAttempt',
+          'this process was suspended, or was cut off from Temporal; another worker takes over its work',
+        );
     },
     attempt: context.info.attempt,
     showDetail: (detail) => void (shown = detail),

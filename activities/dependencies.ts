@@ -3,6 +3,7 @@ import { TemperError } from '../core/failures.ts';
 import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
 import type { Store } from '../store/store.ts';
+import type { Contact } from './contact.ts';
 import { startPulse, type Pulse } from './pulse.ts';
 
 /** As pino's. */
@@ -21,6 +22,8 @@ export interface Dependencies {
   logger: Logger;
   /** For tests; by default one for the process. */
   pulse?: Pulse;
+  /** Absent: the server is taken to answer. */
+  contact?: Contact;
   clock?: () => number;
 }
 

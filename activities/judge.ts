@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 
 import { JudgeInput, type GroupRef, type JudgeResult } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { hashOf } from '../core/hashes.ts';
 import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
 import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } from '../store/records/step-verdict.ts';
 import { asActivity } from './activity.ts';
@@ -22,7 +23,8 @@ export function createJudgeActivities(dependencies: Dependencies) {
     const recorded = await publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, decided));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
     checkInputs(what, recorded.inputsSha256, input.inputsSha256);
-    return { groups: decided.map(({ result }) => result) };
+    const groups = decided.map(({ result }) => result);
+    return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
   }
 
   /** What the rollouts' activities answered was of these bytes. */

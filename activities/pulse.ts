@@ -5,7 +5,10 @@ import { KEPT_STANDSTILLS, PULSE_MS } from '../core/wire-constants.ts';
  * a process to another one; what it does when it goes on would be done twice.
  */
 export interface Pulse {
-  /** The longest standstill that ended after `since`, the present one included. */
+  /**
+   * The longest standstill that ended after `since`, the present one included. By the wall clock, which goes on while a
+   * host is suspended. One that was ahead and is put right has seen standstills that have not ended yet: they are none.
+   */
   longestGapMs(since: number): number;
 }
 
@@ -22,8 +25,9 @@ export function startPulse(clock: () => number = Date.now): Pulse & { beat(): vo
   return {
     beat,
     longestGapMs(since) {
-      const ended = gaps.filter(({ endedAt }) => endedAt > since).map(({ lengthMs }) => lengthMs);
-      return Math.max(clock() - last, ...ended);
+      const now = clock();
+      const ended = gaps.filter(({ endedAt }) => endedAt > since && endedAt <= now).map(({ lengthMs }) => lengthMs);
+      return Math.max(now - last, ...ended);
     },
   };
 }

@@ -36,6 +36,11 @@ export function countFlag(flags: Flags, name: string): number {
   throw new UsageError(`--${name} must be a whole number from 1, got ${flags[name]}`);
 }
 
+/** Of a flag that takes one whole number from 1, or several. */
+export function readCounts(name: string, text: string): number[] {
+  return text.split(',').map((count) => countFlag({ [name]: count }, name));
+}
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

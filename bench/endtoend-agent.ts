@@ -9,6 +9,13 @@ export interface Prompt {
   readonly maxTokens: number;
   /** The one right answer; null: the share of digits is the reward. */
   readonly answer: string | null;
+  /** What a tool gives back after an answer: one more turn each. */
+  readonly results: readonly string[];
+}
+
+interface Message {
+  readonly role: 'user' | 'assistant';
+  readonly content: string;
 }
 
 /** As an engine on a slower device of its own would take, or a tool. */
@@ -19,11 +26,16 @@ export default defineAgent<Prompt>({
   name: 'bench-endtoend',
   scenarios: prompts,
 
-  async rollout({ scenario: { text, answer, maxTokens }, openai, model }) {
-    const messages = [{ role: 'user' as const, content: text }];
-    const completion = await openai.chat.completions.create({ model, messages, max_tokens: maxTokens });
-    await wait(waitMs);
-    const content = completion.choices[0]?.message.content ?? '';
-    return answer === null ? content.replaceAll(/\D/g, '').length / maxTokens : Number(content === answer);
+  async rollout({ scenario: { text, answer, maxTokens, results }, openai, model }) {
+    const messages: Message[] = [];
+    for (const said of [text, ...results]) {
+      messages.push({ role: 'user', content: said });
+      const completion = await openai.chat.completions.create({ model, messages, max_tokens: maxTokens });
+      await wait(waitMs);
+      messages.push({ role: 'assistant', content: completion.choices[0]?.message.content ?? '' });
+    }
+    const answers = messages.filter(({ role }) => role === 'assistant').map(({ content }) => content);
+    if (answer !== null) return Number(answers[0] === answer);
+    return answers.join('').replaceAll(/\D/g, '').length / (maxTokens * answers.length);
   },
 });

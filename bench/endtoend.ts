@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { question, trainingProblems } from '../examples/multiplication/problems.ts';
+import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import {
   countFlag,
@@ -18,24 +18,11 @@ import {
   type Spread,
 } from './bench.ts';
 import { measureCalls } from './call-sides.ts';
-import type { Prompt } from './endtoend-agent.ts';
+import { WORKLOADS, type Workload } from './endtoend-workloads.ts';
 import { readModel, runJsonScript } from './python.ts';
 import { meanSplit, printSplit, splitStep, type Split } from './split.ts';
-import { LEFT_OUT, runTemper, type TemperRound } from './temper-run.ts';
+import { runTemper, type TemperRound } from './temper-run.ts';
 import { openTrl } from './trl/environment.ts';
-
-interface Workload {
-  readonly model: string;
-  readonly prompts: readonly Prompt[];
-  readonly groups: number;
-  readonly groupSize: number;
-  /** Rows of a micro-batch of TRL's, about as many tokens as one of Temper's. */
-  readonly batch: number;
-  readonly steps: number;
-  readonly learningRate: number;
-  /** The mean reward that counts as learned; null: only seconds count. */
-  readonly threshold: number | null;
-}
 
 /** See trl/run.py. */
 interface TrlRound {
@@ -52,48 +39,24 @@ interface Round {
 const THREADS = 2;
 /** A mean over so many steps: a single one is a matter of luck. */
 const SMOOTHED = 5;
+const ALL = 'all';
 const CALLS = { calls: 1000, rounds: 3, tokens: 2 };
 const AGENT = fileURLToPath(new URL('endtoend-agent.ts', import.meta.url));
-
-const random = { model: 'random-pocket', learningRate: 1e-5, threshold: null };
-const WORKLOADS: Readonly<Record<string, Workload>> = {
-  short: { ...random, prompts: plain(20, 32), groups: 16, groupSize: 8, batch: 128, steps: 10 },
-  shared2400: { ...random, prompts: plain(2396, 32), groups: 8, groupSize: 8, batch: 8, steps: 3 },
-  threshold: {
-    model: 'pocket',
-    prompts: trainingProblems.map((problem) => ({
-      id: problem.id,
-      text: question(problem),
-      maxTokens: 4,
-      answer: String(problem.left * problem.right),
-    })),
-    groups: 16,
-    groupSize: 8,
-    batch: 128,
-    steps: 80,
-    learningRate: 1e-3,
-    threshold: 0.55,
-  },
-};
 
 export const endtoend: Bench = {
   name: 'endtoend',
   summary: 'seconds of whole steps of TRL over those of a durable run, until a reward too, and what durability costs',
-  flags: { rounds: '5', workloads: Object.keys(WORKLOADS).join(',') },
+  flags: { model: 'pocket', rounds: '5', workloads: ALL },
   run,
 };
 
-/** Texts of so many bytes, each a token of the pocket model's, that differ from their first byte on. */
-export function plain(bytes: number, maxTokens: number): Prompt[] {
-  return Array.from({ length: 40 }, (_, index) => {
-    const text = Array.from({ length: bytes }, (__, at) => String.fromCodePoint(97 + ((index * 7 + at * at) % 26)));
-    return { id: `text-${index}`, text: text.join(''), maxTokens, answer: null };
-  });
-}
-
 async function run(flags: Flags): Promise<object> {
   const rounds = countFlag(flags, 'rounds');
-  const names = readNames('workloads', flags.workloads!, Object.keys(WORKLOADS));
+  const workloads = WORKLOADS[flags.model!];
+  if (workloads === undefined)
+    throw new UsageError(`--model must be one of ${Object.keys(WORKLOADS).join(', ')}, got ${flags.model}`);
+  const known = Object.keys(workloads);
+  const names = flags.workloads === ALL ? known : readNames('workloads', flags.workloads!, known);
   const tools = await openTools();
   const project = mkdtempSync(join(tmpdir(), 'temper-bench-endtoend-'));
   mkdirSync(join(project, '.temper'));
@@ -104,7 +67,7 @@ async function run(flags: Flags): Promise<object> {
     const ratios: Record<string, { trl: Spread }> = {};
     const split: Record<string, Split> = {};
     for (const name of names) {
-      const workload = WORKLOADS[name]!;
+      const workload = workloads[name]!;
       const played: Round[] = [];
       for (let round = 1; round <= rounds; round++)
         played.push(await playRound({ tools, project, trl, name, workload, round }));
@@ -130,7 +93,7 @@ interface Place {
 }
 
 async function playRound({ tools, project, trl, name, workload, round }: Place): Promise<Round> {
-  const { prompts: texts, groups, groupSize, learningRate, steps } = workload;
+  const { prompts: texts, groups, groupSize, learningRate, steps, leftOut } = workload;
   const prompts = join(project, `${name}.json`);
   writeFileSync(prompts, JSON.stringify(texts));
   const model = await readModel(tools.python, workload.model, project);
@@ -140,7 +103,7 @@ async function playRound({ tools, project, trl, name, workload, round }: Place):
     groups,
     'group-size': groupSize,
     batch: workload.batch,
-    steps: steps + LEFT_OUT,
+    steps: steps + leftOut,
     'learning-rate': learningRate,
     threads: THREADS,
   };
@@ -153,6 +116,7 @@ async function playRound({ tools, project, trl, name, workload, round }: Place):
     groupSize,
     learningRate,
     steps,
+    leftOut,
     env: { TEMPER_BENCH_PROMPTS: prompts },
     flags: { 'learning-rate-schedule': 'linear' },
   };
@@ -162,8 +126,8 @@ async function playRound({ tools, project, trl, name, workload, round }: Place):
   return { temper: await playTemper(), trl: await playTrl() };
 }
 
-function ratioOf({ threshold }: Workload, { temper, trl }: Round): number {
-  const trlSeconds = trl.seconds.slice(LEFT_OUT);
+function ratioOf({ threshold, leftOut }: Workload, { temper, trl }: Round): number {
+  const trlSeconds = trl.seconds.slice(leftOut);
   if (threshold === null) return median(trlSeconds) / median(temper.seconds);
   return (
     (stepsUntil(threshold, trl.rewards) * mean(trlSeconds)) /
@@ -179,10 +143,11 @@ function stepsUntil(threshold: number, rewards: readonly number[]): number {
   return Number.NaN;
 }
 
-function print(name: string, { threshold }: Workload, played: readonly Round[]): void {
+function print(name: string, workload: Workload, played: readonly Round[]): void {
+  const { threshold, leftOut } = workload;
   const rows = {
     Temper: played.map(({ temper }) => temper),
-    TRL: played.map(({ trl }) => ({ ...trl, seconds: trl.seconds.slice(LEFT_OUT) })),
+    TRL: played.map(({ trl }) => ({ ...trl, seconds: trl.seconds.slice(leftOut) })),
   };
   console.log(`\n${name}: median (min–max) of ${played.length} rounds`);
   for (const [peer, found] of Object.entries(rows)) {
@@ -201,6 +166,6 @@ function print(name: string, { threshold }: Workload, played: readonly Round[]):
   }
   const tokens = mean(played.flatMap(({ trl }) => trl.tokens));
   console.log(
-    `  TRL's answers have ${tokens.toFixed(1)} tokens; ratio ${showSpread(played.map((round) => ratioOf(WORKLOADS[name]!, round)))}`,
+    `  TRL's answers have ${tokens.toFixed(1)} tokens; ratio ${showSpread(played.map((round) => ratioOf(workload, round)))}`,
   );
 }

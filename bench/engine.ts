@@ -14,6 +14,7 @@ import {
   countFlag,
   median,
   quantile,
+  readCounts,
   readNames,
   showSpread,
   spread,
@@ -61,7 +62,7 @@ export const engine: Bench = {
 };
 
 async function run(flags: Flags): Promise<object> {
-  const [requests, rounds] = [countFlag(flags, 'requests'), countFlag(flags, 'rounds')];
+  const [requests, rounds] = [readCounts('requests', flags.requests!), countFlag(flags, 'rounds')];
   const names = readNames('workloads', flags.workloads!, WORKLOADS);
   const peerNames = readNames('peers', flags.peers!, PEERS);
   const own = readOwnFlags(flags, peerNames);
@@ -79,9 +80,12 @@ async function run(flags: Flags): Promise<object> {
           : startOwn(python, name, [...args, ...own], flags.threads!);
       peers.push(asPeer(name, child));
     }
-    console.log(`${flags.model}, ${requests} at once, adapter: ${flags.adapter}; median (min–max) of ${rounds} rounds`);
     const speeds: Record<string, Record<string, number[]>> = {};
-    for (const name of names) speeds[name] = await measure(peers, name, requests, rounds);
+    for (const count of requests) {
+      console.log(`${flags.model}, ${count} at once, adapter: ${flags.adapter}; median (min–max) of ${rounds} rounds`);
+      for (const name of names)
+        speeds[requests.length > 1 ? `${name} of ${count}` : name] = await measure(peers, name, count, rounds);
+    }
     return { ...flags, ratios: ratiosOf(speeds) };
   } finally {
     for (const peer of peers) peer.end();

@@ -23,6 +23,7 @@ from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.model.lora import Adapter, attach, parse_adapter
 from temper_gpu.model.models import BaseModel, ModelLibrary
+from temper_gpu.training.platform import fix_kernels
 
 Conversation = list[tuple[list[int], int]]
 
@@ -149,6 +150,8 @@ def main() -> None:
     parser.add_argument("--policies", type=int, default=1)
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     options = parser.parse_args()
+    if options.peer == "embedded":
+        fix_kernels()  # as the GPU worker does: without, fewer sizes of passes are proven on Intel's processors
     torch.set_num_threads(options.threads)
     folder = str(Path(options.model).resolve())
     dtype = getattr(torch, options.dtype)

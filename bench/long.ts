@@ -16,7 +16,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import type { StepSummary, TrainResult } from '../core/contract.ts';
 import { sha256Hex } from '../core/hashes.ts';
 import { GPU_QUEUE } from '../core/wire-constants.ts';
-import { rolloutQueue, runWorkflowId, WORKFLOW_QUEUE } from '../core/queues.ts';
+import { rolloutQueue, runWorkflowId, storeQueue, WORKFLOW_QUEUE } from '../core/queues.ts';
 import { defaultRunConfig } from '../core/run-defaults.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/run-reader.ts';
@@ -59,7 +59,9 @@ async function run(flags: Flags): Promise<object> {
     NativeConnection.connect({ address: server.address }),
   ]);
   const client = new Client({ connection });
-  const gpu = await Worker.create({ connection: native, taskQueue: GPU_QUEUE, activities: { ...fakeGpu() } });
+  const storeId = await (await openStore(place.store)).id();
+  const taskQueue = storeQueue(storeId, GPU_QUEUE);
+  const gpu = await Worker.create({ connection: native, taskQueue, activities: { ...fakeGpu() } });
   const worker = await startWorker(place, countFlag(flags, 'worker-heap-mib'));
   try {
     return await gpu.runUntil(measure(flags, place, client, worker));
@@ -86,12 +88,13 @@ async function measure(flags: Flags, place: Place, client: Client, worker: Child
     evalScenarios: 4,
     evalEvery: countFlag(flags, 'eval-every'),
   });
-  const queues = { rollout: rolloutQueue(await store.id(), config.agent), gpu: GPU_QUEUE };
+  const storeId = await store.id();
+  const queues = { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, GPU_QUEUE) };
   const memory = watchMemory(worker);
   const startedAt = Date.now();
   const handle = await client.workflow.start<typeof trainRun>('trainRun', {
-    workflowId: runWorkflowId(RUN),
-    taskQueue: WORKFLOW_QUEUE,
+    workflowId: runWorkflowId(storeId, RUN),
+    taskQueue: storeQueue(storeId, WORKFLOW_QUEUE),
     args: [{ config, queues, carried: null, goOn: null }],
   });
   const telling = setInterval(() => tell(memory.samples), TELL_MS);
@@ -101,7 +104,7 @@ async function measure(flags: Flags, place: Place, client: Client, worker: Child
     if (curve.length !== steps) throw new Error(`the curve must have ${steps} steps, it has ${curve.length}`);
     const seconds = (Date.now() - startedAt) / 1000;
     const found = {
-      ...describeHistories(await listHistories(client)),
+      ...describeHistories(await listHistories(client, handle.workflowId)),
       ...describeMemory(memory.samples),
       ...describeTimes(curve),
     };
@@ -177,10 +180,10 @@ interface History {
   bytes: number;
 }
 
-async function listHistories(client: Client): Promise<History[]> {
+async function listHistories(client: Client, workflowId: string): Promise<History[]> {
   const histories: (History & { startMs: number })[] = [];
   for await (const { historyLength, historySize, startTime } of client.workflow.list({
-    query: `WorkflowId = '${runWorkflowId(RUN)}'`,
+    query: `WorkflowId = '${workflowId}'`,
   })) {
     histories.push({ events: historyLength, bytes: historySize ?? 0, startMs: startTime.getTime() });
   }

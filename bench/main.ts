@@ -8,11 +8,24 @@ import { engine } from './engine.ts';
 import { long } from './long.ts';
 import { memory } from './memory.ts';
 import { overlap } from './overlap.ts';
+import { receipts } from './receipts.ts';
 import { soak } from './soak.ts';
 import { step } from './step.ts';
 import { trainer } from './trainer.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, trainer, endtoend, overlap, ablations, long, memory, soak];
+const BENCHES: readonly Bench[] = [
+  step,
+  call,
+  engine,
+  trainer,
+  endtoend,
+  receipts,
+  overlap,
+  ablations,
+  long,
+  memory,
+  soak,
+];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

@@ -18,7 +18,7 @@ import { ENGINE_URL_VARIABLE, loadConfig } from '../workers/config.ts';
 import { endChild } from '../workers/local-stack/child-process.ts';
 import { spawnGpuWorker } from '../workers/local-stack/gpu-worker.ts';
 import { countFlag, showSpread, spread, type Bench, type Flags } from './bench.ts';
-import { plain } from './endtoend.ts';
+import { plain } from './endtoend-workloads.ts';
 import { readModel } from './python.ts';
 import { runTemper, type Batch, type TemperRound } from './temper-run.ts';
 

@@ -21,6 +21,7 @@ from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.optimizers import initial_optimizer_tensors
+from temper_gpu.training.platform import fix_kernels
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
 
@@ -87,6 +88,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--forgiving", action="store_true")
     options = parser.parse_args()
+    fix_kernels()  # as the GPU worker does
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     folder = str(Path(options.model).resolve())

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { openRealModel } from '../test/real-model/real-model.ts';
 import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 
 export function startScript(
@@ -47,9 +48,10 @@ export async function runJsonScript<T>(
 /** Shapes that make_model.py knows. */
 const RANDOM = /^random-(50m|pocket)$/;
 
-/** The folder of a model: the pocket model, one that is made below `folder`, or one that is there. */
+/** The folder of a model: the pocket model, SmolLM2, one that is made below `folder`, or one that is there. */
 export async function readModel(python: string, name: string, folder: string): Promise<string> {
   if (name === 'pocket') return join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model');
+  if (name === 'smollm2') return openRealModel(() => Promise.resolve(python));
   const shape = RANDOM.exec(name)?.[1];
   if (shape === undefined) return name;
   const made = join(folder, name);

@@ -23,6 +23,8 @@ export interface Batch {
   learningRate: number;
   /** Those that are counted. */
   steps: number;
+  /** And how many before them; see `LEFT_OUT`. */
+  leftOut?: number;
   /** What the command and its agent find in their environment. */
   env?: Readonly<Record<string, string>>;
   /** Of an engine that the local stack does not start. */
@@ -83,12 +85,12 @@ export async function trainWith(
 
 function flagsOf(
   run: string,
-  { baseModel, flags, ...batch }: Batch,
+  { baseModel, flags, leftOut = LEFT_OUT, ...batch }: Batch,
 ): Record<string, string | number> & { run: string } {
   return {
     run,
     'base-model': baseModel,
-    steps: batch.steps + LEFT_OUT,
+    steps: batch.steps + leftOut,
     'groups-per-step': batch.groups,
     'group-size': batch.groupSize,
     'learning-rate': batch.learningRate,
@@ -101,17 +103,18 @@ function flagsOf(
 }
 
 async function readRound(project: string, run: string, batch: Batch, meter: EngineMeter): Promise<TemperRound> {
+  const { leftOut = LEFT_OUT } = batch;
   const root = projectFolders(project).store;
   const store = await openStore(root);
   const steps = await readSteps(store, run);
-  const counted = steps.filter(({ step }) => step > LEFT_OUT);
+  const counted = steps.filter(({ step }) => step > leftOut);
   if (counted.length !== batch.steps)
     throw new Error(`${run} must have ${batch.steps} steps, it has ${counted.length}`);
   const times = await Promise.all(
     counted.map((step) => readStepTimes(store, root, { run, branch: 0, step: step.step }, step, batch.groups)),
   );
   const committedAt = (step: number) => readCommittedAt(store, manifestKey({ run, branch: 0, step }));
-  const [from, until] = [await committedAt(LEFT_OUT), await committedAt(LEFT_OUT + batch.steps)];
+  const [from, until] = [await committedAt(leftOut), await committedAt(leftOut + batch.steps)];
   const work = meter.between(from, until);
   const engine = { forwardS: work.forwardS / batch.steps, calls: work.requests / batch.steps - PROBES_A_STEP };
   const rewards = steps.map(({ reward }) => reward ?? Number.NaN);

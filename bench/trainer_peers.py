@@ -24,6 +24,7 @@ from temper_gpu.model.models import ModelLibrary
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row
+from temper_gpu.training.platform import fix_kernels
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import attempt_rows
 from temper_gpu.training.step import train_step
@@ -160,6 +161,8 @@ def main() -> None:
     parser.add_argument("--groups", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
+    if options.peer != "plain":
+        fix_kernels()  # as the GPU worker does
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     folder = str(Path(options.model).resolve())

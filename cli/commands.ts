@@ -9,6 +9,7 @@ import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
 import { forkCommand } from './fork/command.ts';
+import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
 import { pauseCommand } from './pause/command.ts';
@@ -93,6 +94,7 @@ export const COMMANDS: readonly Command[] = [
     ...checkpointsCommand,
     load: async () => (await import('./checkpoints/checkpoints.ts')).checkpoints,
   }),
+  createCommand({ ...gcCommand, load: async () => (await import('./gc/gc.ts')).gc }),
   createCommand({ ...verifyCommand, load: async () => (await import('./verify/verify.ts')).verify }),
   createCommand({ ...tryCommand, load: async () => (await import('./try/try.ts')).tryAgent }),
   createCommand({ ...evalCommand, load: async () => (await import('./eval/eval.ts')).evaluate }),

@@ -7,7 +7,7 @@ import { describeError, EXIT, UsageError } from './command-line/errors.ts';
 import { overview } from './command-line/help.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
 import { findProject } from '../workers/project.ts';
-import { version } from './command-line/version.ts';
+import { version } from '../workers/version.ts';
 
 type ProcessSurroundings = Omit<Surroundings, 'project'>;
 

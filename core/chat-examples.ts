@@ -3,7 +3,7 @@
  * them for fine-tuning. What a line must be is checked here, by its number; what a base model makes of it, in Python.
  */
 import { TemperError } from './failures.ts';
-import { canonicalJson } from './hashes.ts';
+import { compactJson, membersOf, partsOf } from './json-text.ts';
 
 export interface ChatExample {
   /** The line that it stands in, counted from 1, or what the line itself says. */
@@ -14,25 +14,30 @@ export interface ChatExample {
   readonly metadata?: Readonly<Record<string, number>>;
 }
 
+interface ReadExample extends ChatExample {
+  /** Its messages and tools as they stand in a store: the author's numbers, and the author's order in tools and calls. */
+  readonly text: string;
+}
+
 const MEMBERS = new Set(['id', 'messages', 'tools', 'metadata']);
 
 /** Of a file's text. `name` is what errors call it. Blank lines are no examples. */
-export function parseChatExamples(text: string, name: string): ChatExample[] {
+export function parseChatExamples(text: string, name: string): ReadExample[] {
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   const examples = lines.flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line, index + 1, name)]));
   return checkChatExamples(examples, name);
 }
 
 /** Of values that a script has, trained and held out. `name` is what errors call all of them. */
-export function readChatExamples(values: readonly unknown[], name: string): ChatExample[] {
+export function readChatExamples(values: readonly unknown[], name: string): ReadExample[] {
   const examples = values.map((value, index) =>
-    readChatExample(value, `chat ${index + 1} of ${name}`, `chat ${index + 1}`),
+    readExample(JSON.stringify(value) ?? 'null', `chat ${index + 1} of ${name}`, `chat ${index + 1}`),
   );
   refuseRepeated(examples, name);
   return examples;
 }
 
-function checkChatExamples(examples: readonly ChatExample[], name: string): ChatExample[] {
+function checkChatExamples(examples: readonly ReadExample[], name: string): ReadExample[] {
   refuseRepeated(examples, name);
   if (examples.length >= 2) return [...examples];
   throw new TemperError(
@@ -42,41 +47,56 @@ function checkChatExamples(examples: readonly ChatExample[], name: string): Chat
 }
 
 /** Refuses examples that are the same: one of them could be held out, and another one trained. */
-function refuseRepeated(examples: readonly ChatExample[], name: string): void {
+function refuseRepeated(examples: readonly ReadExample[], name: string): void {
   const seen = new Map<string, string>();
-  for (const { id, messages, tools } of examples) {
-    const content = canonicalJson([messages, tools]);
-    const other = seen.get(content);
+  for (const { id, text } of examples) {
+    const other = seen.get(text);
     if (other !== undefined)
       throw new TemperError(
         'BadConfig',
         `${name} must have different examples (one could be trained, and its copy held out), ${id} repeats ${other}; remove one of them`,
       );
-    seen.set(content, id);
+    seen.set(text, id);
   }
 }
 
 /** As they stand in a store: the same examples have the same bytes. */
-export function encodeChatExamples(examples: readonly ChatExample[]): Uint8Array {
-  return new TextEncoder().encode(examples.map((example) => `${canonicalJson(example)}\n`).join(''));
+export function encodeChatExamples(examples: readonly ReadExample[]): Uint8Array {
+  const lines = examples.map(({ id, text }) => `{"id":${JSON.stringify(id.toWellFormed())},${text}}\n`);
+  return new TextEncoder().encode(lines.join(''));
 }
 
-function parseLine(line: string, number: number, name: string): ChatExample {
-  const place = `line ${number} of ${name}`;
-  let value: unknown;
+function parseLine(line: string, number: number, name: string): ReadExample {
+  return readExample(line, `line ${number} of ${name}`, `line ${number}`);
+}
+
+/** `place` is what errors call it, `id` what it is called where it says nothing. */
+function readExample(json: string, place: string, id: string): ReadExample {
   try {
-    value = JSON.parse(line);
+    const value: unknown = JSON.parse(json);
+    const example = readChatExample(value, place, id);
+    return { ...example, text: storedText(compactJson(json)) };
   } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
     throw new TemperError(
       'BadConfig',
       `${place} must be JSON, but ${cause instanceof Error ? cause.message : String(cause)}; correct the line`,
       { cause },
     );
   }
-  return readChatExample(value, place, `line ${number}`);
 }
 
-/** `place` is what errors call it, `id` what it is called where it says nothing. */
+/** A message's members have no order of their own: templates take them by name. */
+function storedText(compact: string): string {
+  const members = new Map(membersOf(compact));
+  const messages = partsOf(members.get('messages')!).map((message) => {
+    const sorted = membersOf(message).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return `{${sorted.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;
+  });
+  const tools = members.get('tools') ?? 'null';
+  return `"messages":[${messages.join(',')}]${tools === 'null' ? '' : `,"tools":${tools}`}`;
+}
+
 function readChatExample(value: unknown, place: string, id: string): ChatExample {
   if (!isObject(value)) throw refused(place, 'be an object with messages', value, 'write {"messages": […]}');
   const unknown = Object.keys(value).find((member) => !MEMBERS.has(member));
@@ -99,6 +119,7 @@ function checkMessages(messages: unknown, place: string): asserts messages is Re
     const { role } = message;
     if (typeof role !== 'string') throw refused(place, `have a role in message ${index}`, role, 'add one');
     if (role === 'assistant') checkAnswer(message, `${place}, message ${index}`);
+    checkWeight(message, `${place}, message ${index}`);
   }
   if (messages[0]?.['role'] === 'assistant')
     throw refused(
@@ -107,8 +128,16 @@ function checkMessages(messages: unknown, place: string): asserts messages is Re
       'an assistant message',
       'add a user message',
     );
-  if (!messages.some(({ role }) => role === 'assistant'))
-    throw refused(place, 'have an assistant message, which is what is trained', 'none', 'add one');
+  if (!messages.some(({ role, weight }) => role === 'assistant' && weight !== 0))
+    throw refused(place, 'have an assistant message, which is what is trained', 'none', 'add one without "weight": 0');
+}
+
+/** Providers' mark for what is not to be trained. */
+function checkWeight({ role, weight }: Record<string, unknown>, place: string): void {
+  if (weight === undefined || weight === null) return;
+  if (role === 'assistant' && (weight === 0 || weight === 1)) return;
+  const rule = 'have a weight only if it is an assistant message, and then 0 (not trained) or 1';
+  throw refused(place, rule, weight, 'correct it, or leave it out');
 }
 
 function checkAnswer(message: Record<string, unknown>, place: string): void {

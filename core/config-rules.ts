@@ -14,8 +14,17 @@ export function complaintAbout(config: RunConfig): string | null {
   return complaintAboutStart(config) ?? complaintAboutRestarts(config) ?? complaintAboutOptions(config);
 }
 
+/** Played, replaced and judged, each takes up to 24 events of a step's history, of which Temporal takes 51,200. */
+const MOST_GROUPS = 2000;
+
+function complaintAboutGroups({ groupsPerStep }: RunConfig): string | null {
+  if (groupsPerStep <= MOST_GROUPS) return null;
+  return `groupsPerStep must be at most ${MOST_GROUPS}, got ${groupsPerStep}; lower it, and raise steps`;
+}
+
 function complaintAboutOptions(config: RunConfig): string | null {
   return (
+    complaintAboutGroups(config) ??
     complaintAboutBudget(config) ??
     complaintAboutUpdates(config) ??
     complaintAboutReduction(config.train) ??
@@ -62,10 +71,14 @@ function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): s
   return `correctionCap ${correctionCap} has no effect without a correction; set correction, for example to token-truncate, or leave correctionCap out`;
 }
 
-function complaintAboutKl({ klCoefficient, klAs, klReference }: TrainConfig): string | null {
+function complaintAboutKl({ klCoefficient, klAs, klEstimator, klReference }: TrainConfig): string | null {
+  if (klAs === 'reward' && klEstimator !== undefined)
+    return `klEstimator ${klEstimator} has no effect with klAs reward (only the loss has an estimator); leave klEstimator out`;
   if (klCoefficient !== undefined) return null;
   if (klReference !== undefined)
     return 'klReference has no effect without a klCoefficient above 0; set klCoefficient, or leave klReference out';
+  if (klEstimator !== undefined)
+    return `klEstimator ${klEstimator} has no effect without a klCoefficient above 0; set klCoefficient, or leave klEstimator out`;
   if (klAs === undefined) return null;
   return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
 }

@@ -84,6 +84,8 @@ export const TrainConfig = z
     klReference: BlobRef.optional(),
     /** Where it is charged; absent: in the loss. */
     klAs: z.enum(['loss', 'reward']).optional(),
+    /** What stands for it in the loss: `k3-ratio` weighs k3 by the ratio to the sampler; absent: k3 alone. */
+    klEstimator: z.enum(['k3', 'k3-ratio']).optional(),
     /** What a nat of entropy is worth; absent: nothing. */
     entropyCoefficient: z.number().min(0).optional(),
     /** So many of the last tokens that a call may sample cost the attempt a part of the penalty; absent: none. */

@@ -15,10 +15,32 @@ const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
 export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
 export type BlobRef = z.infer<typeof BlobRef>;
+/** A group of a step, by the hashes of its two files. */
+export const GroupRef = z
+  .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
+  .meta({ id: 'GroupRef' });
+export type GroupRef = z.infer<typeof GroupRef>;
 /** Variables of a chat template. */
 export const templateKwargs = z.record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]));
 /** As `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`: shown to people, never an address to go to. */
 export const judgeName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$/);
+
+/**
+ * Whether all that is wrong with a value is what a later version may have added: members, or names of an enumeration,
+ * that this one does not know. A known member of another type is of no version.
+ */
+export function isFromLaterVersion({ issues }: z.ZodError, value: unknown): boolean {
+  return issues.every((issue) => {
+    if (issue.code === 'unrecognized_keys') return true;
+    const isName = typeof memberAt(value, issue.path) === 'string';
+    if (issue.code === 'invalid_union') return isName && 'discriminator' in issue;
+    return issue.code === 'invalid_value' && isName && issue.values.every((known) => typeof known === 'string');
+  });
+}
+
+function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((member, key) => (member as Record<PropertyKey, unknown> | null)?.[key], value);
+}
 
 /** What is wrong with a value, and where: `policy.run: Invalid string: must match pattern …`. */
 export function firstIssue({ issues }: z.ZodError): string {

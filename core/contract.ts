@@ -8,13 +8,12 @@
 import { z } from 'zod';
 import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
-import { baseModel, BlobRef, count, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { baseModel, BlobRef, count, GroupRef, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
 export * from './contract-losses.ts';
 export * from './contract-supervised.ts';
-export { NAME_PATTERN } from './wire-constants.ts';
-export { BASE_MODEL_PATTERN, BlobRef, firstIssue } from './contract-values.ts';
+export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupRef, isFromLaterVersion } from './contract-values.ts';
 
 /** What changes the rewards that were given, and so which groups are trained. */
 const rewardRules = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
@@ -47,7 +46,7 @@ export const InitialiseInput = z
     /** As in `RunConfig`. */
     startAdapter: StartAdapter.optional(),
     /** As in `RolloutConfig`: checked before the run begins, and no part of what is made. */
-    chatTemplateSha256: sha256.optional(),
+    ...RolloutConfig.pick({ chatTemplateKwargs: true, chatTemplateSha256: true }).shape,
     /** The examples of the run's supervised steps; likewise. */
     supervised: ExampleRendering.optional(),
     /** As in the run's `TrainConfig`; likewise. */
@@ -135,11 +134,6 @@ export const JudgeGroupResult = z
   .meta({ id: 'JudgeGroupResult' });
 export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
 
-export const GroupRef = z
-  .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
-  .meta({ id: 'GroupRef' });
-export type GroupRef = z.infer<typeof GroupRef>;
-
 /** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
 export const JudgeInput = z
   .strictObject({
@@ -150,12 +144,17 @@ export const JudgeInput = z
     minimumGroupSize: z.int().min(2),
     ...rewardRules,
     inputsSha256: sha256,
+    /** Of the groups' results as the workflow has them: no part of the hash above. Absent: as before this field was there. */
+    resultsSha256: sha256.optional(),
   })
   .meta({ id: 'JudgeInput' });
 export type JudgeInput = z.infer<typeof JudgeInput>;
 
-/** The verdict on a step: what each group came to, and which of them are trained. */
-export const JudgeResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'JudgeResult' });
+/**
+ * The verdict on a step: what each group came to, and which of them are trained. Null where that is what the workflow has
+ * already: thousands of results are more than Temporal takes in one answer.
+ */
+export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });
 export type JudgeResult = z.infer<typeof JudgeResult>;
 
 /** What sampled the groups of a step, where that is older than the step's parent. */
@@ -365,6 +364,7 @@ export const ConcludeInput = z
   .strictObject({ schedule: name, number: positive, state: RunState })
   .meta({ id: 'ConcludeInput' });
 export type ConcludeInput = z.infer<typeof ConcludeInput>;
+
 /** Keeps changed settings for the life of the run: the `number`th time that any were changed, counted from 1. */
 export const AmendInput = z
   .strictObject({ run: name, number: positive, changes: z.array(SettingChange).min(1) })

@@ -29,6 +29,8 @@ export const FAILURES = {
   LossNotFinite: { retryable: false },
   /** The activity was handed out longer ago than its heartbeat allows: somebody else has it by now. */
   StaleAttempt: { retryable: true },
+  /** A later version of Temper wrote or sent it, and this one does not know all of it: a process of that version does. */
+  LaterVersion: { retryable: true },
 } as const;
 
 export type FailureType = keyof typeof FAILURES;

@@ -20,6 +20,7 @@ const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
 
 /** A step without signal is bad luck; as many in a row are worth a warning. */
 const WARNED_SKIPS = 2;
+const DIGITS = 3;
 
 export function countUnused(played: readonly GroupResult[]): Unused {
   const unused: Unused = {};
@@ -45,10 +46,16 @@ export function describeSkipped(step: number, unused: Unused): string {
   return `step ${step} was skipped: ${describeUnused(unused)}; the policy is unchanged`;
 }
 
-/** Null where it is too early for a warning. */
-export function warnOfSkips(stepsInARow: number, unused: Unused): string | null {
+/** Null where it is too early for a warning. `last`: the newest of these steps. */
+export function warnOfSkips(stepsInARow: number, last: Pick<StepSummary, 'unused' | 'reward'>): string | null {
   if (stepsInARow < WARNED_SKIPS) return null;
-  return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(unused)}`;
+  return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(last.unused)}${hintAtBest(last)}`;
+}
+
+/** The highest reward is known to the agent's author alone. */
+function hintAtBest({ unused, reward }: Pick<StepSummary, 'unused' | 'reward'>): string {
+  if (unused['no-variance'] === undefined || reward === null || reward <= 0) return '';
+  return `; or, if no attempt can earn more than ${reward.toFixed(DIGITS)}, end the run: the task is learned`;
 }
 
 type Trained = Pick<StepSummary, 'groups' | 'examples'>;
@@ -62,8 +69,6 @@ export function isSkipped({ groups, examples }: Trained): boolean {
 export function countSkipped(steps: readonly Trained[]): number {
   return steps.length - 1 - steps.findLastIndex((step) => !isSkipped(step));
 }
-
-const DIGITS = 3;
 
 /** What to try where the reward ended where it began, on held-out scenarios if there are any; null where it moved. */
 export function hintAtStandstill(

@@ -2,6 +2,7 @@
  * How scenarios are dealt to groups: one endless deal, a fresh seeded permutation per epoch, so that a run sees each
  * scenario once before it sees one twice. A group's place in the deal is all that its scenario depends on.
  */
+import { Remembered } from './remembered.ts';
 import { createRandom, deriveSeed } from './seeds.ts';
 
 export interface Deal {
@@ -12,17 +13,16 @@ export interface Deal {
 
 /** `count` deals from place `from` on. */
 export function planDeal(seed: number, scenarios: number, from: number, count: number): Deal[] {
-  const orders = new Map<number, number[]>();
-  const orderOf = (epoch: number): number[] => {
-    const order = orders.get(epoch) ?? permutation(scenarios, deriveSeed([seed, 'deal', epoch]));
-    orders.set(epoch, order);
-    return order;
-  };
+  const orderOf = (epoch: number): readonly number[] =>
+    orders.get(`${seed} ${scenarios} ${epoch}`, () => permutation(scenarios, deriveSeed([seed, 'deal', epoch])));
   return Array.from({ length: count }, (_, offset) => {
     const epoch = Math.floor((from + offset) / scenarios);
     return { epoch, scenario: orderOf(epoch)[(from + offset) % scenarios] ?? 0 };
   });
 }
+
+/** Of the newest epochs. */
+const orders = new Remembered<readonly number[]>();
 
 /** Fisher–Yates over 0 … length − 1. */
 export function permutation(length: number, seed: number): number[] {

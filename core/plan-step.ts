@@ -71,10 +71,11 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   const { parent, startAdapter } = config;
   const begun = startAdapter === undefined ? fields : { ...fields, startAdapter };
   const hashed = parent === null ? begun : { ...begun, parent: nameless(parent) };
-  const { chatTemplateSha256 } = config.rollout;
+  const { chatTemplateSha256, chatTemplateKwargs } = config.rollout;
   const { kind } = config.train.optimizer;
   const checked = {
     ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
+    ...(chatTemplateKwargs === undefined ? {} : { chatTemplateKwargs }),
     ...(config.supervised === undefined ? {} : { supervised: planRendering(config, config.supervised) }),
     ...(kind === undefined ? {} : { optimizerKind: kind }),
   };
@@ -111,7 +112,7 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
     minimumGroupSize: config.minimumGroupSize,
     ...rewardRules(config.train),
   };
-  return { ...hashed, run: config.run, inputsSha256: hashOf(hashed) };
+  return { ...hashed, run: config.run, inputsSha256: hashOf(hashed), resultsSha256: hashOf(played) };
 }
 
 export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;

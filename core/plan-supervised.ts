@@ -7,18 +7,25 @@ import { permutation, planDeal } from './plan-deal.ts';
 import { isEvaluationDue } from './plan-evaluation.ts';
 import { hashTraining, standAt, type RunPosition } from './plan-step.ts';
 import { prefixed } from './run-summary.ts';
+import { Remembered } from './remembered.ts';
 import { deriveSeed } from './seeds.ts';
 import { learningRateOf, planRendering } from './supervised.ts';
 
 type Dataset = Pick<SupervisedConfig, 'examples' | 'heldOut'>;
 
 interface ExampleSplit {
-  train: number[];
-  heldOut: number[];
+  readonly train: readonly number[];
+  readonly heldOut: number[];
 }
 
+const splits = new Remembered<ExampleSplit>();
+
 /** Drawn by the run's seed; both parts keep the order of the file. */
-export function splitExamples(seed: number, { examples, heldOut }: Dataset): ExampleSplit {
+export function splitExamples(seed: number, dataset: Dataset): ExampleSplit {
+  return splits.get(`${seed} ${dataset.examples} ${dataset.heldOut}`, () => drawSplit(seed, dataset));
+}
+
+function drawSplit(seed: number, { examples, heldOut }: Dataset): ExampleSplit {
   const drawn = new Set(permutation(examples, deriveSeed([seed, 'held-out-examples'])).slice(0, heldOut));
   const all = Array.from({ length: examples }, (_, index) => index);
   return { train: all.filter((index) => !drawn.has(index)), heldOut: all.filter((index) => drawn.has(index)) };

@@ -1,37 +1,42 @@
-/** Who listens where. Queue names and workflow ids are addresses on the wire: they change with a migration only. */
+/**
+ * Who listens where. Queue names and workflow ids are addresses on the wire: they change with a migration only. Each
+ * holds the store's id: projects that share a namespace have runs and agents of one name.
+ */
 
-/** Workflow tasks of every run. */
+/** Workflow tasks of every run, as the configuration names the queue. */
 export const WORKFLOW_QUEUE = 'temper';
+
+/** A queue of the configuration as workers of one store poll it; gpu-worker/temper_gpu/temporal/polling.py says the same. */
+export function storeQueue(storeId: string, name: string): string {
+  return `${name}/${storeId}`;
+}
 
 /** `prepare`, `rollout`, `evaluate` and `record`: a worker plays only the agents it was started with, from one store. */
 export function rolloutQueue(storeId: string, agent: string): string {
   return `rollout/${storeId}/${agent}`;
 }
 
-const WORKFLOW_ID_PREFIX = 'run/';
-
-export function runWorkflowId(run: string): string {
-  return `${WORKFLOW_ID_PREFIX}${run}`;
+export function runWorkflowId(storeId: string, run: string): string {
+  return `run/${storeId}/${run}`;
 }
 
 /** The run that a workflow id addresses; null for other workflows. */
 export function runOfWorkflowId(workflowId: string): string | null {
-  return workflowId.startsWith(WORKFLOW_ID_PREFIX) ? workflowId.slice(WORKFLOW_ID_PREFIX.length) : null;
+  return /^run\/[^/]+\/([^/]+)$/.exec(workflowId)?.[1] ?? null;
 }
 
 /** Of one step of a script's own loop. */
-export function trainWorkflowId(project: string, model: string, step: number): string {
-  return `train/${project}/${model}/${step}`;
+export function trainWorkflowId(storeId: string, project: string, model: string, step: number): string {
+  return `train/${storeId}/${project}/${model}/${step}`;
 }
-
-const SCHEDULE_ID_PREFIX = 'schedule/';
 
 /** Of a schedule, and of its firings' workflows: there Temporal appends the time that fired. */
-export function scheduleId(name: string): string {
-  return `${SCHEDULE_ID_PREFIX}${name}`;
+export function scheduleId(storeId: string, name: string): string {
+  return `schedule/${storeId}/${name}`;
 }
 
-/** The schedule that an id addresses; null for other people's. */
-export function nameOfScheduleId(id: string): string | null {
-  return id.startsWith(SCHEDULE_ID_PREFIX) ? id.slice(SCHEDULE_ID_PREFIX.length) : null;
+/** The schedule of this store that an id addresses; null for other people's. */
+export function nameOfScheduleId(storeId: string, id: string): string | null {
+  const prefix = scheduleId(storeId, '');
+  return id.startsWith(prefix) ? id.slice(prefix.length) : null;
 }

@@ -40,6 +40,7 @@ export const NEUTRAL_TRAIN = {
   reduction: 'token',
   klCoefficient: 0,
   klAs: 'loss',
+  klEstimator: 'k3',
   entropyCoefficient: 0,
   overlongBuffer: 0,
   packing: 'rows',
@@ -118,6 +119,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     train: {
       ...withoutNeutral({ ...TRAIN, ...train }, NEUTRAL_TRAIN),
       ...capOf(train),
+      ...estimatorOf(train),
       ...penaltyOf(train),
       lora: train.lora === null ? null : withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
       loss: fillLoss(train.loss ?? {}),
@@ -141,6 +143,15 @@ function capOf({
   return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
 }
 
+/** That of k3 alone is the gradient of another divergence. */
+function estimatorOf({
+  klCoefficient = 0,
+  klAs,
+  klEstimator,
+}: Pick<Partial<TrainConfig>, 'klCoefficient' | 'klAs' | 'klEstimator'>): Pick<TrainConfig, 'klEstimator'> {
+  return klCoefficient === 0 || klAs === 'reward' || klEstimator !== undefined ? {} : { klEstimator: 'k3-ratio' };
+}
+
 function penaltyOf({
   overlongBuffer = 0,
   overlongPenalty = OVERLONG_PENALTY,
@@ -154,10 +165,15 @@ function withoutNeutral<T extends object>(options: T, values: Partial<T>): T {
   return Object.fromEntries(kept) as T;
 }
 
-/** How a run that exists lays its rows and micro-batches, to be taken again whatever is the default today; none of a new one. */
-export function recordedLayout(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> & Partial<TrainConfig> {
+/**
+ * Of a run that exists, what is taken again whatever is the default today: how rows and micro-batches are laid, and what
+ * stands for a divergence. None of a new one.
+ */
+export function recordedDefaults(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> & Partial<TrainConfig> {
   if (recorded === null) return {};
-  return { packing: recorded.train.packing ?? 'rows', microBatchTokens: recorded.train.microBatchTokens };
+  const { packing = 'rows', microBatchTokens, klCoefficient, klAs, klEstimator } = recorded.train;
+  const hasPlainK3 = klCoefficient !== undefined && klAs !== 'reward' && klEstimator === undefined;
+  return { packing, microBatchTokens, ...(hasPlainK3 ? { klEstimator: 'k3' } : {}) };
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */

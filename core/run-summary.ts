@@ -87,7 +87,7 @@ function meanMetrics(groups: GroupResult[]): Record<string, number> {
 }
 
 function weightedMean(groups: GroupResult[], name: string): number {
-  const having = groups.filter((group) => group.metrics[name] !== undefined && group.rewards.length > 0);
+  const having = groups.filter((group) => Object.hasOwn(group.metrics, name) && group.rewards.length > 0);
   const weight = sum(having.map((group) => group.rewards.length));
   const total = sum(having.map((group) => (group.metrics[name] ?? 0) * group.rewards.length));
   return weight > 0 ? total / weight : 0;

@@ -14,7 +14,7 @@ export function meanMetrics(attempts: readonly Metrics[]): Record<string, number
 }
 
 function meanMetric(name: string, attempts: readonly Metrics[]): [string, number] {
-  const values = attempts.map((metrics) => metrics[name]).filter((value) => value !== undefined);
+  const values = attempts.filter((metrics) => Object.hasOwn(metrics, name)).map((metrics) => metrics[name]);
   const isRate = values.every((value) => typeof value === 'boolean');
   return [isRate ? `${name}Rate` : name, mean(values.map(Number)) ?? 0];
 }

@@ -23,7 +23,7 @@ const MOST_TRUNCATED_SHARE = 0.2;
 
 type Observed = Pick<
   StepSummary,
-  'step' | 'train' | 'groups' | 'examples' | 'unused' | 'attempts' | 'truncatedAttempts'
+  'step' | 'train' | 'groups' | 'examples' | 'unused' | 'attempts' | 'truncatedAttempts' | 'reward'
 >;
 
 export interface EntropyOfStep {
@@ -49,7 +49,7 @@ export function warnOfTraining(steps: readonly Observed[], first = entropiesAtSt
   const lasting = (text: (newest: readonly Observed[]) => string | null): string | null =>
     trained.length < WARNED_STEPS ? null : text(trained.slice(-WARNED_STEPS));
   const found: [TrainingWarning['kind'], string | null][] = [
-    ['no-variance', watched.length === 0 ? null : warnOfSkips(countSkipped(steps), watched.at(-1)!.unused)],
+    ['no-variance', watched.length === 0 ? null : warnOfSkips(countSkipped(steps), watched.at(-1)!)],
     ['entropy', lasting((newest) => warnOfEntropy(newest, first))],
     ['drift', lasting(warnOfDrift)],
     ['mismatch', lasting(warnOfMismatch)],
@@ -98,7 +98,7 @@ function warnOfMismatch(newest: readonly Observed[]): string | null {
 function warnOfTruncation(newest: readonly Observed[]): string | null {
   const shares = newest.map(truncatedShare);
   if (!areAll(shares, (share) => share > MOST_TRUNCATED_SHARE)) return null;
-  return `${(100 * shares.at(-1)!).toFixed(0)} % of the attempts were truncated: what they did is not learned from, or wrongly; raise --max-tokens, shorten the prompts, or use --truncated penalise`;
+  return `${(100 * shares.at(-1)!).toFixed(0)} % of the attempts were truncated: what they did is not learned from, or wrongly; raise max_tokens of the calls (--max-tokens where they set none), shorten the prompts, or use --truncated penalise`;
 }
 
 /** It lasts as long as the run does: the newest step that trained anything says it. */

@@ -9,6 +9,9 @@ export const NAME_PATTERN = new RegExp(`^${NAME}$`);
 /** `run@step`, on a branch b > 0 `run~b@step`. */
 export const POLICY_NAME_PATTERN = new RegExp(`^(${NAME})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$`);
 
+/** `schema` of the store's records, as this version writes them. A version that changes what a member means raises it. */
+export const RECORD_SCHEMA = 1;
+
 /** Where `initialise` and `train` are done, by any GPU worker. */
 export const GPU_QUEUE = 'gpu';
 
@@ -25,6 +28,9 @@ export const CONTEXT_TOO_LONG = 'context_length_exceeded';
 export const BODY_TOO_LARGE = 'too_large';
 /** Of one request to a model; a longer conversation has outgrown any. */
 export const MAX_BODY_BYTES = 16 * 1024 ** 2;
+
+/** Of one answer of a model's server: no answer that can be used comes near it. */
+export const MAX_ANSWER_BYTES = 256 * 1024 ** 2;
 
 /** Base models that ship with the GPU worker. */
 export const BUILT_IN_MODELS = ['pocket', 'pocket-tools'] as const;
@@ -55,11 +61,21 @@ export const STANDING_BY = 'standing by';
 
 /** The store's random name, made by whoever comes first. */
 export const STORE_KEY = 'store.json';
+/** It is part of queue names, workflow ids and of a folder's name. */
+export const STORE_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 /** Of a group's attempts, unpacked: two megabytes of a foreign store can unpack to two gigabytes. */
 export const MAX_ROLLOUT_BYTES = 256 * 1024 ** 2;
+
+/**
+ * For so long a blob that nothing names stays: who has just put it may be about to name it. One that is put again has its
+ * date renewed once it is half as old.
+ */
+export const KEPT_UNNAMED_MS = 86_400_000;
 
 /** How a process notices that it stood still: how often it looks, and how many standstills it remembers. */
 export const PULSE_MS = 500;
 export const KEPT_STANDSTILLS = 32;
+/** How often a worker asks Temporal for an answer. */
+export const CONTACT_MS = 2000;
 /** What begins so soon after a standstill may have been handed out during it. */
 export const JUST_THAWED_MS = 1000;

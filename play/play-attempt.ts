@@ -165,6 +165,7 @@ function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Pr
       folder,
       mayLackReward: mayLack,
       log: write,
+      countDeath: (place: string) => options.journal.count(options.attempt, `death ${place}`),
     };
     // Where the program is the agent, its place is the attempt's.
     const isAgent = agentProgram(agent) === program;

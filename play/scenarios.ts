@@ -1,10 +1,11 @@
 /** Scenarios from wherever an agent has them: read once, checked, as the JSON that rollouts will get. */
 import { createReadStream } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { TemperError } from '../core/failures.ts';
+import { wellFormed } from '../core/json-text.ts';
+import { LineSplitter } from '../core/lines.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 
 /** At most `limit` scenarios: a generator may be endless. */
@@ -67,10 +68,9 @@ async function open(source: ScenarioSource<Scenario>): Promise<Iterable<unknown>
 }
 
 async function* readLines(file: string): AsyncGenerator<Line> {
-  const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
   let number = 0;
   try {
-    for await (const line of lines) {
+    for await (const line of splitLines(createReadStream(file, { encoding: 'utf8' }))) {
       number += 1;
       const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
       if (text.trim() !== '') yield new Line(JSON.parse(text) as unknown, `line ${number} of ${file}`);
@@ -80,6 +80,12 @@ async function* readLines(file: string): AsyncGenerator<Line> {
       cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
     throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; scenarios are JSON lines`, { cause });
   }
+}
+
+async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  const splitter = new LineSplitter();
+  for await (const text of texts) yield* splitter.push(text);
+  yield* splitter.end();
 }
 
 function checkScenario(value: unknown, place: string, remedy = 'give it one'): Scenario {
@@ -93,7 +99,9 @@ function checkScenario(value: unknown, place: string, remedy = 'give it one'): S
 /** As it will be after a restart, in another process. */
 function toJson(value: unknown, place: string): unknown {
   try {
-    return JSON.parse(JSON.stringify(value) ?? 'null') as unknown;
+    const json = JSON.parse(JSON.stringify(value) ?? 'null') as unknown;
+    if (wellFormed(json) === json) return json;
+    throw new Error('a text holds half of a surrogate pair, which is no character');
   } catch (cause) {
     throw new TemperError('BadConfig', `${place} must be JSON: ${String(cause)}; remove what is not JSON`, {
       cause,

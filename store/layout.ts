@@ -15,7 +15,8 @@ export interface GroupPlace extends StepPlace {
 
 export const RUNS_PREFIX = 'runs';
 
-export const blobKey = (sha256: string): string => `blobs/${sha256}`;
+export const BLOBS_PREFIX = 'blobs';
+export const blobKey = (sha256: string): string => `${BLOBS_PREFIX}/${sha256}`;
 
 export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
 /** The run as it was started: configuration, agent, versions. Write-once. */
@@ -81,13 +82,19 @@ export const validationJournalPrefix = (place: GroupPlace): string =>
   `${stepJournalPrefix(place)}/validation-${place.group}`;
 export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPrefix(place)}/eval`;
 
-const SCHEDULES_PREFIX = 'schedules';
+export const SCHEDULES_PREFIX = 'schedules';
 export const firingsPrefix = (schedule: string): string => `${SCHEDULES_PREFIX}/${schedule}`;
+/** The schedule as it was created: what its runs name before the first of them exists. Replaced where it is created anew. */
+export const scheduleKey = (schedule: string): string => `${firingsPrefix(schedule)}/schedule.json`;
 /** Which run a firing of a schedule is, and what it begins with. Write-once. */
 export const firingKey = (schedule: string, number: number): string => `${firingsPrefix(schedule)}/${number}.json`;
 /** What it ended with, where it ended well. Write-once. */
 export const conclusionKey = (schedule: string, number: number): string =>
   `${firingsPrefix(schedule)}/${number}.concluded.json`;
+
+export const deletionPrefix = (run: string): string => `deletions/${run}`;
+/** That a run is being deleted: its name stays taken until all of it is gone. */
+export const deletionKey = (run: string): string => `${deletionPrefix(run)}/deletion.json`;
 
 /** What a judge said, by the hash of what it was asked; shared by the store's runs. Write-once. */
 export const verdictKey = (sha256: string): string => `judgments/${sha256}.json`;

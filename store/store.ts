@@ -21,6 +21,12 @@ export interface Store {
   replace(key: string, bytes: Uint8Array): Promise<void>;
   /** The keys directly under a folder, in order of their names, folders with a `/` at their end; none where it does not exist. */
   list(prefix: string): AsyncIterable<string>;
+  /** All objects under a folder, however deep, in any order. */
+  describe(prefix: string): AsyncIterable<StoredObject>;
+  /** What is left of writes whose writers were killed, wherever it lies; nobody reads it. Of those under way, too. */
+  unfinished(): AsyncIterable<StoredObject>;
+  /** Drops an object (`store/records/garbage.ts`), unless it was written since it was described: then false. */
+  removeUnchanged(object: StoredObject): Promise<boolean>;
   openJournal(prefix: string): Promise<JournalSegments>;
   /** Drops all under a prefix: for journals of committed steps and views of pruned checkpoints, never for what stands under a hash. */
   removeFolder(prefix: string): Promise<void>;
@@ -31,6 +37,17 @@ export interface Store {
 export interface Published {
   created: boolean;
   bytes: Uint8Array;
+}
+
+/** For what nothing needs any more: how large an object is, and since when it is as it is. */
+export interface StoredObject {
+  /** Of an unfinished write a name that no key has, or the key that it was to have. */
+  key: string;
+  bytes: number;
+  /** By the clock of the disk or of the server. An old blob that is put again counts as written now. */
+  modifiedAtMs: number;
+  /** Of an unfinished upload in parts. */
+  uploadId?: string;
 }
 
 /** Append-only files of one journal: what earlier writers left, and a segment of one's own, made at the first append. */

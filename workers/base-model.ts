@@ -1,9 +1,10 @@
 /** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, a name of the Hugging Face hub, or a place in a bucket. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, isAbsolute, join, resolve } from 'node:path';
+import { basename, extname, isAbsolute, join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../core/contract.ts';
 import { BUILT_IN_MODELS, HUB_PREFIX, S3_NAMED, S3_SCHEME } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
+import { GGUF, refuseGguf } from './gguf-file.ts';
 
 export interface BaseModel {
   /** As the run records it. */
@@ -39,7 +40,7 @@ export function resolveBaseModel(
   if (isBuiltIn(text)) return { name: text, models: {} };
   if (text.startsWith(S3_SCHEME)) return modelInBucket(text.replace(/\/$/, ''));
   const folder = resolve(cwd, text);
-  if (looksLikePath(text) || isFolder(folder)) return modelInFolder(folder, use);
+  if (looksLikePath(text) || existsSync(folder)) return modelInFolder(folder, use);
   if (isNamedInBucket(text)) return modelInBucket(sourceOfName(text));
   if (HUB_NAME.test(text)) {
     // A branch or a tag is no name that a run could record.
@@ -54,10 +55,15 @@ export function resolveBaseModel(
 }
 
 function looksLikePath(text: string): boolean {
-  return isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
+  return isAbsolute(text) || text.startsWith('.') || text.endsWith('/') || isGguf(text);
+}
+
+function isGguf(name: string): boolean {
+  return extname(name).toLowerCase() === GGUF;
 }
 
 function modelInFolder(folder: string, use: ModelUse): BaseModel {
+  refuseFile(folder);
   const name = basename(folder);
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
     throw new TemperError(
@@ -149,6 +155,7 @@ export function registeredOnly(model: BaseModel, configured: Readonly<Record<str
 
 /** Refused here, in a second, rather than by the GPU worker after the installation. */
 function checkModelFolder(folder: string, { hasTemplate }: ModelUse): string {
+  refuseFile(folder);
   if (!isFolder(folder))
     throw new TemperError('BadConfig', `the base model's folder ${folder} does not exist; pass an existing one`);
   if (!existsSync(join(folder, 'config.json'))) {
@@ -157,7 +164,7 @@ function checkModelFolder(folder: string, { hasTemplate }: ModelUse): string {
       `the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`,
     );
   }
-  if (!readdirSync(folder).some((file) => file.endsWith('.safetensors'))) {
+  if (!readdirSync(folder).some(isSafetensors)) {
     throw new TemperError(
       'BadConfig',
       `the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`,
@@ -172,6 +179,20 @@ function checkModelFolder(folder: string, { hasTemplate }: ModelUse): string {
   return folder;
 }
 
+/** A file, or a folder with packed weights alone. */
+function refuseFile(path: string): void {
+  if (!existsSync(path)) return;
+  const files = isFolder(path) ? readdirSync(path) : null;
+  const packed = files?.find(isGguf);
+  if (files === null && isGguf(path)) refuseGguf(path);
+  if (packed !== undefined && !files!.some(isSafetensors)) refuseGguf(join(path, packed));
+  if (files === null)
+    throw new TemperError(
+      'BadConfig',
+      `a base model must be a folder, got the file ${path}; pass the folder that it is in`,
+    );
+}
+
 function hasChatTemplate(folder: string): boolean {
   if (existsSync(join(folder, 'chat_template.jinja')) || existsSync(join(folder, 'chat_template.json'))) return true;
   const file = join(folder, 'tokenizer_config.json');
@@ -183,6 +204,8 @@ function hasChatTemplate(folder: string): boolean {
     throw new TemperError('BadConfig', `${file} is not valid JSON; restore it`, { cause });
   }
 }
+
+const isSafetensors = (file: string) => file.endsWith('.safetensors');
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

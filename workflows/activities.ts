@@ -73,6 +73,12 @@ export const RETRIED: ActivityOptions = {
   },
 };
 
+/**
+ * Only for a GPU worker that beats and gets nowhere: a step takes as long as model, groups and devices make it, and one
+ * that is cut off begins again.
+ */
+const GPU_TIMEOUT_MS = 7 * 24 * 60 * MINUTE_MS;
+
 /** Reading and writing files, however many and however slow the store. */
 const STORE_TIMEOUT_MS = 30 * MINUTE_MS;
 
@@ -94,7 +100,7 @@ export function createGpuActivities(queue: string): GpuActivities {
   const onGpu = (summary: string): ActivityOptions => ({
     ...RETRIED,
     taskQueue: queue,
-    startToCloseTimeout: 120 * MINUTE_MS,
+    startToCloseTimeout: GPU_TIMEOUT_MS,
     summary,
   });
   return {

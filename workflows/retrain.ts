@@ -27,25 +27,28 @@ export interface RetrainInput {
   config: RunConfig;
   /** What the first run begins with; null: a fresh adapter. */
   from: Checkpoint | null;
+  /** Whose runs these are. */
+  storeId: string;
   queues: RunQueues;
 }
 
 /** What the next firing begins with. A run that fails fails its firing, and that pauses the schedule. */
-export async function retrain({ schedule, config: template, from, queues }: RetrainInput): Promise<Checkpoint> {
+export async function retrain(input: RetrainInput): Promise<Checkpoint> {
+  const { schedule, config: template, from, storeId, queues } = input;
   const activities = openScheduleActivities(queues);
   const firing = workflowInfo().workflowId;
   setCurrentDetails(`Waiting for a worker on queue ${queues.rollout}`);
   const { number, config, concluded } = await activities.allocate({ schedule, firing, config: template, from });
   if (concluded !== null) return concluded;
   setCurrentDetails(configDetails(config));
-  const state = await train(config, queues);
+  const state = await train(runWorkflowId(storeId, config.run), config, queues);
   return activities.conclude({ schedule, number, state });
 }
 
-async function train(config: RunConfig, queues: RunQueues): Promise<RunState> {
+async function train(workflowId: string, config: RunConfig, queues: RunQueues): Promise<RunState> {
   try {
     return await executeChild(trainRun, {
-      workflowId: runWorkflowId(config.run),
+      workflowId,
       args: [{ config, queues, carried: null, goOn: null }],
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
       staticSummary: configSummary(config),

@@ -144,13 +144,27 @@ async function finishStep(
 /** Each group is judged as soon as it is played, where a judge does it; fresh ones are dealt for those without signal. */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.instructions;
-  const play = (plan: RolloutInput[]) => Promise.all(plan.map((group) => playGroup(run, inHand, group)));
+  const play = (plan: RolloutInput[]) => inWaves(plan, (group) => playGroup(run, inHand, group));
   const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
   run.board.enter(inHand, 'rollout', work, run.queues.rollout);
   const played = await play(planGroups(config, position));
   for (let round = 0; round < config.replacementRounds; round++) {
     played.push(...(await play(planReplacements(config, position, played))));
   }
+  return played;
+}
+
+/** Up to so many activities of a workflow are pending at once: Temporal refuses more than 2,000. */
+const PENDING_GROUPS = 500;
+
+async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise<Out>): Promise<Out[]> {
+  if (plan.length <= PENDING_GROUPS) return Promise.all(plan.map(play));
+  const played: Out[] = [];
+  const left = plan.entries();
+  const playNext = async (): Promise<void> => {
+    for (const [index, each] of left) played[index] = await play(each);
+  };
+  await Promise.all(Array.from({ length: PENDING_GROUPS }, playNext));
   return played;
 }
 
@@ -164,7 +178,7 @@ async function judgeStep(
   board.enter(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
   const { groups } = await activities.judge(planJudging(instructions.config, position, played));
   inHand.judged = judging.finish(inHand);
-  return groups;
+  return groups ?? played;
 }
 
 async function trainStep(

@@ -11,11 +11,10 @@ export async function pruneCheckpoints(
 ): Promise<number> {
   const retention = parseRetention(flags);
   const store = await openProjectStore(project, env);
-  const plan = await planPrune(store, run, retention);
   const isDry = flags['dry-run'];
-  if (!isDry) await prune(store, plan);
-  if (flags.json) printJson(output, toJson(plan, isDry));
-  else for (const line of describe(plan, isDry)) output.line(line);
+  const plan = await (isDry ? planPrune : prune)(store, run, retention);
+  if (flags.json) printJson(output, removalJson(plan, isDry));
+  else for (const line of describeRemoval(plan, isDry)) output.line(line);
   return EXIT.ok;
 }
 
@@ -38,7 +37,7 @@ function parseBest(text: string): { metric: string; count: number } {
 const nameOf = ({ branch, step }: { branch: number; step: number }): string =>
   branch === 0 ? String(step) : `${branch}/${step}`;
 
-function toJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): object {
+export function removalJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): object {
   return {
     dryRun: isDry,
     pruned: pruned.map(({ branch, step }) => ({ branch, step })),
@@ -48,7 +47,7 @@ function toJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): obje
   };
 }
 
-function describe({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): string[] {
+export function describeRemoval({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): string[] {
   const [go, went] = isDry ? ['would be removed', 'would be'] : ['removed', 'were'];
   return [
     ...kept.map(({ checkpoint, because }) => `kept    ${nameOf(checkpoint)}: ${because}`),

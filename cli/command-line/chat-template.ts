@@ -1,12 +1,14 @@
 /** `--chat-template FILE`: a Jinja template in the place of the model's own. Its text goes into the store; all else names its hash. */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { RunConfig } from '../../core/contract.ts';
 import { BUILT_IN_MODELS, MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
+import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { Surroundings } from './command.ts';
 import { UsageError } from './errors.ts';
@@ -62,20 +64,46 @@ interface Templated {
 }
 
 /**
- * Refuses a template that fails with this model, or a model without one, and tells what it leaves out. A GPU worker
- * elsewhere does it when the run begins: the model may be there alone.
+ * Refuses a template that fails with this model, or a model without one, and tells what it leaves out; returns whether it
+ * writes the day's date. A GPU worker elsewhere does it when the run begins: the model may be there alone.
  */
 export async function proveChatTemplate(
   { template, isInherited, baseModel, models }: Templated,
   { project, env, output, signal }: Surroundings,
-): Promise<void> {
+): Promise<boolean> {
   const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (template === null && (isBuiltIn || isInherited)) return;
+  if (template === null && (isBuiltIn || isInherited)) return false;
   const config = await loadConfig(project, env);
   const source = { ...knownModels(project, config), ...models }[baseModel] ?? null;
-  if (config.engine.url !== null || (source === null && !isBuiltIn)) return;
+  if (config.engine.url !== null || (source === null && !isBuiltIn)) return false;
   const file = template === null ? null : template.file;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
-  const gaps = await checkChatTemplate({ baseModel, source, file }, { env, cache: cacheFolder(env), signal, onEvent });
+  const place = { env, cache: cacheFolder(env), signal, onEvent };
+  const { gaps, readsClock } = await checkChatTemplate({ baseModel, source, file }, place);
   for (const gap of gaps) output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
+  return readsClock;
+}
+
+/** The function by which templates write a date; set to a day, it is always that day. */
+const CLOCK = 'strftime_now';
+
+/** A run goes on after midnight, and is verified years later: what its template writes stays the date of its start. */
+export function keepDate(config: RunConfig, output: Output): RunConfig {
+  if (config.rollout.chatTemplateKwargs?.[CLOCK] !== undefined) return config;
+  const now = new Date();
+  const day = new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+  output.errorLine(`note: the chat template writes the date, which is ${day} in all of the run`);
+  return withDate(config, day);
+}
+
+/** The date of a run that exists is none that a command has to repeat. */
+export function keepRecordedDate(config: RunConfig, recorded: RunConfig | null): RunConfig {
+  const day = recorded?.rollout.chatTemplateKwargs?.[CLOCK];
+  const isAsked = config.rollout.chatTemplateKwargs?.[CLOCK] !== undefined;
+  return day === undefined || isAsked ? config : withDate(config, day);
+}
+
+function withDate(config: RunConfig, day: string | number | boolean): RunConfig {
+  const chatTemplateKwargs = { ...config.rollout.chatTemplateKwargs, [CLOCK]: day };
+  return { ...config, rollout: { ...config.rollout, chatTemplateKwargs } };
 }

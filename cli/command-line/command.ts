@@ -15,6 +15,8 @@ interface ValueFlag {
   /** Shown after the flag, e.g. `NAME`. */
   readonly placeholder: string;
   readonly description: string;
+  /** Another name of this flag: other commands call the same thing so. */
+  readonly also?: string;
   /** For a flag that has to be there: what to pass, said where it is missing. */
   readonly required?: string;
 }

@@ -13,8 +13,8 @@ export class WorkFailed extends Error {
   override readonly name = 'WorkFailed';
 }
 
-/** Failures a person mends where they sit: another flag, a free disk, a started server. */
-const USERS: ReadonlySet<FailureType> = new Set(['BadConfig', 'StoreUnavailable', 'StepConflict']);
+/** Failures a person mends where they sit: another flag, a free disk, a started server, an upgrade. */
+const USERS: ReadonlySet<FailureType> = new Set(['BadConfig', 'StoreUnavailable', 'StepConflict', 'LaterVersion']);
 
 export function describeError(error: unknown): { text: string; exitCode: number } {
   if (error instanceof UsageError) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.usage };

@@ -40,11 +40,15 @@ function actionLines(actions: readonly Definition[]): string[] {
 
 function flagLines({ flags }: Definition, descriptions: Readonly<Record<string, string>>): string[] {
   const rows = Object.entries(flags).map(
-    ([name, flag]) => [flagColumn(name, flag), descriptions[name] ?? flag.description] as const,
+    ([name, flag]) => [flagColumn(name, flag), (descriptions[name] ?? flag.description) + alsoNamed(flag)] as const,
   );
   rows.push(['-h, --help', 'print this help']);
   const width = Math.max(...rows.map(([flag]) => flag.length));
   return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);
+}
+
+function alsoNamed(flag: Flag): string {
+  return flag.kind === 'boolean' || flag.also === undefined ? '' : ` (also --${flag.also})`;
 }
 
 function flagColumn(name: string, flag: Flag): string {

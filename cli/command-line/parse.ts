@@ -30,7 +30,7 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
     if (token.kind !== 'option') continue;
     checkFlag(command, token);
     const negated = negatedBy(command.flags, token.name);
-    const name = negated ?? token.name;
+    const name = negated ?? ownName(command.flags, token.name);
     given.set(name, [...(given.get(name) ?? []), negated === null ? (token.value ?? '') : NEGATED]);
   }
   if (given.has(HELP)) return { isHelp: true };
@@ -43,11 +43,20 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
 }
 
 function optionsOf(flags: Flags): NonNullable<ParseArgsConfig['options']> {
-  const entries = Object.entries(flags).map(([name, { kind }]): [string, { type: 'boolean' | 'string' }] => [
-    name,
-    { type: kind === 'boolean' ? 'boolean' : 'string' },
-  ]);
+  const entries = Object.entries(flags).flatMap(([name, flag]) => {
+    const option = { type: flag.kind === 'boolean' ? ('boolean' as const) : ('string' as const) };
+    return [name, otherName(flag) ?? name].map((each) => [each, option] as const);
+  });
   return Object.fromEntries(entries);
+}
+
+function otherName(flag: Flag): string | null {
+  return flag.kind === 'boolean' ? null : (flag.also ?? null);
+}
+
+/** Of a flag that was given by its other name: its own. */
+function ownName(flags: Flags, given: string): string {
+  return Object.keys(flags).find((name) => otherName(flags[name]!) === given) ?? given;
 }
 
 const NO = 'no-';
@@ -83,13 +92,13 @@ function checkFlag(command: Definition, token: FlagToken): void {
 function remedyOf({ name, flags, absent = {} }: Definition, unknown: string): string {
   const known = Object.keys(absent).find((begin) => unknown.startsWith(begin));
   if (known !== undefined) return absent[known]!;
-  const guess = closestName(unknown, [...Object.keys(flags), HELP]);
+  const guess = closestName(unknown, [...Object.keys(optionsOf(flags)), HELP]);
   return guess === null ? `see temper ${name} --help` : `did you mean --${guess}?`;
 }
 
 function findFlag(flags: Flags, name: string): Flag | null {
   if (name === HELP) return { kind: 'boolean', description: '' };
-  const known = negatedBy(flags, name) ?? name;
+  const known = negatedBy(flags, name) ?? ownName(flags, name);
   return Object.hasOwn(flags, known) ? (flags[known] ?? null) : null;
 }
 

@@ -3,8 +3,10 @@ import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type Wor
 import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from './server.ts';
+import { findStoreId } from './store-id.ts';
 
 /** An update waits for a worker to take it, and a call for a server: neither may wait for ever. */
 export const ANSWER_WITHIN_MS = 20_000;
@@ -16,25 +18,27 @@ export async function steerRun<T>(
 ): Promise<T> {
   const server = await requireServer(place);
   try {
-    const answer = await tellRun(server.client, run, tell);
+    const store = await openProjectStore(place.project, place.env);
+    const storeId = await findStoreId(store);
+    const answer = storeId === null ? null : await tellRun(server.client, { storeId, run }, tell);
     if (answer !== null) return answer;
+    throw new TemperError(
+      'BadConfig',
+      `no run ${run} of the store ${store.uri} is running on this server; see temper runs, or continue it with temper train or temper rollback`,
+    );
   } finally {
     await server.close();
   }
-  throw new TemperError(
-    'BadConfig',
-    `no run ${run} is running on this server; see temper runs, or continue it with temper train or temper rollback`,
-  );
 }
 
 /** Null where no run of this name is under way. */
 export async function tellRun<T>(
   client: Client,
-  run: string,
+  { storeId, run }: { storeId: string; run: string },
   tell: (handle: WorkflowHandle) => Promise<T>,
 ): Promise<T | null> {
   try {
-    const handle = client.workflow.getHandle(runWorkflowId(run));
+    const handle = client.workflow.getHandle(runWorkflowId(storeId, run));
     return await client.withDeadline(Date.now() + ANSWER_WITHIN_MS, () => tell(handle));
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;

@@ -1,8 +1,9 @@
 /** Recorded attempts as examples for supervised training. */
-import { writeFile } from 'node:fs/promises';
+import { link, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ChatExample } from '../../core/chat-examples.ts';
 import { distill, recordedCall, type RatedAttempt } from '../../core/distill.ts';
+import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -28,7 +29,7 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
       `${source} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name other attempts`,
     );
   const file = resolve(cwd, flags.out);
-  await writeFile(file, examples.map(toLine).join(''));
+  await writeNew(file, examples.map(toLine).join(''));
   const [best, worst] = [attempts[0]!, attempts.at(-1)!].map(({ reward }) => formatNumber(reward));
   output.line(
     `${attempts.length} of ${plural(played.length, 'attempt')}, reward ${best} to ${worst}: ${plural(examples.length, 'example')} in ${file}`,
@@ -36,6 +37,28 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
   if (repeated > 0) output.line(`note: ${plural(repeated, 'repeated conversation')} left out`);
   if (empty > 0) output.line(`note: ${plural(empty, 'conversation')} with an empty answer left out`);
   return EXIT.ok;
+}
+
+/** All of it or nothing: an interrupted command leaves no part of a file, and a file that is there stays as it is. */
+async function writeNew(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    await writeFile(temporary, text, { flag: 'wx' });
+    await link(temporary, file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST') throw unwritten(file, code, error);
+    throw new UsageError(
+      `--out must be a new file (temper distill overwrites nothing), but ${file} exists; pass another one, or remove it first`,
+    );
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+function unwritten(file: string, code: string | undefined, cause: unknown): TemperError {
+  const rule = `--out must be a file that can be written, got ${file} (${code})`;
+  return new TemperError('BadConfig', `${rule}; pass another one`, { cause });
 }
 
 /** Of a run, or of a folder: `source` is what was named. */

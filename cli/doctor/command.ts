@@ -22,6 +22,7 @@ export const doctorCommand = defineCommand({
     model: {
       kind: 'text',
       placeholder: 'MODEL',
+      also: 'base-model',
       description: 'examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX',
     },
     context: {

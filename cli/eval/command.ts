@@ -22,6 +22,7 @@ export const evalCommand = defineCommand({
     model: {
       kind: 'texts',
       placeholder: 'MODEL',
+      also: 'base-model',
       description: 'model or checkpoint to evaluate; repeatable',
       required: 'pass a checkpoint such as RUN@best, a base model, or provider/model',
     },

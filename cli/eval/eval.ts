@@ -1,7 +1,7 @@
 import { join, relative, resolve } from 'node:path';
 import { STATE_FOLDER } from '../../workers/folders.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
-import { version } from '../command-line/version.ts';
+import { version } from '../../workers/version.ts';
 import { writePage } from '../report/shell.ts';
 import { printJson } from '../terminal/output.ts';
 import type { EvalContext } from './command.ts';

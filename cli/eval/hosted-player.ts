@@ -11,6 +11,6 @@ export interface AskedSettings {
 export function createRewrite(hosted: HostedModel, { temperature, maxTokens }: AskedSettings) {
   return (body: object): object => ({
     ...(temperature !== null && { temperature }),
-    ...nameMaxTokens(hosted, maxTokens === null ? body : { ...body, max_completion_tokens: maxTokens }),
+    ...nameMaxTokens(hosted, body, maxTokens),
   });
 }

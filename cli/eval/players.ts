@@ -114,7 +114,7 @@ function findElsewhere(
   keyVariable: string | null,
   env: EvalContext['env'],
 ): HostedModel | null {
-  const byUrl = baseUrl === null ? null : { name, model: name, baseUrl, maxTokensName: 'max_tokens' as const };
+  const byUrl = baseUrl === null ? null : { name, model: name, baseUrl, maxTokensName: null };
   const hosted = byUrl === null ? findHostedModel(name, env) : { ...byUrl, key: null, keyVariable: null };
   if (hosted === null || !isNamedByUrl(hosted, baseUrl)) return hosted;
   return { ...hosted, keyVariable, key: readKey(name, keyVariable, env) };

@@ -2,7 +2,7 @@
 import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
-import { recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
+import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { settleBaseModel } from '../command-line/base-model.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
@@ -58,6 +58,8 @@ const DEPENDENTS = [
   ['reduction', 'reductionTokens'],
   ['correction', 'correctionCap'],
   ['klCoefficient', 'klAs'],
+  ['klCoefficient', 'klEstimator'],
+  ['klAs', 'klEstimator'],
   ['klCoefficient', 'klReference'],
   ['overlongBuffer', 'overlongPenalty'],
 ] as const;
@@ -93,7 +95,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
   return {
     ...others,
     ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : decay),
-    train: { ...kept, ...recordedLayout(parent), ...(hasOwnLoss ? {} : { loss: {} }) },
+    train: { ...kept, ...recordedDefaults(parent), ...(hasOwnLoss ? {} : { loss: {} }) },
   };
 }
 

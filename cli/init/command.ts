@@ -30,6 +30,7 @@ export const initCommand = defineCommand({
     'base-model': {
       kind: 'text',
       placeholder: 'MODEL',
+      also: 'model',
       description: 'base model of temper train; default: pocket (pocket-tools for the template tools)',
     },
     yes: { kind: 'boolean', description: 'ask nothing, and use the defaults' },

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { version } from '../command-line/version.ts';
+import { version } from '../../workers/version.ts';
 import { askForInit, type InitChoices } from './ask.ts';
 import type { InitContext } from './command.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from './plan-init.ts';

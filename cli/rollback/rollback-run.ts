@@ -38,7 +38,7 @@ export async function rollBackRun(
     );
   const server = await requireServer({ project, env });
   try {
-    const answer = await tellRun(server.client, run, (handle) =>
+    const answer = await tellRun(server.client, { storeId: await store.id(), run }, (handle) =>
       handle.executeUpdate(rollbackUpdate, { args: [request] }),
     );
     if (answer !== null) return { kept: answer.step, undone: answer.from, first: answer.first, isAgain: false };

@@ -1,5 +1,5 @@
 import { shortModelName } from '../../core/base-model-name.ts';
-import { TemperError } from '../../core/failures.ts';
+import { isUnreadable } from '../../core/later-version.ts';
 import { listRuns, readRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
@@ -15,7 +15,7 @@ export async function runs({ flags, project, env, output }: CommandContext<typeo
   const broken: unknown[] = [];
   const read = (name: string) =>
     readRun(store, name).catch((error: unknown) => {
-      if (!(error instanceof TemperError && error.type === 'StoreCorrupt')) throw error;
+      if (!isUnreadable(error)) throw error;
       broken.push(error);
       return null;
     });

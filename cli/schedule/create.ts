@@ -1,6 +1,13 @@
 /** A planned schedule on Temporal's own Schedules. */
-import { ScheduleOverlapPolicy, type ScheduleSpec } from '@temporalio/client';
-import { rolloutQueue, scheduleId } from '../../core/queues.ts';
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type ScheduleClient,
+  type ScheduleSpec,
+} from '@temporalio/client';
+import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
+import { recordSchedule } from '../../store/records/schedules.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
@@ -15,19 +22,27 @@ export const CATCH_UP_MINUTES = 10;
 export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
   const { queues } = await loadConfig(place.project, place.env);
-  const rollout = rolloutQueue(await store.id(), config.agent);
-  const input: RetrainInput = { schedule: name, config, from, queues: { rollout, gpu: queues.gpu } };
+  const storeId = await store.id();
+  const input: RetrainInput = {
+    schedule: name,
+    config,
+    from,
+    storeId,
+    queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
+  };
   return withSchedules(place, async (schedules, server) => {
     // A run cannot write attributes that the namespace does not know; who may not register them is told by the doctor.
     await registerSearchAttributes(server).catch(() => undefined);
+    await refuseExisting(schedules, storeId, name);
+    await recordSchedule(store, name, { config, from });
     const handle = await schedules.create<typeof retrain>({
-      scheduleId: scheduleId(name),
+      scheduleId: scheduleId(storeId, name),
       spec: toSpec(timing),
       action: {
         type: 'startWorkflow',
         workflowType: 'retrain',
-        workflowId: scheduleId(name),
-        taskQueue: queues.workflows,
+        workflowId: scheduleId(storeId, name),
+        taskQueue: storeQueue(storeId, queues.workflows),
         args: [input],
         staticSummary: `${name}: retrains ${config.agent} on ${config.baseModel}`,
       },
@@ -40,6 +55,18 @@ export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule)
     });
     return (await handle.describe()).info.nextActionTimes[0] ?? null;
   });
+}
+
+/** Before its record is replaced. */
+async function refuseExisting(schedules: ScheduleClient, storeId: string, name: string): Promise<void> {
+  const id = scheduleId(storeId, name);
+  try {
+    await schedules.getHandle(id).describe();
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return;
+    throw error;
+  }
+  throw new ScheduleAlreadyRunning(`${name} exists`, id);
 }
 
 /** An interval counts from now, not from 1970: the first firing comes when it is over. */

@@ -6,6 +6,7 @@ import { readState } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
+import { findStoreId } from '../connections/store-id.ts';
 import { formatTime } from '../terminal/format.ts';
 
 export interface ScheduleSummary {
@@ -29,19 +30,19 @@ export interface ScheduleSummary {
   readonly missed: number;
 }
 
-/** Those of Temper, by name. */
+/** Those of this store, by name. */
 export async function listSchedules(schedules: ScheduleClient, store: Store): Promise<ScheduleSummary[]> {
+  const storeId = await findStoreId(store);
+  if (storeId === null) return [];
   const names: string[] = [];
   for await (const { scheduleId: id, action } of schedules.list()) {
-    const name = action?.workflowType === 'retrain' ? nameOfScheduleId(id) : null;
+    const name = action?.workflowType === 'retrain' ? nameOfScheduleId(storeId, id) : null;
     if (name !== null) names.push(name);
   }
-  const described = names.toSorted().map(async (name) => summariseSchedule(await describe(schedules, name), store));
+  const described = names
+    .toSorted()
+    .map(async (name) => summariseSchedule(await schedules.getHandle(scheduleId(storeId, name)).describe(), store));
   return Promise.all(described);
-}
-
-function describe(schedules: ScheduleClient, name: string): Promise<ScheduleDescription> {
-  return schedules.getHandle(scheduleId(name)).describe();
 }
 
 export async function summariseSchedule(description: ScheduleDescription, store: Store): Promise<ScheduleSummary> {

@@ -1,7 +1,8 @@
 /** From flags to a schedule that may be made: everything is checked here, before a server is asked. */
-import { NAME_PATTERN, type Checkpoint, type RunConfig } from '../../core/contract.ts';
+import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
-import { recordedLayout } from '../../core/run-defaults.ts';
+import { recordedDefaults } from '../../core/run-defaults.ts';
 import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
@@ -56,7 +57,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const train = recordedLayout(parent?.config ?? null);
+  const train = recordedDefaults(parent?.config ?? null);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   await checkEngine(asked, null, context);
   await refuseIdleCorrection(asked, null, null, context);

@@ -1,6 +1,6 @@
 import { policyName } from '../../core/policy-name.ts';
 import { configuredTarget } from '../../workers/connection.ts';
-import { proveChatTemplate } from '../command-line/chat-template.ts';
+import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatTime, plural } from '../terminal/format.ts';
 import type { ScheduleCreateContext } from './command.ts';
@@ -8,10 +8,11 @@ import { CATCH_UP_MINUTES, createSchedule } from './create.ts';
 import { readPlannedSchedule, type PlannedSchedule } from './read-planned-schedule.ts';
 
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
-  const plan = await readPlannedSchedule(context);
-  const { template, store } = plan;
+  let plan = await readPlannedSchedule(context);
+  const { template, store, config } = plan;
   if (template !== null) {
-    await proveChatTemplate({ template, isInherited: false, baseModel: plan.config.baseModel, models: {} }, context);
+    const tried = { template, isInherited: false, baseModel: config.baseModel, models: {} };
+    if (await proveChatTemplate(tried, context)) plan = { ...plan, config: keepDate(config, context.output) };
     await store.putBlob(template.bytes);
   }
   tell(context, plan, await createSchedule(context, plan));

@@ -1,6 +1,7 @@
 /** What a person asks and tells a schedule that exists; firing it is in schedule-fire.ts. */
 import type { CommandContext, Surroundings } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
+import { recordScheduleDeleted } from '../../store/records/schedules.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { printJson } from '../terminal/output.ts';
 import type {
@@ -55,6 +56,7 @@ export async function scheduleDelete(context: CommandContext<typeof scheduleDele
     await handle.describe();
     await handle.delete();
   });
+  await recordScheduleDeleted(await openProjectStore(context.project, context.env), name);
   context.output.line(`${name} is deleted; its runs stay, and a run in progress continues`);
   return EXIT.ok;
 }

@@ -9,9 +9,11 @@ import {
 import { TemperError } from '../../core/failures.ts';
 import { scheduleId } from '../../core/queues.ts';
 import { isPassing, type TemporalClient } from '../../workers/connection.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
 import { ANSWER_WITHIN_MS } from '../connections/steer.ts';
+import { findStoreId } from '../connections/store-id.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,
@@ -34,17 +36,19 @@ export function withSchedule<T>(
   name: string,
   ask: (handle: ScheduleHandle) => Promise<T>,
 ): Promise<T> {
-  return withSchedules(place, (schedules) => ask(schedules.getHandle(scheduleId(name))));
+  return withSchedules(place, async (schedules) => {
+    const store = await openProjectStore(place.project, place.env);
+    const storeId = await findStoreId(store);
+    if (storeId === null) throw noSchedule(name);
+    return ask(schedules.getHandle(scheduleId(storeId, name)));
+  });
 }
 
 /** INVALID_ARGUMENT */
 const REFUSED: readonly number[] = [3];
 
 function explain(error: unknown): unknown {
-  if (error instanceof ScheduleNotFoundError) {
-    const message = `no schedule ${nameIn(error.scheduleId)} on this server; see temper schedule list`;
-    return new TemperError('BadConfig', message, { cause: error });
-  }
+  if (error instanceof ScheduleNotFoundError) return noSchedule(nameIn(error.scheduleId), error);
   if (error instanceof ScheduleAlreadyRunning) {
     const name = nameIn(error.scheduleId);
     const message = `a schedule ${name} exists; choose another --name, or delete it first: temper schedule delete ${name}`;
@@ -62,6 +66,11 @@ function explain(error: unknown): unknown {
   return error;
 }
 
+function noSchedule(name: string, cause?: unknown): TemperError {
+  const message = `no schedule ${name} on this server; see temper schedule list`;
+  return new TemperError('BadConfig', message, { cause });
+}
+
 function nameIn(id: string): string {
-  return id.replace(scheduleId(''), '');
+  return id.slice(id.lastIndexOf('/') + 1);
 }

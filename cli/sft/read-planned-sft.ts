@@ -1,14 +1,15 @@
 /** From a file of chats and flags to a run that may be started: everything is checked before anything is started. */
-import { NAME_PATTERN, type RunConfig, type SupervisedConfig } from '../../core/contract.ts';
+import type { RunConfig, SupervisedConfig } from '../../core/contract.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
-import { recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
+import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { BaseModel } from '../../workers/base-model.ts';
 import { modulePath } from '../../workers/module-path.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
-import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { keepRecordedDate, readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { checkFits, type Parent } from '../fork/check-fits.ts';
@@ -45,7 +46,7 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
     (recorded ?? parent?.config)?.baseModel ?? null,
     context,
   );
-  const config = { ...asked, baseModel };
+  const config = keepRecordedDate({ ...asked, baseModel }, recorded);
   if (parent !== null) checkFits(parent, config);
   const given = {
     agentFile: modulePath('./supervised-agent'),
@@ -85,10 +86,10 @@ function beginWith(
   parent: Parent | null,
   recorded: RunConfig | null,
 ): Pick<RunOptions, 'parent' | 'rollout' | 'train'> {
-  if (parent === null) return { train: recordedLayout(recorded) };
+  if (parent === null) return { train: recordedDefaults(recorded) };
   const { rollout, train } = parent.config;
   const { lora, optimizer } = train;
-  return { parent: parent.checkpoint, rollout, train: { lora, optimizer, ...recordedLayout(parent.config) } };
+  return { parent: parent.checkpoint, rollout, train: { lora, optimizer, ...recordedDefaults(parent.config) } };
 }
 
 function stepsOf(

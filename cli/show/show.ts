@@ -9,7 +9,7 @@ import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../terminal/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
-import type { PendingActivity } from '../watch/pending.ts';
+import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import type { ProjectPlace } from '../connections/server.ts';
 import { flattenEval, summariseRun, type RunSummary } from '../runs/run-summary.ts';
@@ -25,7 +25,7 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const found = await requireRun(store, args.run);
   const recorded = summariseRun(found, store.uri);
   const isLoop = found.file.loop !== undefined;
-  const pending = !isEnded(recorded) && !isLoop ? await askServer(context, args.run) : null;
+  const pending = !isEnded(recorded) && !isLoop ? await askServer(context, { store, run: args.run }) : null;
   const summary = withPending(recorded, pending ?? []);
   const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
   const engine = newest === null ? null : engineOf(newest);
@@ -35,13 +35,13 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
 }
 
 /** Null: nobody answered in time. */
-async function askServer(place: ProjectPlace, run: string): Promise<PendingActivity[] | null> {
+async function askServer(place: ProjectPlace, of: PendingOf): Promise<PendingActivity[] | null> {
   const { tryServer } = await import('../connections/server.ts');
   const { readPending } = await import('../watch/pending.ts');
   const server = await tryServer(place, SERVER_WITHIN_MS);
   if (server === null) return null;
   try {
-    return await readPending(server, run, SERVER_WITHIN_MS);
+    return await readPending(server, of, SERVER_WITHIN_MS);
   } finally {
     await server.close();
   }

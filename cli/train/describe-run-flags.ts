@@ -13,7 +13,13 @@ const LORA = { ...NEUTRAL_LORA, ...CONFIG.train.lora };
 const OPTIMIZER = { ...NEUTRAL_OPTIMIZER, ...CONFIG.train.optimizer };
 const DEFAULTS: object = { ...CONFIG, train: { ...NEUTRAL_TRAIN, ...CONFIG.train, lora: LORA, optimizer: OPTIMIZER } };
 /** Its default depends on another flag, or is none. */
-const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
+const NO_DEFAULT = new Set([
+  'baseModel',
+  'finalLearningRateShare',
+  'train.loss.epsilonLow',
+  'train.loss.epsilonHigh',
+  'train.klEstimator',
+]);
 
 /** Of a run that begins with the defaults. What a command says of a flag by itself stays. */
 export function describeRunFlags(flags: Flags): Readonly<Record<string, string>> {

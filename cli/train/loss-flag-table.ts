@@ -109,6 +109,12 @@ export const LOSS_FLAGS = {
     path: 'train.klAs',
     description: 'where --kl-coefficient is charged: loss or reward',
   },
+  'kl-estimator': {
+    kind: 'text',
+    placeholder: 'NAME',
+    path: 'train.klEstimator',
+    description: 'what stands for the divergence in the loss: k3-ratio (the default), or k3 as in GRPO',
+  },
   'entropy-coefficient': {
     kind: 'number',
     placeholder: 'X',

@@ -1,7 +1,7 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
-import { proveChatTemplate } from '../command-line/chat-template.ts';
+import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
@@ -45,9 +45,10 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   let plan = planned;
   // A run that exists began with its template.
   if (planned.existing === null) {
-    await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
-    const longest = await proveExamples(planned, context);
-    plan = await fitToMemory(planned, asked, context, longest);
+    const writesDate = await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
+    if (writesDate) plan = { ...planned, config: keepDate(planned.config, output) };
+    const longest = await proveExamples(plan, context);
+    plan = await fitToMemory(plan, asked, context, longest);
   }
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;
@@ -88,7 +89,7 @@ function whatGoesOn(agentFile: string, left: StackLeft | null): string {
 async function tellResult({ output, project, cwd }: Surroundings, { store, config }: PlannedRun): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
-  const { version } = await import('../command-line/version.ts');
+  const { version } = await import('../../workers/version.ts');
   const progress = await readProgress(store, config.run);
   if (progress.state === null) return;
   const file = defaultReportFile(project, config.run);

@@ -1,12 +1,13 @@
 /** From flags to a run that may be started: everything is checked here, before anything is installed, started or written. */
-import { NAME_PATTERN, type RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
-import { recordedLayout } from '../../core/run-defaults.ts';
+import { recordedDefaults } from '../../core/run-defaults.ts';
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
 import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
-import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { keepRecordedDate, readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import type { TrainContext } from './command.ts';
@@ -53,7 +54,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const warm = await readWarmStart(flags['warm-start'], values, cwd);
-  const fresh = { ...names, ...judgeOptions(agent), train: recordedLayout(recorded), ...warm.options };
+  const fresh = { ...names, ...judgeOptions(agent), train: recordedDefaults(recorded), ...warm.options };
   const start = startWith(adapter, fresh, values);
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   checkStartAdapter(adapter, asked);
@@ -63,7 +64,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
-  const config = { ...asked, baseModel };
+  const config = keepRecordedDate({ ...asked, baseModel }, recorded);
   const begun = recorded && { run: config.run, branch: 0, step: 0 };
   await checkReference(reference, config, { store, project, env, flags, begun });
   const given = {

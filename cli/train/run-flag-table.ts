@@ -9,6 +9,7 @@ export const RUN_FLAGS = {
     kind: 'text',
     placeholder: 'MODEL',
     path: 'baseModel',
+    also: 'model',
     description: 'pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX',
   },
   seed: { kind: 'integer', placeholder: 'N', path: 'seed', description: 'seed of all random choices' },

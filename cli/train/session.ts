@@ -45,7 +45,9 @@ export async function playSession(session: Session): Promise<void> {
   });
   try {
     if (stack.adopted) viewer.note(joinedNote(stack.engine));
-    if (stack.uiUrl !== null) viewer.note(`Temporal's UI: ${pageOfRun(stack.uiUrl, stack.namespace, plan.config.run)}`);
+    const { store, config } = plan;
+    const workflowId = runWorkflowId(await store.id(), config.run);
+    if (stack.uiUrl !== null) viewer.note(`Temporal's UI: ${pageOf(workflowId, stack.uiUrl, stack.namespace)}`);
     await playOn(stack, session);
   } finally {
     onLeft(await stack.close());
@@ -59,11 +61,9 @@ export function joinedNote(engine: LocalStack['engine']): string {
   return `${joined}, which loads base models in ${describeBase(loadedBase(engine, true))}`;
 }
 
-function pageOfRun(uiUrl: string, namespace: string, run: string): string {
-  return new URL(
-    `/namespaces/${namespace}/workflows/${encodeURIComponent(runWorkflowId(run))}${new URL(uiUrl).search}`,
-    uiUrl,
-  ).href;
+function pageOf(workflowId: string, uiUrl: string, namespace: string): string {
+  return new URL(`/namespaces/${namespace}/workflows/${encodeURIComponent(workflowId)}${new URL(uiUrl).search}`, uiUrl)
+    .href;
 }
 
 async function playOn(stack: LocalStack, session: Session): Promise<void> {
@@ -82,7 +82,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     const over = AbortSignal.any([ended.signal, signal]);
     await Promise.all([
       showRun(plan.store, plan.config.run, session.viewer, { signal: over, isOver: () => false }),
-      showPending(server, plan.config.run, session.viewer, over),
+      showPending(server, { store: plan.store, run: plan.config.run }, session.viewer, over),
     ]);
     signal.throwIfAborted();
     const last = await unlessAway(readProgress(plan.store, plan.config.run));

@@ -2,7 +2,7 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
 import { configDetails, configSummary } from '../../core/describe-config.ts';
-import { rolloutQueue, runWorkflowId } from '../../core/queues.ts';
+import { rolloutQueue, runWorkflowId, storeQueue } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { patiently } from '../../workers/connection.ts';
@@ -22,17 +22,18 @@ export interface RunStart {
 export async function startRun(client: Client, start: RunStart): Promise<WorkflowHandle<typeof trainRun>> {
   const { store, config, project, goOn, conflict } = start;
   const { queues } = await loadConfig(project);
+  const storeId = await store.id();
   const input: TrainRunInput = {
     config,
-    queues: { rollout: rolloutQueue(await store.id(), config.agent), gpu: queues.gpu },
+    queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
     carried: null,
     goOn,
   };
   return patiently(
     () =>
       client.workflow.start<typeof trainRun>('trainRun', {
-        workflowId: runWorkflowId(config.run),
-        taskQueue: queues.workflows,
+        workflowId: runWorkflowId(storeId, config.run),
+        taskQueue: storeQueue(storeId, queues.workflows),
         args: [input],
         workflowIdConflictPolicy: conflict,
         staticSummary: configSummary(config),

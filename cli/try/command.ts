@@ -23,6 +23,7 @@ export const tryCommand = defineCommand({
     model: {
       kind: 'text',
       placeholder: 'MODEL',
+      also: 'base-model',
       description: 'model that plays; default: base-model of temporal.config.ts, or pocket',
     },
     scenario: { kind: 'texts', placeholder: 'ID', description: 'scenario to play, by its id; repeatable' },

@@ -25,6 +25,32 @@ export function countRows(calls: readonly CallRecord[]): RowCounts {
   return { continued, rewritten };
 }
 
+/**
+ * Turns that `tool_choice` opened with a call, after which the conversation goes on with other tokens: the chat template
+ * opens such a turn otherwise than it writes it later (Qwen 3: with empty thoughts).
+ */
+export function countReopened(calls: readonly CallRecord[]): number {
+  const opened = calls.filter(
+    ({ request: { tool_choice: choice }, tokenIds }) => isForced(choice) && tokenIds.length > 0,
+  );
+  return opened.filter((turn) =>
+    calls.some(
+      (call) => isAfter(call, turn) && turn.promptTokenIds.some((id, index) => call.promptTokenIds[index] !== id),
+    ),
+  ).length;
+}
+
+function isForced(choice: unknown): boolean {
+  return choice === 'required' || (typeof choice === 'object' && choice !== null);
+}
+
+function isAfter({ request: { messages }, tokenIds }: CallRecord, { request: earlier }: CallRecord): boolean {
+  const begin = messages.slice(0, earlier.messages.length);
+  return (
+    tokenIds.length > 0 && messages.length > begin.length && canonicalJson(begin) === canonicalJson(earlier.messages)
+  );
+}
+
 /** The longest row that the prompt begins with. */
 function longestStart(rows: readonly number[][], prompt: readonly number[]): number[] | null {
   const matching = rows.filter((row) => row.length <= prompt.length && row.every((id, index) => prompt[index] === id));

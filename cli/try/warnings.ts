@@ -2,7 +2,7 @@
 import { hasNoVariance } from '../../core/statistics.ts';
 import { wasCut } from '../../store/records/trajectories.ts';
 import { formatNumber, plural } from '../terminal/format.ts';
-import { countRows } from './rows.ts';
+import { countReopened, countRows } from './rows.ts';
 import type { TriedAttempt, TriedGroup } from './tried.ts';
 
 export function warningsOf(groups: readonly TriedGroup[]): string[] {
@@ -13,6 +13,7 @@ export function warningsOf(groups: readonly TriedGroup[]): string[] {
     noCalls(attempts),
     ...missingMetrics(attempts),
     rewrittenHistories(attempts),
+    reopenedTurns(attempts),
     cutAnswers(attempts),
     outgrown(attempts),
     otherReplays(attempts),
@@ -59,8 +60,18 @@ function rewrittenHistories(attempts: readonly TriedAttempt[]): string | null {
   const counts = attempts.map(({ record }) => countRows(record.calls));
   const rewritten = counts.reduce((sum, count) => sum + count.rewritten, 0);
   const continued = counts.reduce((sum, count) => sum + count.continued, 0);
-  if (rewritten === 0 || continued > 0) return null;
+  if (rewritten <= sumReopened(attempts) || continued > 0) return null;
   return `every turn rewrites its history: the tokens of ${plural(rewritten, 'call')} do not extend those of an earlier turn, so each becomes a training row of its own; append messages, and leave earlier ones as they were`;
+}
+
+function reopenedTurns(attempts: readonly TriedAttempt[]): string | null {
+  const reopened = sumReopened(attempts);
+  if (reopened === 0) return null;
+  return `${plural(reopened, 'turn')} with a tool_choice end${reopened === 1 ? 's' : ''} a training row: the chat template opens such a turn otherwise than it writes it later, so the next call begins a new row; leave tool_choice out where the model calls the tool anyway, or accept longer steps`;
+}
+
+function sumReopened(attempts: readonly TriedAttempt[]): number {
+  return attempts.reduce((sum, { record }) => sum + countReopened(record.calls), 0);
 }
 
 function cutAnswers(attempts: readonly TriedAttempt[]): string | null {

@@ -4,21 +4,35 @@ import { tsToMs } from '@temporalio/common/lib/time.js';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 
 import { runWorkflowId } from '../../core/queues.ts';
+import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { countPollers } from '../../workers/pollers.ts';
 import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
 import { tryServer, type ProjectPlace } from '../connections/server.ts';
+import { findStoreId } from '../connections/store-id.ts';
 import type { Viewer } from './viewer.ts';
 
 export type { PendingActivity } from './pending-text.ts';
 
 type RawDescription = WorkflowExecutionDescription['raw'];
 
+/** A run, and the store that it belongs to. */
+export interface PendingOf {
+  readonly store: Pick<Store, 'id' | 'read'>;
+  readonly run: string;
+}
+
 /** Empty where nothing is pending or the server does not answer in time. */
-export async function readPending(server: TemporalClient, run: string, withinMs: number): Promise<PendingActivity[]> {
+export async function readPending(
+  server: TemporalClient,
+  { store, run }: PendingOf,
+  withinMs: number,
+): Promise<PendingActivity[]> {
   try {
+    const storeId = await findStoreId(store);
+    if (storeId === null) return [];
     return await server.client.withDeadline(Date.now() + withinMs, async () => {
-      const { raw } = await server.client.workflow.getHandle(runWorkflowId(run)).describe();
+      const { raw } = await server.client.workflow.getHandle(runWorkflowId(storeId, run)).describe();
       const activities = await Promise.all((raw.pendingActivities ?? []).map((each) => readActivity(server, each)));
       return [...activities, ...(await readWorkflowTask(server, raw))];
     });
@@ -32,12 +46,12 @@ const ASK_EVERY_MS = 3000;
 /** What is tried again and again stands in no file: the server knows it. Until the signal. */
 export async function showPending(
   server: TemporalClient,
-  run: string,
+  of: PendingOf,
   viewer: Pick<Viewer, 'pending'>,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    viewer.pending(await readPending(server, run, ASK_EVERY_MS));
+    viewer.pending(await readPending(server, of, ASK_EVERY_MS));
     await sleep(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -45,7 +59,7 @@ export async function showPending(
 /** The same where a server is found sooner or later; without one, a person sees what the store has. */
 export async function showAnyPending(
   place: ProjectPlace,
-  run: string,
+  of: PendingOf,
   viewer: Pick<Viewer, 'pending'>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -56,7 +70,7 @@ export async function showAnyPending(
       continue;
     }
     try {
-      await showPending(server, run, viewer, signal);
+      await showPending(server, of, viewer, signal);
     } finally {
       await server.close();
     }

@@ -21,7 +21,7 @@ export async function watch(context: CommandContext<typeof watchCommand>): Promi
     showRun(store, run, viewer, { signal, isOver: isFinal }).finally(() => ended.abort()),
     isFinal(found.state)
       ? null
-      : import('./pending.ts').then((pending) => pending.showAnyPending(context, run, viewer, over)),
+      : import('./pending.ts').then((pending) => pending.showAnyPending(context, { store, run }, viewer, over)),
   ]);
   viewer.close();
   const progress = await readProgress(store, run);

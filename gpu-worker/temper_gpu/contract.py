@@ -194,6 +194,9 @@ class JudgeInput(BaseModel):
         float | None, Field(alias="overlongPenalty", gt=0.0)
     ] = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    results_sha256: Annotated[
+        str | None, Field(alias="resultsSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
 
 
 class JudgeResult(BaseModel):
@@ -202,7 +205,7 @@ class JudgeResult(BaseModel):
         populate_by_name=True,
         frozen=True,
     )
-    groups: list[GroupResult]
+    groups: list[GroupResult] | None
 
 
 class JudgeSpending(BaseModel):
@@ -600,6 +603,10 @@ class InitialiseInput(BaseModel):
     lora: LoraConfig | None
     parent: Checkpoint | None
     start_adapter: Annotated[StartAdapter | None, Field(alias="startAdapter")] = None
+    chat_template_kwargs: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
+        Field(alias="chatTemplateKwargs"),
+    ] = None
     chat_template_sha256: Annotated[
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
@@ -731,6 +738,9 @@ class TrainConfig(BaseModel):
     kl_coefficient: Annotated[float | None, Field(alias="klCoefficient", ge=0.0)] = None
     kl_reference: Annotated[BlobRef | None, Field(alias="klReference")] = None
     kl_as: Annotated[Literal["loss", "reward"] | None, Field(alias="klAs")] = None
+    kl_estimator: Annotated[
+        Literal["k3", "k3-ratio"] | None, Field(alias="klEstimator")
+    ] = None
     entropy_coefficient: Annotated[
         float | None, Field(alias="entropyCoefficient", ge=0.0)
     ] = None
@@ -898,6 +908,7 @@ class PrepareInput(BaseModel):
 BODY_TOO_LARGE = "too_large"
 BUILT_IN_MODELS = ("pocket", "pocket-tools")
 CALL_HEADER = "x-temper-call"
+CONTACT_MS = 2000
 CONTEXT_TOO_LONG = "context_length_exceeded"
 DEADLINE_HEADER = "x-temper-deadline-ms"
 DEFAULT_KV_CACHE_BYTES = 4294967296
@@ -912,8 +923,10 @@ HUB_PREFIX = "hub:"
 INTERNAL_ERROR = "internal"
 JUST_THAWED_MS = 1000
 KEPT_STANDSTILLS = 32
+KEPT_UNNAMED_MS = 86400000
 LEAST_KV_CACHE_BYTES = 1048576
 LEAST_SLOTS = 16
+MAX_ANSWER_BYTES = 268435456
 MAX_BODY_BYTES = 16777216
 MAX_CHAT_TEMPLATE_BYTES = 100000
 MAX_ROLLOUT_BYTES = 268435456
@@ -922,8 +935,10 @@ MOST_SLOTS = 2048
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
 POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"
 PULSE_MS = 500
+RECORD_SCHEMA = 1
 S3_NAMED = "s3/"
 S3_SCHEME = "s3://"
 STANDING_BY = "standing by"
+STORE_ID_PATTERN = "^[A-Za-z0-9-]{1,64}$"
 STORE_KEY = "store.json"
 VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"

@@ -16,13 +16,22 @@ FailureType = Literal[
     "StepConflict",
     "LossNotFinite",
     "StaleAttempt",
+    "LaterVersion",
 ]
 
 FAILURE_TYPES: tuple[FailureType, ...] = get_args(FailureType)
 
 # What may pass by itself; everything else stays wrong however often it is tried.
 RETRYABLE: frozenset[FailureType] = frozenset(
-    ["JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt"]
+    [
+        "JudgeFailed",
+        "EngineFailed",
+        "ProgramFailed",
+        "TrainerFailed",
+        "StoreUnavailable",
+        "StaleAttempt",
+        "LaterVersion",
+    ]
 )
 
 

@@ -15,8 +15,10 @@ gc.disable()
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from temper_gpu.training.platform import fix_kernels  # noqa: E402
+from tests.rounding import perturb_rounding  # noqa: E402
 
 fix_kernels()
+perturb_rounding()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -4,7 +4,7 @@
  */
 import { Pool, type Dispatcher } from 'undici';
 
-import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { ENGINE_KEY_VARIABLE, MAX_ANSWER_BYTES } from '../../core/wire-constants.ts';
 
 export interface EngineAddress {
   /** `http://host:port`, with or without `/v1`. */
@@ -68,6 +68,7 @@ class Exchange {
   readonly #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | null = null;
+  #numBytes = 0;
   #status = 0;
   #retryAfter: string | null = null;
   #settled = false;
@@ -93,10 +94,16 @@ class Exchange {
         const retryAfter = headers['retry-after'];
         this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
       },
-      onResponseData: (_controller, chunk) => void this.#chunks.push(chunk),
+      onResponseData: (_controller, chunk) => this.#collect(chunk),
       onResponseEnd: () => this.#succeed(),
       onResponseError: (_controller, error) => this.#fail(error),
     };
+  }
+
+  #collect(chunk: Buffer): void {
+    this.#numBytes += chunk.length;
+    if (this.#numBytes <= MAX_ANSWER_BYTES) this.#chunks.push(chunk);
+    else this.#abort(`an answer of more than ${MAX_ANSWER_BYTES / 1024 ** 2} MiB`);
   }
 
   readonly #onAbort = (): void => this.#abort('aborted');

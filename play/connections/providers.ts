@@ -16,8 +16,8 @@ export interface Provider {
   readonly tellsCost?: boolean;
   /** Nobody sends a bill. */
   readonly isFree?: boolean;
-  /** OpenAI's newer models refuse `max_tokens`, others do not know the newer name. */
-  readonly maxTokensName: 'max_tokens' | 'max_completion_tokens';
+  /** OpenAI's newer models refuse `max_tokens`, others do not know the newer name. Null: as whoever asks writes it. */
+  readonly maxTokensName: 'max_tokens' | 'max_completion_tokens' | null;
 }
 
 export interface HostedModel extends Pick<
@@ -158,11 +158,16 @@ function told(text: string, url: URL | null): string {
   return `, got another one at ${url.host || url.protocol}`;
 }
 
-/** A limit of tokens under the name by which the model's server knows it; both names are the same to an agent. */
-export function nameMaxTokens({ maxTokensName }: Pick<Provider, 'maxTokensName'>, body: object): object {
+/** A limit of tokens, the agent's own or `wanted` in its place, under the name by which the model's server knows it. */
+export function nameMaxTokens(
+  { maxTokensName }: Pick<Provider, 'maxTokensName'>,
+  body: object,
+  wanted: number | null = null,
+): object {
   const { max_tokens: old, max_completion_tokens: newer, ...rest } = body as Record<string, unknown>;
-  const limit = newer ?? old;
-  return limit === undefined ? rest : { ...rest, [maxTokensName]: limit };
+  const limit = wanted ?? newer ?? old;
+  const asked = newer === undefined ? 'max_tokens' : 'max_completion_tokens';
+  return limit === undefined ? rest : { ...rest, [maxTokensName ?? asked]: limit };
 }
 
 /**
@@ -200,7 +205,7 @@ function parseUrl(text: string): NamedModel {
     const example = 'http://127.0.0.1:8000/v1#my-model';
     throw new TemperError('BadConfig', `a model of another server must be URL#MODEL, got ${text}; write ${example}`);
   }
-  return { name: text, model, baseUrl: url, keyVariable: null, maxTokensName: 'max_tokens' };
+  return { name: text, model, baseUrl: url, keyVariable: null, maxTokensName: null };
 }
 
 /** An empty variable is none. */

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 
 import { canonicalJson } from '../../core/hashes.ts';
+import { wellFormedJson } from '../../core/json-text.ts';
 import type { Metrics } from '../../core/statistics.ts';
 import type { CallRequest, HostedCallRecord } from '../../store/records/trajectories.ts';
 import { costOf, nameMaxTokens, readUsed, type NamedModel, type Price } from '../connections/providers.ts';
@@ -85,11 +86,11 @@ export class HostedCalls {
     // A client that asked again before it had given up the first request is answered once.
     const meanwhile = this.#told.get(callName(frame));
     if (meanwhile !== undefined) return tell(meanwhile);
-    const text = 'refused' in answer ? JSON.stringify(answer) : answer.text;
+    const text = 'completion' in answer ? answer.text : JSON.stringify(answer);
     this.#journal.recordCall(this.#attempt, frame.key, frame.occurrence, text);
     // What came after the end is in the journal, for a repetition, and goes no further.
     this.#recorder.ending.check();
-    return this.#keep(model, frame, 'refused' in answer ? answer : answer.completion);
+    return this.#keep(model, frame, 'completion' in answer ? answer.completion : answer);
   }
 
   /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
@@ -107,7 +108,7 @@ export class HostedCalls {
 
   async #send(model: OpenedModel, frame: CallFrame, signal: AbortSignal | null) {
     const { rollout } = this.#recorder;
-    const body = JSON.stringify({ model: model.named.model, ...frame.request });
+    const body = wellFormedJson(JSON.stringify({ model: model.named.model, ...frame.request }));
     try {
       return await this.#recorder.sendInTime(signal, (limits) => askHosted(model, body, limits, rollout));
     } catch (error) {
@@ -131,7 +132,8 @@ function tell(told: Completion | RequestRefused): Completion {
 }
 
 function isRefusal(answer: Completion | HostedRefusal): answer is HostedRefusal {
-  return 'refused' in answer;
+  // A server may add members of its own to a completion, but it always has choices.
+  return !('choices' in answer);
 }
 
 /** No call of the policy has such a key. */

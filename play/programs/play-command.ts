@@ -8,7 +8,7 @@ import { TemperError } from '../../core/failures.ts';
 import type { Door } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
-import { describeProgram, ProgramError, type CommandProgram } from './program.ts';
+import { describeProgram, ProgramError, ProgramKilled, type CommandProgram } from './program.ts';
 import { ProgramLeash } from './program-leash.ts';
 import { MAX_OUTPUT_BYTES, ProgramOutput } from './program-output.ts';
 import { ProcessTree, type Exit } from './process-tree.ts';
@@ -58,7 +58,7 @@ export async function playCommand(program: CommandProgram, attempt: ProgramAttem
       ...describeAttempt(attempt, door),
       ...(Buffer.byteLength(scenario) <= MAX_SCENARIO_BYTES ? { TEMPER_SCENARIO: scenario } : {}),
       TEMPER_SCENARIO_FILE: files.scenario,
-      TEMPER_RESULT_FILE: files.result,
+      ...(program.result === 'any' ? { TEMPER_RESULT_FILE: files.result } : {}),
       ...program.env,
     };
     return await run(program, attempt, { env, leash, hide: hideFrom(door), door, resultFile: files.result });
@@ -135,8 +135,7 @@ function complaintAbout(program: CommandProgram, exit: Exit | 'overflow', errors
       `${name} may print ${MAX_OUTPUT_BYTES} bytes, it printed more; write large output to a file`,
     );
   const { code, signal } = exit;
-  if (signal !== null && !OWN_SIGNALS.has(signal))
-    return new TemperError('ProgramFailed', `${name} was ended by ${signal} from outside; the attempt is played again`);
+  if (signal !== null && !OWN_SIGNALS.has(signal)) return new ProgramKilled(program, signal);
   if (code === 0) return null;
   const how = signal === null ? `exit code ${code}` : signal;
   const last = errors.length === 0 ? 'it wrote nothing to stderr' : `last lines of stderr:\n${errors.join('\n')}`;
@@ -159,6 +158,7 @@ function asStartFailure(error: unknown, program: CommandProgram): TemperError {
 }
 
 async function readResultFile(file: string, program: CommandProgram): Promise<string | null> {
+  if (program.result === 'stdout') return null;
   const size = await stat(file).then(
     (found) => (found.isFile() ? found.size : 0),
     () => 0,

@@ -3,7 +3,7 @@ import { TemperError } from '../../core/failures.ts';
 import { gateway, type Door } from '../transports/gateway.ts';
 import { createVisitor } from '../transports/gateway-calls.ts';
 import { askEndpoint } from './ask-endpoint.ts';
-import { describeProgram, ProgramError, type Program, type ProgramResult } from './program.ts';
+import { describeProgram, ProgramError, ProgramKilled, type Program, type ProgramResult } from './program.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
 import { noResult, parseResult } from './result.ts';
 import { playCommand } from './play-command.ts';
@@ -15,14 +15,27 @@ export async function playProgram(attempt: ProgramAttempt): Promise<ProgramResul
     recorder.ending.check();
     return await play(attempt);
   } catch (error) {
-    if (!(error instanceof ProgramError)) recorder.ending.markAs(asMark(error, attempt.program));
-    throw error;
+    const failure = error instanceof ProgramKilled ? judgeDeath(error, attempt) : error;
+    if (!(failure instanceof ProgramError)) recorder.ending.markAs(asMark(failure, attempt.program));
+    throw failure;
   }
+}
+
+/** A policy that ends its own program would do so again each time it is played, and its run would never end. */
+const SAME_DEATHS = 5;
+
+function judgeDeath(death: ProgramKilled, { recorder, program, countDeath }: ProgramAttempt): Error {
+  const calls = recorder.callCount;
+  if (countDeath(`${death.signal} ${calls}`) < SAME_DEATHS) return death;
+  return new ProgramError(
+    `${describeProgram(program)} was ended by ${death.signal} ${SAME_DEATHS} times, each time after ${calls} calls`,
+  );
 }
 
 async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   const { program, recorder, log } = attempt;
-  const door = await gateway.open(createVisitor({ recorder, log, rewrite: program.rewrite }));
+  const takesResult = program.kind === 'endpoint' || program.result === 'any';
+  const door = await gateway.open(createVisitor({ recorder, log, rewrite: program.rewrite, takesResult }));
   try {
     const told =
       program.kind === 'command'
@@ -34,7 +47,7 @@ async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   }
 }
 
-/** What was posted counts before anything else. */
+/** What was posted counts before anything else, where anything may be posted. */
 function readResult({ program, mayLackReward }: ProgramAttempt, { posted }: Door, told: ToldResult): ProgramResult {
   if (posted !== null) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
   if (told.text !== null) return parseResult(told.text, told.where);

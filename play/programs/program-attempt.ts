@@ -15,6 +15,8 @@ export interface ProgramAttempt {
   /** Where a judge alone gives the rewards. */
   readonly mayLackReward: boolean;
   readonly log: (line: string) => void;
+  /** How often it was ended from outside at one place, this time included: over all of its repetitions. */
+  readonly countDeath: (place: string) => number;
 }
 
 /** What a program said besides what it posted: the text of a result, or null. */

@@ -2,6 +2,7 @@
  * A program that plays attempts: a command in any language, or a server of the user's. Both reach the model through the
  * gateway. A program is data on the function that an agent has for a rollout, so that who plays the agent can read it.
  */
+import { TemperError } from '../../core/failures.ts';
 import type { Metrics } from '../../core/statistics.ts';
 
 /** A request in the terms of chat completions, whatever the program's client speaks. */
@@ -16,6 +17,8 @@ interface ProgramMessage {
   [member: string]: unknown;
 }
 
+export type ResultPlace = 'any' | 'stdout';
+
 export type Rewrite = (request: ProgramRequest) => ProgramRequest;
 
 interface Common {
@@ -29,6 +32,8 @@ export interface CommandProgram extends Common {
   readonly env: Readonly<Record<string, string>>;
   /** Beside those that `argv` names: part of the agent's code. */
   readonly files: readonly string[];
+  /** `stdout`: its reward is its last line alone; what holds the attempt's key posts none and writes none. */
+  readonly result: ResultPlace;
   /** How many processes run at once in one worker; null: as many as there are processors. */
   readonly concurrency: number | null;
 }
@@ -64,6 +69,19 @@ export function describeProgram(program: Program): string {
   if (program.kind === 'endpoint') return program.url;
   const line = program.argv.join(' ').replaceAll(/\s+/g, ' ').trim();
   return line.length <= SHOWN_CHARACTERS ? line : `${line.slice(0, SHOWN_CHARACTERS)}…`;
+}
+
+/** It was ended by somebody else: no data, unless that happens again and again. */
+export class ProgramKilled extends TemperError {
+  constructor(program: Program, signal: string) {
+    super(
+      'ProgramFailed',
+      `${describeProgram(program)} was ended by ${signal} from outside; the attempt is played again`,
+    );
+    this.signal = signal;
+  }
+
+  readonly signal: string;
 }
 
 /** What a program did wrong: its attempt has failed, as data. */

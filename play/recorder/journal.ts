@@ -8,6 +8,8 @@ import { crc32 } from 'node:zlib';
 import type { JournalSegments } from '../../store/store.ts';
 
 const HEADER_BYTES = 8;
+/** Before names that are no agent's. */
+const COUNTED = '\0';
 
 interface CallEntry {
   a: number;
@@ -70,6 +72,14 @@ export class Journal {
 
   recordValue(attempt: number, name: string, json: string): void {
     this.#append(`{"a":${attempt},"n":${JSON.stringify(name)},"v":${json}}`);
+  }
+
+  /** How often this was called for a name, by all that had this journal. */
+  count(attempt: number, name: string): number {
+    let number = 1;
+    while (this.hasValue(attempt, `${COUNTED}${name} ${number}`)) number += 1;
+    this.recordValue(attempt, `${COUNTED}${name} ${number}`, 'true');
+    return number;
   }
 
   /** The earliest turn at which calls of the attempt overlapped; null where none did so far. */

@@ -321,7 +321,8 @@ export class Recorder {
 
   #checkFresh(): void {
     if (this.#options.isFresh()) return;
-    const message = 'this process was suspended for longer than its heartbeat timeout; the attempt is retried';
+    const message =
+      'this process was suspended, or cut off from Temporal, for longer than its heartbeat timeout; the attempt is retried';
     const stale = new TemperError('StaleAttempt', message);
     this.ending.markAs(stale);
     throw stale;

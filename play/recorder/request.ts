@@ -7,6 +7,7 @@ import { hash } from 'node:crypto';
 import type { RolloutConfig } from '../../core/contract.ts';
 import type { TemperError } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
+import { wellFormed } from '../../core/json-text.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
 import { badParameter, type AskedRequest } from './asked-request.ts';
 import { canonicalRequest, type AnsweredCalls } from './canonical.ts';
@@ -69,7 +70,8 @@ const NEUTRAL: Record<string, readonly unknown[]> = {
   top_logprobs: [0],
 };
 
-export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedRequest {
+export function checkRequest(given: AskedRequest, rules: RequestRules): CheckedRequest {
+  const asked = wellFormed(given);
   if (asked['model'] !== rules.model)
     throw badParameter(
       'model',

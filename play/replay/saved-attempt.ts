@@ -1,8 +1,9 @@
 /** A played attempt as a file that people keep beside their agent: what it was asked and answered, ready to be played again. */
 import { z } from 'zod';
 
-import type { RolloutConfig } from '../../core/contract.ts';
+import { firstIssue, type RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { requireKnownSchema } from '../../core/later-version.ts';
 import type { Metrics } from '../../core/statistics.ts';
 import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
 import type { Scenario } from '../agent.ts';
@@ -121,11 +122,13 @@ export function journalOf({ attempt: a, calls, hostedCalls = [], once, overlap }
   return Buffer.concat(entries.map((entry) => encodeRecord(JSON.stringify(entry))));
 }
 
+const Message = z.looseObject({ role: z.string() });
+const SavedRequest = z.looseObject({ messages: z.array(Message) });
 const SavedCallSchema = z.looseObject({
   key: z.string(),
   occurrence: z.number(),
-  request: z.looseObject({}),
-  answer: z.looseObject({}),
+  request: SavedRequest,
+  answer: z.looseObject({ choices: z.array(z.looseObject({ message: Message })) }),
 });
 
 const SavedSchema = z.looseObject({
@@ -136,15 +139,17 @@ const SavedSchema = z.looseObject({
   scenario: z.looseObject({ id: z.string() }),
   attempt: z.number(),
   calls: z.array(SavedCallSchema),
-  hostedCalls: z.array(SavedCallSchema.extend({ model: z.string() })).optional(),
+  hostedCalls: z.array(SavedCallSchema.extend({ model: z.string(), answer: z.looseObject({}) })).optional(),
   once: z.record(z.string(), z.unknown()),
 });
 
 export function parseSavedAttempt(text: string, file: string): SavedAttempt {
-  const parsed = SavedSchema.safeParse(asJson(text));
+  const value = asJson(text);
+  requireKnownSchema(value, file);
+  const parsed = SavedSchema.safeParse(value);
   if (parsed.success) return parsed.data as unknown as SavedAttempt;
   const rule = `${file} must be an attempt that temper try --save has written`;
-  throw new TemperError('BadConfig', `${rule}: ${parsed.error.issues[0]?.message ?? 'it is not'}; save it again`);
+  throw new TemperError('BadConfig', `${rule}: ${firstIssue(parsed.error)}; save it again`);
 }
 
 function asJson(text: string): unknown {

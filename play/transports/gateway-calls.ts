@@ -16,6 +16,8 @@ export interface Visit {
   readonly log: (line: string) => void;
   /** Of the agent's file. */
   readonly rewrite: ((asked: AskedRequest) => AskedRequest) | null;
+  /** Whether the program may post its result. */
+  readonly takesResult: boolean;
 }
 
 /** What a request says of sampling. */
@@ -37,6 +39,7 @@ export function createVisitor(visit: Visit): Visitor {
   return {
     answer: (request) => answerRequest(request, answerer, { memory }),
     onTooLong: () => void (visit.recorder.hasOutgrown = true),
+    takesResult: visit.takesResult,
   };
 }
 

@@ -35,6 +35,7 @@ export interface Visitor {
   answer(request: ModelRequest): Promise<ModelReply>;
   /** A request was too long to be read. */
   onTooLong(): void;
+  readonly takesResult: boolean;
 }
 
 interface OpenDoor {
@@ -149,6 +150,7 @@ export class Gateway {
         throw error;
       });
       if (path === RESULT_PATH) {
+        if (!door.visitor.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
         door.posted = body;
         response.writeHead(204).end();
       } else await callModel(door.visitor, { path, body, request, response });

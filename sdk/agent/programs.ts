@@ -2,7 +2,14 @@
 import { TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
-import { PLAY_PROGRAM, PROGRAM, type PlayProgram, type Program, type Rewrite } from '../../play/programs/program.ts';
+import {
+  PLAY_PROGRAM,
+  PROGRAM,
+  type PlayProgram,
+  type Program,
+  type ResultPlace,
+  type Rewrite,
+} from '../../play/programs/program.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 
 export interface CommandProgramOptions {
@@ -14,6 +21,11 @@ export interface CommandProgramOptions {
   readonly rewrite?: Rewrite;
   /** How many processes run at once in one worker; by default as many as the machine has processors. */
   readonly concurrency?: number;
+  /**
+   * `stdout`: its reward is the last line that it prints, and no other. Where the policy has a shell, it could post a
+   * reward with the attempt's key, or write one to `TEMPER_RESULT_FILE`. By default `any`.
+   */
+  readonly result?: ResultPlace;
 }
 
 export interface EndpointProgramOptions {
@@ -39,13 +51,14 @@ export function command(argv: readonly string[], options: CommandProgramOptions 
       argv,
       "pass command(['python3', 'agent.py'])",
     );
-  const { env = {}, files = [], concurrency, rewrite } = checkOptions('command', options);
+  const { env = {}, files = [], concurrency, rewrite, result } = checkOptions('command', options);
   checkCount('concurrency of command', concurrency, { least: 1, example: 4 });
   if (!isTexts(files)) throw bad('files of command must be a list of paths', files, "pass ['lib', 'prompt.txt']");
   if (typeof env !== 'object' || env === null || !isTexts(Object.values(env)))
     throw bad('env of command must be texts by name', env, "pass { NAME: 'value' }");
   const program = { kind: 'command', argv: [...argv], env: { ...env }, files: [...files] } as const;
-  return playing({ ...program, concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) });
+  const common = { concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) };
+  return playing({ ...program, ...common, result: checkResult(result) });
 }
 
 /** A server on this machine that plays attempts: it gets one by POST, as JSON, and answers with the reward. */
@@ -59,6 +72,11 @@ export function endpoint(url: string, options: EndpointProgramOptions = {}): Pro
   const { concurrency, rewrite } = checkOptions('endpoint', options);
   checkCount('concurrency of endpoint', concurrency, { least: 1, example: 4 });
   return playing({ kind: 'endpoint', url, concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) });
+}
+
+function checkResult(result: unknown = 'any'): ResultPlace {
+  if (result === 'any' || result === 'stdout') return result;
+  throw bad("result of command must be 'any' or 'stdout'", result, "pass 'stdout'");
 }
 
 function checkRewrite(rewrite: unknown): Rewrite | null {

@@ -2,7 +2,7 @@
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
@@ -61,7 +61,7 @@ function planConfig(
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
     train: {
-      ...recordedLayout(recorded),
+      ...recordedDefaults(recorded),
       ...(shape === undefined ? {} : { lora: shape }),
       ...(loss === null ? {} : { loss }),
     },

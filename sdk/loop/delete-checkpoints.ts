@@ -1,5 +1,5 @@
 import { TemperError } from '../../core/failures.ts';
-import { planPrune, prune } from '../../store/records/prune.ts';
+import { prune } from '../../store/records/prune.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
 
@@ -15,7 +15,7 @@ export async function deleteCheckpoints(run: LoopRun, options: DeleteCheckpoints
   const metric = (bestCheckpointMetric ?? 'reward').replace(/^val\//, '');
   // Without an evaluation nothing is best; only who names a metric is told.
   const keepBest = bestCheckpointMetric !== undefined || run.evals.length > 0 ? [{ metric, count: 1 }] : [];
-  await prune(run.store, await planPrune(run.store, run.name, { keepLast: 1, keepBest, keepEvery: null }));
+  await prune(run.store, run.name, { keepLast: 1, keepBest, keepEvery: null });
 }
 
 function notOfTraining(metric: string): TemperError {

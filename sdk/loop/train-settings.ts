@@ -7,7 +7,7 @@ import {
   type TrainConfig,
 } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 import type { Messages, Tools } from './trajectory.ts';
 
@@ -96,6 +96,6 @@ function fill(
   const { loss = usual } = train;
   const known = loss === usual ? usual : recorded;
   const reference = klReference === null ? {} : { klReference };
-  const options = { run, agent, baseModel, train: { ...recordedLayout(config), ...train, ...reference, lora, loss } };
+  const options = { run, agent, baseModel, train: { ...recordedDefaults(config), ...train, ...reference, lora, loss } };
   return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }, known).train;
 }

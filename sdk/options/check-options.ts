@@ -22,7 +22,7 @@ export const OPTION_TABLES = {
     reward: 'optional',
     rollout: 'required',
   },
-  command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional' },
+  command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional', result: 'optional' },
   endpoint: { rewrite: 'optional', concurrency: 'optional' },
   Model: {
     name: 'required',
@@ -84,6 +84,7 @@ export const OPTION_TABLES = {
     correctionCap: 'optional',
     klCoefficient: 'optional',
     klAs: 'optional',
+    klEstimator: 'optional',
     klReference: 'optional',
     entropyCoefficient: 'optional',
     overlongBuffer: 'optional',

@@ -8,11 +8,12 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import type { BlobRef } from '../../core/contract.ts';
+import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 import { openFileJournal } from './file-journal.ts';
-import { checkKey } from './keys.ts';
+import { checkKey, isKey } from './keys.ts';
 import { blobRef } from './sha256.ts';
-import type { JournalSegments, Published, Store } from '../store.ts';
+import type { JournalSegments, Published, Store, StoredObject } from '../store.ts';
 import { readStoreId } from './store-id.ts';
 import { asUnavailable } from './unavailable.ts';
 import { verifyBlob } from './verify-blob.ts';
@@ -48,7 +49,7 @@ export class FileStore implements Store {
       const ref = blobRef(bytes);
       const file = this.#path(ref.key);
       const present = await this.#files.fileBytes(file);
-      if (present !== bytes.length) await this.#put(file, bytes, true);
+      if (present !== bytes.length || !(await this.#renew(file))) await this.#put(file, bytes, true);
       return ref;
     });
   }
@@ -100,6 +101,25 @@ export class FileStore implements Store {
     }
   }
 
+  async *describe(prefix: string): AsyncIterable<StoredObject> {
+    for await (const object of this.#walk(prefix)) if (isKey(object.key)) yield object;
+  }
+
+  async *unfinished(): AsyncIterable<StoredObject> {
+    for await (const object of this.#walk('')) if (TEMPORARY.test(nameOf(object.key))) yield object;
+  }
+
+  removeUnchanged({ key, modifiedAtMs }: StoredObject): Promise<boolean> {
+    return this.#writing(async () => {
+      const file = this.#pathOf(key);
+      const modifiedAt = await this.#files.modifiedAt(file);
+      if (modifiedAt === null || modifiedAt > modifiedAtMs) return false;
+      await this.#files.unlink(file).catch(ignoreMissing);
+      await this.#removeEmptyFolders(key);
+      return true;
+    });
+  }
+
   openJournal(prefix: string): Promise<JournalSegments> {
     return openFileJournal(this.#files, this.#path(prefix), this.#root);
   }
@@ -114,6 +134,46 @@ export class FileStore implements Store {
 
   #path(key: string): string {
     return join(this.#root, checkKey(key));
+  }
+
+  /** Of a temporary file, too, which no key names. */
+  #pathOf(key: string): string {
+    const name = nameOf(key);
+    if (!TEMPORARY.test(name)) return this.#path(key);
+    return join(name === key ? this.#root : this.#path(key.slice(0, -name.length - 1)), name);
+  }
+
+  /** Everything under a folder that is no folder, temporary files included. */
+  async *#walk(prefix: string): AsyncIterable<StoredObject> {
+    const folder = prefix === '' ? this.#root : this.#path(prefix);
+    for (const { name, isFolder } of (await this.#files.readFolder(folder)) ?? []) {
+      const key = prefix === '' ? name : `${prefix}/${name}`;
+      if (isFolder && isKey(key)) yield* this.#walk(key);
+      if (isFolder) continue;
+      const file = join(folder, name);
+      const [bytes, modifiedAtMs] = [await this.#files.fileBytes(file), await this.#files.modifiedAt(file)];
+      // Gone since the folder was read.
+      if (bytes !== null && modifiedAtMs !== null) yield { key, bytes, modifiedAtMs };
+    }
+  }
+
+  /** Up to that of a run, as a bucket forgets them by itself. */
+  async #removeEmptyFolders(key: string): Promise<void> {
+    const names = key.split('/').slice(0, -1);
+    while (names.length > 1 && (await this.#files.removeEmptyFolder(join(this.#root, ...names)))) names.pop();
+  }
+
+  /** So that an old one is not removed at this moment. False where it is gone, or another user's: then it is put again. */
+  async #renew(file: string): Promise<boolean> {
+    const modifiedAtMs = await this.#files.modifiedAt(file);
+    if (modifiedAtMs !== null && Date.now() - modifiedAtMs < KEPT_UNNAMED_MS / 2) return true;
+    try {
+      await this.#files.touch(file);
+      return true;
+    } catch (error) {
+      if (['ENOENT', 'EPERM', 'EACCES'].includes(errorCode(error) ?? '')) return false;
+      throw error;
+    }
   }
 
   async #publishNew(file: string, bytes: Uint8Array): Promise<Published> {
@@ -172,6 +232,11 @@ export class FileStore implements Store {
 function ignoreMissing(error: unknown): void {
   if (errorCode(error) !== 'ENOENT') throw error;
 }
+
+/** Of both languages: `.<uuid>.tmp`, and `.<name>.<pid>.<random>.tmp` (`gpu-worker/temper_gpu/store/file_store.py`). */
+const TEMPORARY = /^\.([0-9a-f-]{36}|.+\.\d+\.[0-9a-f]{8})\.tmp$/;
+
+const nameOf = (key: string): string => key.slice(key.lastIndexOf('/') + 1);
 
 function temporaryName(): string {
   return `.${randomUUID()}.tmp`;

@@ -1,6 +1,6 @@
 /** The few operations the file store needs of a disk: a seam, so that tests can let each of them fail in turn. */
 import { closeSync, constants, existsSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface FileSystem {
@@ -13,10 +13,16 @@ export interface FileSystem {
   link(from: string, to: string): Promise<void>;
   unlink(file: string): Promise<void>;
   removeFolder(folder: string): Promise<void>;
+  /** False where something is in it, or it is gone. */
+  removeEmptyFolder(folder: string): Promise<boolean>;
   /** Puts the names of a folder on disk. */
   syncFolder(folder: string): Promise<void>;
   /** Null where there is no such file. */
   fileBytes(file: string): Promise<number | null>;
+  /** When it was written last, in milliseconds; null where there is no such file. */
+  modifiedAt(file: string): Promise<number | null>;
+  /** Makes it as if it was written now. */
+  touch(file: string): Promise<void>;
   readFile(file: string): Promise<Uint8Array | null>;
   /** Null where there is no such folder. */
   readFolder(folder: string): Promise<FolderEntry[] | null>;
@@ -54,10 +60,27 @@ export const nodeFileSystem: FileSystem = {
   link,
   unlink,
   removeFolder: (folder) => rm(folder, { recursive: true, force: true }),
+  async removeEmptyFolder(folder) {
+    try {
+      await rmdir(folder);
+      return true;
+    } catch (error) {
+      if (['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) return false;
+      throw error;
+    }
+  },
   syncFolder,
   async fileBytes(file) {
     const found = await orNull(stat(file));
     return found === null ? null : found.size;
+  },
+  async modifiedAt(file) {
+    const found = await orNull(stat(file));
+    return found === null ? null : found.mtimeMs;
+  },
+  async touch(file) {
+    const now = new Date();
+    await utimes(file, now, now);
   },
   readFile: (file) => orNull(readFile(file)),
   async readFolder(folder) {

@@ -35,6 +35,11 @@ export function foreignFileSystem(root: string): FileSystem {
         if (!found.isFile()) throw notInside(file);
         return found.size;
       }),
+    modifiedAt: (file) =>
+      unlessMissing(async () => {
+        await checkFolder(dirname(file));
+        return (await lstat(file)).mtimeMs;
+      }),
     readFile: (file) =>
       unlessMissing(async () => {
         await checkFolder(dirname(file));

@@ -1,4 +1,5 @@
 import { TemperError } from '../../core/failures.ts';
+import { requireKnownSchema } from '../../core/later-version.ts';
 
 /** As JSON files of the store end: with a newline. */
 export function encodeJson(value: unknown): Uint8Array {
@@ -9,8 +10,11 @@ export function encodeJsonLines(values: readonly unknown[]): Uint8Array {
   return new TextEncoder().encode(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
 }
 
+/** Throws StoreCorrupt for bytes that are no JSON, LaterVersion for a record of a later schema. */
 export function decodeJson(bytes: Uint8Array, name: string): unknown {
-  return parse(new TextDecoder().decode(bytes), name);
+  const value = parse(new TextDecoder().decode(bytes), name);
+  requireKnownSchema(value, name);
+  return value;
 }
 
 export function decodeJsonLines(bytes: Uint8Array, name: string): unknown[] {

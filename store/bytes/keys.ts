@@ -4,8 +4,10 @@ import { TemperError } from '../../core/failures.ts';
 /** What branches, runs and blobs are named with; a leading dot is for temporary files alone. */
 const NAME = /^[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*$/;
 
+export const isKey = (key: string): boolean => key.split('/').every((name) => NAME.test(name));
+
 export function checkKey(key: string): string {
-  if (key.split('/').every((name) => NAME.test(name))) return key;
+  if (isKey(key)) return key;
   const rule = 'must be names of letters, digits and ._~@- with / between them, none beginning with a dot';
   throw new TemperError('BadConfig', `the store's key ${JSON.stringify(key)} ${rule}; take keys from store/layout.ts`);
 }

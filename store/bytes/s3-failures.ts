@@ -31,6 +31,14 @@ const CONFIG: Record<string, string> = {
   ERR_INVALID_URL: 'the endpoint is not a URL; correct AWS_ENDPOINT_URL',
 };
 
+/** Of these, what was right once: keys are rotated and clocks put right under a living run. As in Python's table. */
+const MENDED_LATER: ReadonlySet<string> = new Set([
+  'CredentialsProviderError',
+  'InvalidAccessKeyId',
+  'RequestTimeTooSkewed',
+  'SignatureDoesNotMatch',
+]);
+
 const UNAVAILABLE: Record<string, string> = {
   ExpiredToken: 'the credentials have expired; renew them',
   SlowDown: 'the server limits the request rate; start fewer workers',
@@ -46,11 +54,12 @@ const BY_STATUS: Record<number, string> = { 301: 'PermanentRedirect', 401: 'Forb
 const NAMELESS: ReadonlySet<string> = new Set(['Error', 'Unknown', 'UnknownError']);
 const MAX_DETAIL = 300;
 
-/** Failures that are typed already pass unchanged. */
-export function asS3Failure(error: unknown, { uri, endpoint }: S3Place): TemperError {
+/** Failures that are typed already pass unchanged. `hasAnswered`: the server took a request of this process before. */
+export function asS3Failure(error: unknown, { uri, endpoint }: S3Place, hasAnswered = false): TemperError {
   if (error instanceof TemperError) return error;
   const name = nameOf(error);
-  const type = Object.hasOwn(CONFIG, name) ? 'BadConfig' : 'StoreUnavailable';
+  const isFinal = Object.hasOwn(CONFIG, name) && !(hasAnswered && MENDED_LATER.has(name));
+  const type = isFinal ? 'BadConfig' : 'StoreUnavailable';
   const remedy = CONFIG[name] ?? UNAVAILABLE[name] ?? detailOf(error);
   const at = endpoint === null ? '' : ` at ${endpoint}`;
   // The SDK's own error carries the request, signature and all.

@@ -8,14 +8,18 @@ import {
   HeadObjectCommand,
   paginateListObjectsV2,
   PutObjectCommand,
+  type HeadObjectCommandOutput,
   type ListObjectsV2CommandOutput,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import pLimit from 'p-limit';
 
 import { TemperError } from '../../core/failures.ts';
+import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
+import type { StoredObject } from '../store.ts';
 import { checkKey } from './keys.ts';
 import { asS3Failure, isChecksumMismatch, isContended, isTaken, isUnexplained, type S3Place } from './s3-failures.ts';
+import { abortUnchanged, isLater, listUploads, modifiedAtMs } from './s3-leftovers.ts';
 import { uploadInParts } from './s3-multipart.ts';
 
 export interface S3Bucket {
@@ -38,6 +42,7 @@ export class S3Objects {
   readonly place: S3Place;
   readonly #target: S3Bucket;
   readonly #limit = pLimit(PARALLEL);
+  #hasAnswered = false;
 
   constructor(target: S3Bucket) {
     this.#target = target;
@@ -54,11 +59,15 @@ export class S3Objects {
     return this.#typed(() => this.#sizeOf(key));
   }
 
-  /** Also false where the server does not say why it refuses: it says so to the write that follows. */
+  /**
+   * Of this length, and not so old that somebody may be about to remove it. Also false where the server does not say why
+   * it refuses: it says so to the write that follows.
+   */
   async has(key: string, bytes: number): Promise<boolean> {
     return this.#typed(async () => {
       try {
-        return (await this.#sizeOf(key)) === bytes;
+        const head = await this.#head(key);
+        return head?.ContentLength === bytes && Date.now() - modifiedAtMs(head) < KEPT_UNNAMED_MS / 2;
       } catch (error) {
         if (isUnexplained(error)) return false;
         throw error;
@@ -104,6 +113,45 @@ export class S3Objects {
     return this.#typed(async () => void (await this.#target.client.send(new DeleteObjectCommand(this.#object(key)))));
   }
 
+  async *describe(folder: string): AsyncIterable<StoredObject> {
+    const from = this.#rootLength;
+    for await (const { Contents = [] } of this.#pages(`${this.#object(folder).Key}/`))
+      for (const object of Contents)
+        if (object.Key !== undefined)
+          yield { key: object.Key.slice(from), bytes: object.Size ?? 0, modifiedAtMs: modifiedAtMs(object) };
+  }
+
+  /** Uploads in parts that were not completed. */
+  async *uploads(): AsyncIterable<StoredObject> {
+    const from = this.#rootLength;
+    const { client, bucket, prefix } = this.#target;
+    const prefixed = { Bucket: bucket, ...(prefix === '' ? {} : { Prefix: `${prefix}/` }) };
+    const pages = listUploads(client, prefixed);
+    for (;;) {
+      const { value } = await this.#typed(() => pages.next());
+      if (!value) return;
+      yield { ...value, key: value.key.slice(from) };
+    }
+  }
+
+  /** False where it is not there, or was written since then. */
+  removeUnchanged({ key, modifiedAtMs: described, uploadId }: StoredObject): Promise<boolean> {
+    const { client } = this.#target;
+    return this.#typed(async () => {
+      if (uploadId !== undefined)
+        return abortUnchanged(client, { ...this.#object(key), UploadId: uploadId }, described);
+      const head = await this.#head(key);
+      if (head === null || isLater(modifiedAtMs(head), described)) return false;
+      await client.send(new DeleteObjectCommand(this.#object(key)));
+      return true;
+    });
+  }
+
+  get #rootLength(): number {
+    const { prefix } = this.#target;
+    return prefix === '' ? 0 : prefix.length + 1;
+  }
+
   async removeFolder(folder: string): Promise<void> {
     const { client, bucket } = this.#target;
     for await (const { Contents = [] } of this.#pages(`${this.#object(folder).Key}/`)) {
@@ -117,8 +165,11 @@ export class S3Objects {
   }
 
   async #sizeOf(key: string): Promise<number | null> {
-    const head = await orNull(this.#target.client.send(new HeadObjectCommand(this.#object(key))), 'NotFound');
-    return head?.ContentLength ?? null;
+    return (await this.#head(key))?.ContentLength ?? null;
+  }
+
+  #head(key: string): Promise<HeadObjectCommandOutput | null> {
+    return orNull(this.#target.client.send(new HeadObjectCommand(this.#object(key))), 'NotFound');
   }
 
   #object(key: string): { Bucket: string; Key: string } {
@@ -132,8 +183,9 @@ export class S3Objects {
     const input = { Bucket: bucket, Prefix: prefix, ...(delimiter === undefined ? {} : { Delimiter: delimiter }) };
     try {
       yield* paginateListObjectsV2({ client }, input);
+      this.#hasAnswered = true;
     } catch (error) {
-      throw asS3Failure(error, this.place);
+      throw asS3Failure(error, this.place, this.#hasAnswered);
     }
   }
 
@@ -155,9 +207,11 @@ export class S3Objects {
 
   async #typed<T>(ask: () => Promise<T>): Promise<T> {
     try {
-      return await this.#limit(ask);
+      const answer = await this.#limit(ask);
+      this.#hasAnswered = true;
+      return answer;
     } catch (error) {
-      throw asS3Failure(error, this.place);
+      throw asS3Failure(error, this.place, this.#hasAnswered);
     }
   }
 }

@@ -14,7 +14,7 @@ import { openS3Journal, type UploadLimits } from './s3-journal.ts';
 import { S3Objects } from './s3-objects.ts';
 import { Spool } from './s3-spool.ts';
 import { blobRef } from './sha256.ts';
-import type { JournalSegments, Published, Store } from '../store.ts';
+import type { JournalSegments, Published, Store, StoredObject } from '../store.ts';
 import { readStoreId } from './store-id.ts';
 import { verifyBlob } from './verify-blob.ts';
 
@@ -124,6 +124,18 @@ export class S3Store implements Store {
     // S3 orders `a-b` before `a/`; folders stand here as if their names had no slash.
     const plain = (name: string): string => name.replace(/\/$/, '');
     for (const name of names.toSorted((a, b) => (plain(a) < plain(b) ? -1 : 1))) yield `${prefix}/${name}`;
+  }
+
+  describe(prefix: string): AsyncIterable<StoredObject> {
+    return this.#objects.describe(prefix);
+  }
+
+  unfinished(): AsyncIterable<StoredObject> {
+    return this.#objects.uploads();
+  }
+
+  removeUnchanged(object: StoredObject): Promise<boolean> {
+    return this.#objects.removeUnchanged(object);
   }
 
   async openJournal(prefix: string): Promise<JournalSegments> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
-import { STORE_KEY } from '../../core/wire-constants.ts';
+import { TemperError } from '../../core/failures.ts';
+import { STORE_ID_PATTERN, STORE_KEY } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import type { Store } from '../store.ts';
 
@@ -8,5 +9,10 @@ import type { Store } from '../store.ts';
 export async function readStoreId(store: Pick<Store, 'read' | 'publish'>): Promise<string> {
   const bytes =
     (await store.read(STORE_KEY)) ?? (await store.publish(STORE_KEY, encodeJson({ id: randomUUID() }))).bytes;
-  return (decodeJson(bytes, STORE_KEY) as { id: string }).id;
+  const { id } = (decodeJson(bytes, STORE_KEY) ?? {}) as { id?: unknown };
+  if (typeof id === 'string' && STORE_ID_PATTERN.test(id)) return id;
+  throw new TemperError(
+    'StoreCorrupt',
+    `${STORE_KEY} must hold the store's id (letters, digits and hyphens), got ${JSON.stringify(id ?? null).slice(0, 80)}; restore it from a copy`,
+  );
 }

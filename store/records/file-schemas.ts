@@ -6,12 +6,14 @@
 import { z } from 'zod';
 
 import {
+  BlobRef,
   Branch,
   Checkpoint,
   EvalResult,
   firstIssue,
   GroupRef,
   GroupResult,
+  isFromLaterVersion,
   Prepared,
   RunConfig,
   RunState,
@@ -19,12 +21,14 @@ import {
   StepSummary,
 } from '../../core/contract.ts';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import { laterVersion } from '../../core/later-version.ts';
+import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson } from '../bytes/json.ts';
 import type { Store } from '../store.ts';
 
 /** A type of the wire as a file holds it: with members that this version does not know. */
-function tolerant<T extends z.ZodType>(strict: T): z.ZodType<z.output<T>>;
-function tolerant(strict: z.ZodType): z.ZodType {
+export function tolerant<T extends z.ZodType>(strict: T): z.ZodType<z.output<T>>;
+export function tolerant(strict: z.ZodType): z.ZodType {
   if (strict instanceof z.ZodObject) {
     const members = Object.entries(strict.shape as z.ZodRawShape).map(([name, type]) => [
       name,
@@ -36,10 +40,17 @@ function tolerant(strict: z.ZodType): z.ZodType {
     return strict.clone({ ...strict.def, element: tolerant(strict.element as z.ZodType) });
   if (strict instanceof z.ZodNullable)
     return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) });
+  if (strict instanceof z.ZodOptional)
+    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) });
+  if (strict instanceof z.ZodUnion)
+    return strict.clone({
+      ...strict.def,
+      options: strict.options.map((option) => tolerant(option as z.ZodType)),
+    });
   return strict;
 }
 
-const schema = z.literal(1);
+const schema = z.literal(RECORD_SCHEMA);
 const CheckpointInFile = tolerant(Checkpoint).nullable();
 const numbers = z.array(z.number());
 
@@ -60,6 +71,16 @@ export const StepSummaryLineSchema = tolerant(StepSummary);
 export const EvalFileSchema = tolerant(EvalResult);
 export const BranchFileSchema = z.looseObject({ schema, requestId: z.string(), ...Branch.shape });
 export const ChangesFileSchema = z.looseObject({ schema, changes: z.array(tolerant(SettingChange)) });
+/** Its configuration as far as it names what the store must keep: a schedule outlives versions. */
+export const ScheduleFileSchema = z.looseObject({
+  schema,
+  from: CheckpointInFile,
+  config: z.looseObject({
+    judge: z.string().nullish(),
+    train: z.looseObject({ klReference: tolerant(BlobRef).optional() }),
+  }),
+  isDeleted: z.boolean(),
+});
 export const FiringFileSchema = z.looseObject({
   schema,
   firing: z.string(),
@@ -147,10 +168,11 @@ export const RolloutHeaderSchema = z.looseObject({
   attempts: z.number(),
 });
 
-/** Throws StoreCorrupt, with the file's name and what is wrong in it. */
+/** Throws StoreCorrupt or LaterVersion, with the file's name and what is wrong in it. */
 export function parseStored<T>(fileSchema: z.ZodType<T>, value: unknown, key: string): T {
   const parsed = fileSchema.safeParse(value);
   if (parsed.success) return parsed.data;
+  if (isFromLaterVersion(parsed.error, value)) throw laterVersion(key, firstIssue(parsed.error));
   throw new TemperError(
     'StoreCorrupt',
     `${key} is not as Temper writes it (${firstIssue(parsed.error)}); restore it from a copy`,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 
 import {
+  BASE_MODEL_PATTERN,
   BlobRef,
   GroupRef,
   Sampler,
@@ -10,37 +11,40 @@ import {
   TrainConfig,
   type Checkpoint,
 } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson } from '../bytes/json.ts';
 import { hashBytes } from '../bytes/sha256.ts';
+import { parseStored, tolerant } from './file-schemas.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
+const blob = tolerant(BlobRef);
 
-/** Loose: a manifest of a later version may say more, and stays readable. */
+/** Loose at every level: a manifest of a later version may say more, and stays readable. */
 const ManifestSchema = z
   .looseObject({
-    schema: z.literal(1),
+    schema: z.literal(RECORD_SCHEMA),
     branch: count,
     step: count,
     parent: z.looseObject({ step: count, manifestSha256: sha256 }).nullable(),
     inputsSha256: sha256,
-    baseModel: z.string(),
+    /** What cards and commands show to a shell, too. */
+    baseModel: z.string().max(200).regex(BASE_MODEL_PATTERN),
     baseModelSha256: sha256,
-    adapter: BlobRef,
-    adapterConfig: BlobRef,
-    optimizer: BlobRef,
-    groups: z.array(GroupRef),
+    adapter: blob,
+    adapterConfig: blob,
+    optimizer: blob,
+    groups: z.array(tolerant(GroupRef)),
     learningRate: z.number().min(0),
     metrics: StepMetrics,
     platform: z.record(z.string(), z.union([z.string(), z.number()])),
     seed: count,
     /** Null in a run's first commit, for which nothing is trained. */
-    train: TrainConfig.nullable(),
+    train: tolerant(TrainConfig).nullable(),
     /** Where the groups were sampled from an older checkpoint than the parent. */
-    sampler: Sampler.optional(),
+    sampler: tolerant(Sampler).optional(),
     /** The examples that were trained. Absent: the step trained its groups. */
-    supervised: SupervisedStep.optional(),
+    supervised: tolerant(SupervisedStep).optional(),
   })
   .refine(({ step, train }) => step === 0 || train !== null, {
     path: ['train'],
@@ -54,13 +58,9 @@ export interface Commit {
   sha256: string;
 }
 
-/** Throws StoreCorrupt, with the manifest's name, for bytes that are none. */
+/** Throws StoreCorrupt or LaterVersion, with the manifest's name. */
 export function parseCommit(bytes: Uint8Array, key: string): Commit {
-  const parsed = ManifestSchema.safeParse(decodeJson(bytes, key));
-  if (parsed.success) return { manifest: parsed.data, sha256: hashBytes(bytes) };
-  const issue = parsed.error.issues[0];
-  const detail = `${issue?.path.join('.')}: ${issue?.message}`;
-  throw new TemperError('StoreCorrupt', `${key} is not a valid manifest (${detail}); restore it from a copy`);
+  return { manifest: parseStored(ManifestSchema, decodeJson(bytes, key), key), sha256: hashBytes(bytes) };
 }
 
 export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: Commit): Checkpoint {

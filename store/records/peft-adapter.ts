@@ -20,19 +20,20 @@ const PeftConfig = z.looseObject({
   base_model_name_or_path: z.string().nullish(),
 });
 
-/** What PEFT can do and Temper cannot, by what a field says where it is off. Initialisations that change the base model are among it. */
+/** Members that change nothing of what a saved adapter computes: where it comes from, how it was begun and trained. */
+const FREE = new Set([
+  ...Object.keys(PeftConfig.shape),
+  ...'target_modules exclude_modules layers_pattern task_type auto_mapping inference_mode revision peft_version'.split(
+    ' ',
+  ),
+  ...'lora_dropout qalora_group_size ensure_weight_tying runtime_config megatron_core'.split(' '),
+  ...'eva_config corda_config loftq_config lora_ga_config'.split(' '),
+]);
+/** What every other member says where it is off, besides nothing at all: PEFT goes on adding kinds of adapters. */
 const OFF: Readonly<Record<string, readonly unknown[]>> = {
   bias: ['none'],
-  lora_bias: [false],
-  fan_in_fan_out: [false],
-  use_qalora: [false],
-  modules_to_save: [],
-  rank_pattern: [],
-  alpha_pattern: [],
-  target_parameters: [],
-  trainable_token_indices: [],
-  layer_replication: [],
-  init_lora_weights: [true, false, 'gaussian', 'orthogonal', 'eva'],
+  // Others change the base model.
+  init_lora_weights: [true, 'gaussian', 'orthogonal', 'eva'],
 };
 
 export interface PeftAdapter {
@@ -96,17 +97,19 @@ function parseConfig({ folder, called }: Named, bytes: Uint8Array): z.infer<type
       'BadConfig',
       `${called} must be a LoRA adapter as PEFT saves it, but ${PEFT_CONFIG_FILE} of ${folder} has ${firstIssue(found.error)}; pass another folder`,
     );
-  const fields = new Map<string, unknown>(Object.entries(found.data));
-  for (const [name, off] of Object.entries(OFF)) {
-    const value = fields.get(name) ?? null;
-    const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
-    if (!isEmpty && !off.includes(value))
+  for (const [name, value] of Object.entries(found.data)) {
+    if (!FREE.has(name) && !isNothing(value) && OFF[name]?.includes(value) !== true)
       throw new TemperError(
         'BadConfig',
         `${called} must not use ${name} of PEFT, which Temper does not train, but ${folder} has ${JSON.stringify(value)}; pass an adapter without it`,
       );
   }
   return found.data;
+}
+
+function isNothing(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === null || value === undefined || value === false;
 }
 
 /** The last parts of the names of adapted modules, from the header of the safetensors file. */

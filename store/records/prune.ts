@@ -2,15 +2,19 @@
  * Retention: weights and optimizer states of steps that nobody asked to keep and nothing needs any more. Manifests, rollouts
  * and verdicts stay for the life of the run. A step is marked before its first blob goes.
  */
+import pLimit from 'p-limit';
 import type { BlobRef, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { policyName } from '../../core/policy-name.ts';
 import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntry } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
-import { branchesPrefix, viewPrefix } from '../layout.ts';
+import { readIntended } from './intended.ts';
+import { branchesPrefix, viewPrefix, type StepPlace } from '../layout.ts';
 import { readMaxStaleness } from './lineage.ts';
+import type { Commit } from './manifest.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
-import { readReferences } from './references.ts';
-import { isEnded, listRuns, readCommit, readState } from './run-reader.ts';
+import { readAllReferences } from './references.ts';
+import { isUnderWay, listRuns, readCommit, readState } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 export interface Retention {
@@ -20,6 +24,12 @@ export interface Retention {
   keepBest: { metric: string; count: number }[];
   /** Every nth step; null: none for that reason. */
   keepEvery: number | null;
+}
+
+/** Weights that a person names, of one branch. */
+export interface NamedSteps {
+  branch: number;
+  steps: readonly number[];
 }
 
 export interface PrunePlan {
@@ -36,8 +46,13 @@ export interface PrunePlan {
  * steps overlap, both were sampled from older ones.
  */
 const NEEDED_LAST = 2;
+/** Manifests that are read at the same time. */
+const AT_ONCE = 32;
 
-export async function planPrune(store: Store, run: string, retention: Retention): Promise<PrunePlan> {
+const KEEP_NONE: Retention = { keepLast: 0, keepBest: [], keepEvery: null };
+
+export async function planPrune(store: Store, run: string, what: Retention | NamedSteps): Promise<PrunePlan> {
+  const retention = 'steps' in what ? KEEP_NONE : what;
   const checkpoints = await listCheckpoints(store, run);
   for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
   const reasons = reasonsToKeep(checkpoints, retention, {
@@ -49,9 +64,12 @@ export async function planPrune(store: Store, run: string, retention: Retention)
     keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
   for (const twin of await findTwins(store, run, checkpoints))
     keepAhead(checkpoints, twin, reasons, 'another run is about to make the same weights');
-  for (const [reference, other] of await findReferences(store))
-    for (const checkpoint of checkpoints.filter(({ commit }) => commit.manifest.adapter.sha256 === reference))
-      if (!reasons.has(checkpoint)) reasons.set(checkpoint, `the run ${other} is compared with it`);
+  const [intended, references] = [await readIntended(store), await readAllReferences(store)];
+  for (const checkpoint of checkpoints) {
+    const because = intended.get(policyName(checkpoint)) ?? references.get(checkpoint.commit.manifest.adapter.sha256);
+    if (because !== undefined && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
+  }
+  if ('steps' in what) keepUnnamed(checkpoints, run, what, reasons);
   const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
   const kept = wanted.filter(({ weights }) => weights !== 'pruned');
   const needed = await neededBlobs(store, run, wanted);
@@ -64,18 +82,34 @@ export async function planPrune(store: Store, run: string, retention: Retention)
     pruned,
     kept: kept.map((checkpoint) => ({ checkpoint, because: reasons.get(checkpoint)! })),
     blobs,
-    bytes: blobs.reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes: sizeOf(blobs),
   };
 }
 
-/** Marks first, views next, blobs last: killed anywhere, it can be done again, and readers know what they miss. */
-export async function prune(store: Store, { pruned, blobs }: PrunePlan): Promise<void> {
-  for (const checkpoint of pruned) {
+/**
+ * Plans, and plans again right before anything goes: of a large store a plan takes its time, in which a branch may have
+ * begun. Marks first, views next, blobs last: killed anywhere, it can be done again, and readers know what they miss.
+ */
+export async function prune(store: Store, run: string, retention: Retention | NamedSteps): Promise<PrunePlan> {
+  const plan = bothPlan(await planPrune(store, run, retention), await planPrune(store, run, retention));
+  for (const checkpoint of plan.pruned) {
     await markPruned(store, checkpoint);
     await store.removeFolder(viewPrefix(checkpoint));
   }
-  for (const ref of blobs) await store.removeBlob(ref);
+  for (const ref of plan.blobs) await store.removeBlob(ref);
+  return plan;
 }
+
+function bothPlan(first: PrunePlan, second: PrunePlan): PrunePlan {
+  const commits = new Set(first.pruned.map(({ commit }) => commit.sha256));
+  const unneeded = new Set(first.blobs.map(({ sha256 }) => sha256));
+  const pruned = second.pruned.filter(({ commit }) => commits.has(commit.sha256));
+  const blobs = second.blobs.filter(({ sha256 }) => unneeded.has(sha256));
+  return { kept: second.kept, pruned, blobs, bytes: sizeOf(blobs) };
+}
+
+export const sizeOf = (objects: readonly { bytes: number }[]): number =>
+  objects.reduce((sum, { bytes }) => sum + bytes, 0);
 
 function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, metric: string): void {
   if (checkpoints.some((checkpoint) => metricOf(checkpoint, metric) !== null)) return;
@@ -86,6 +120,31 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
     'BadConfig',
     `--keep-best must name a metric of the evaluations of ${run}, got ${metric} (${known}); nothing was pruned`,
   );
+}
+
+/** All others stay. Refused where one that is named must stay, or is none. */
+function keepUnnamed(
+  checkpoints: readonly CheckpointEntry[],
+  run: string,
+  { branch, steps }: NamedSteps,
+  reasons: Reasons,
+): void {
+  const named = checkpoints.filter((entry) => entry.branch === branch && steps.includes(entry.step));
+  const missing = steps.find((step) => named.every((entry) => entry.step !== step));
+  if (missing !== undefined) {
+    const name = policyName({ run, branch, step: missing });
+    throw new TemperError(
+      'BadConfig',
+      `${name} is not committed, so nothing was deleted; see temper checkpoints ${run}`,
+    );
+  }
+  const refused = named.find((entry) => reasons.has(entry));
+  if (refused !== undefined) {
+    const because = `${policyName(refused)} must keep its weights (${reasons.get(refused)})`;
+    throw new TemperError('BadConfig', `${because}, so nothing was deleted; leave it out of --step`);
+  }
+  for (const entry of checkpoints)
+    if (!named.includes(entry)) reasons.set(entry, reasons.get(entry) ?? 'it was not named');
 }
 
 type Reasons = Map<CheckpointEntry, string>;
@@ -145,11 +204,13 @@ const weightsOf = ({ commit }: CheckpointEntry): BlobRef[] => [commit.manifest.a
 /** What the kept checkpoints of this run and all those of other runs refer to. */
 async function neededBlobs(store: Store, run: string, kept: readonly CheckpointEntry[]): Promise<Set<string>> {
   const needed = new Set(kept.flatMap(weightsOf).map(({ sha256 }) => sha256));
+  const limit = pLimit(AT_ONCE);
   for (const other of (await listRuns(store)).filter((name) => name !== run)) {
-    for (const place of await listSteps(store, other)) {
-      const commit = (await isMarkedPruned(store, place)) ? null : await readCommit(store, place);
+    const readKept = async (place: StepPlace) =>
+      (await isMarkedPruned(store, place)) ? null : await readCommit(store, place);
+    const commits = await Promise.all((await listSteps(store, other)).map((place) => limit(readKept, place)));
+    for (const commit of commits)
       for (const { sha256 } of commit ? [commit.manifest.adapter, commit.manifest.optimizer] : []) needed.add(sha256);
-    }
   }
   return needed;
 }
@@ -163,24 +224,17 @@ async function findTwins(store: Store, run: string, checkpoints: readonly Checkp
   const steps: number[] = [];
   for (const other of (await listRuns(store)).filter((name) => name !== run)) {
     if (!(await isUnderWay(store, other))) continue;
-    const commits = await Promise.all((await listSteps(store, other)).map((place) => readCommit(store, place)));
-    const shared = commits.filter((commit) => commit !== null && known.has(commit.manifest.adapter.sha256));
-    if (shared.length > 0) steps.push(Math.max(...shared.map((commit) => commit?.manifest.step ?? 0)));
+    const commits = await readCommits(store, other);
+    const shared = commits.filter(({ manifest }) => known.has(manifest.adapter.sha256));
+    if (shared.length > 0) steps.push(Math.max(...shared.map(({ manifest }) => manifest.step)));
   }
   return steps;
 }
 
-/** Adapters that steps charge a divergence from, with such a run; a script may name an earlier step of its own. */
-async function findReferences(store: Store): Promise<Map<string, string>> {
-  const references = new Map<string, string>();
-  for (const run of await listRuns(store))
-    for (const { sha256 } of await readReferences(store, run)) references.set(sha256, run);
-  return references;
-}
-
-async function isUnderWay(store: Store, run: string): Promise<boolean> {
-  const state = await readState(store, run);
-  return state === null || !isEnded(state);
+export async function readCommits(store: Store, run: string): Promise<Commit[]> {
+  const limit = pLimit(AT_ONCE);
+  const commits = await Promise.all((await listSteps(store, run)).map((place) => limit(readCommit, store, place)));
+  return commits.filter((commit) => commit !== null);
 }
 
 function keepAhead(checkpoints: readonly CheckpointEntry[], from: number, reasons: Reasons, because: string): void {

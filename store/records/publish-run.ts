@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { runKey } from '../layout.ts';
+import { refuseDeleted } from './deletions.ts';
 import type { Store } from '../store.ts';
 import type { RunFile } from './run-reader.ts';
 
@@ -25,6 +26,7 @@ export async function publishRun(store: Store, { config, agentCodeSha256, loop }
     parent: config.parent ?? null,
     ...(loop === undefined ? {} : { loop }),
   };
+  await refuseDeleted(store, config.run);
   const key = runKey(config.run);
   const { bytes } = await store.publish(key, encodeJson(file));
   const recorded = decodeJson(bytes, key) as RunFile;

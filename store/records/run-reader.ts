@@ -5,6 +5,7 @@ import type { EvalResult, Prepared, RunState, StepSummary } from '../../core/con
 import { TemperError } from '../../core/failures.ts';
 import { childNames } from './children.ts';
 import { readCurve } from './curve.ts';
+import { refuseDeleted } from './deletions.ts';
 import {
   AttemptSchema,
   checkRunOf,
@@ -83,6 +84,11 @@ export const REWRITTEN = 'it is only for display: delete it, and the run writes 
 
 export function renamed(folder: string, run: string): string {
   return `rename the folder runs/${folder} to runs/${run}, or restore it from a copy`;
+}
+
+export async function isUnderWay(store: Store, run: string): Promise<boolean> {
+  const state = await readState(store, run);
+  return state === null || !isEnded(state);
 }
 
 /** Nothing moves it any more, unless somebody starts it again. */
@@ -177,6 +183,7 @@ function inOrder(record: AttemptRecord, order: readonly number[] | undefined): A
 export async function requireRun(store: Store, run: string): Promise<StoredRun> {
   const found = await readRun(store, run);
   if (found !== null) return found;
+  await refuseDeleted(store, run);
   const others = await listRuns(store);
   const known = others.length === 0 ? 'it has none yet' : `it has ${others.join(', ')}`;
   throw new TemperError('BadConfig', `no run ${run} in the store ${store.uri} (${known}); start it with temper train`);

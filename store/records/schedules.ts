@@ -1,10 +1,46 @@
 /** What schedules leave in the store: which run each firing is, and the checkpoint that it ended with. */
-import type { Checkpoint } from '../../core/contract.ts';
-import { childNumbers } from './children.ts';
-import { ConclusionFileSchema, FiringFileSchema, parseStored } from './file-schemas.ts';
-import { decodeJson } from '../bytes/json.ts';
-import { conclusionKey, firingKey, firingsPrefix } from '../layout.ts';
+import type { z } from 'zod';
+
+import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { childNames, childNumbers } from './children.ts';
+import { ConclusionFileSchema, FiringFileSchema, parseStored, readStored, ScheduleFileSchema } from './file-schemas.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { conclusionKey, firingKey, firingsPrefix, scheduleKey, SCHEDULES_PREFIX } from '../layout.ts';
 import type { Store } from '../store.ts';
+
+/** What `schedules/<name>/schedule.json` tells: Temporal knows more of it, but is not asked by who removes weights. */
+export interface NewSchedule {
+  config: RunConfig;
+  /** What its first run begins with, as `--from` named it. */
+  from: Checkpoint | null;
+}
+
+type ScheduleFile = z.output<typeof ScheduleFileSchema>;
+
+/** Before Temporal has the schedule: from then on it may fire at any moment. */
+export async function recordSchedule(store: Store, schedule: string, { config, from }: NewSchedule): Promise<void> {
+  await store.replace(scheduleKey(schedule), encodeJson({ schema: 1, from, config, isDeleted: false }));
+}
+
+/** After Temporal has forgotten it. */
+export async function recordScheduleDeleted(store: Store, schedule: string): Promise<void> {
+  const file = await readStored(store, scheduleKey(schedule), ScheduleFileSchema);
+  if (file !== null) await store.replace(scheduleKey(schedule), encodeJson({ ...file, isDeleted: true }));
+}
+
+export interface ActiveSchedule extends Pick<ScheduleFile, 'from' | 'config'> {
+  name: string;
+}
+
+/** Those that were not deleted. */
+export async function readActiveSchedules(store: Store): Promise<ActiveSchedule[]> {
+  const active: ActiveSchedule[] = [];
+  for (const name of await childNames(store, SCHEDULES_PREFIX)) {
+    const file = await readStored(store, scheduleKey(name), ScheduleFileSchema);
+    if (file !== null && !file.isDeleted) active.push({ name, from: file.from, config: file.config });
+  }
+  return active;
+}
 
 /** `schedules/<name>/<n>.json`. */
 export interface FiringFile {

@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 
 import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
+import { wellFormedJson } from '../../core/json-text.ts';
+import { requireKnownSchema } from '../../core/later-version.ts';
 import type { Metrics } from '../../core/statistics.ts';
 
 /** A message as it went over the wire; kept as it came. */
@@ -168,7 +170,7 @@ const GZIP_SYSTEM_BYTE = 9;
 const UNKNOWN_SYSTEM = 255;
 
 export async function encodeRollouts({ header, attempts }: Rollouts): Promise<Uint8Array> {
-  const lines = [header, ...attempts].map((line) => `${JSON.stringify(line)}\n`).join('');
+  const lines = [header, ...attempts].map((line) => `${wellFormedJson(JSON.stringify(line))}\n`).join('');
   const length = Buffer.byteLength(lines);
   if (length > MAX_ROLLOUT_BYTES) throw tooLarge(length, header);
   // Level 1: a step waits for these bytes, and token ids compress well enough. Node's gzip leaves the time at zero.
@@ -181,8 +183,10 @@ export async function decodeRollouts(bytes: Uint8Array, name: string): Promise<R
   try {
     const lines = (await decompress(bytes, { maxOutputLength: MAX_ROLLOUT_BYTES })).toString('utf8').trimEnd();
     const [header, ...attempts] = lines.split('\n').map((line) => JSON.parse(line) as unknown);
+    requireKnownSchema(header, name);
     return { header: header as RolloutHeader, attempts: attempts as AttemptRecord[] };
   } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
     const rule = `gzipped JSON lines of at most ${MAX_ROLLOUT_BYTES / 1024 ** 2} MiB`;
     throw new TemperError('StoreCorrupt', `${name} must be ${rule}, but is not; restore it from a copy`, { cause });
   }

@@ -42,6 +42,15 @@ test('what a step trains is decided from its files, and stands in the store befo
   });
 });
 
+test('results that the workflow has already are not told again, and others are', async () => {
+  const played = await play(0, 1);
+  const { groups: told } = await call(world.activities.judge, judging(played, { resultsSha256: hashOf(played) }));
+  expect(told).toBeNull();
+  const others = played.map((group) => ({ ...group, use: 'unjudged' }));
+  const { groups } = await call(world.activities.judge, judging(played, { resultsSha256: hashOf(others) }));
+  expect(groups).toEqual(played);
+});
+
 test('judged again it is the same; with other groups it is a conflict', async () => {
   const played = await play(0, 1);
   const first = await call(world.activities.judge, judging(played));

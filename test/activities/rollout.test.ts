@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
+import { createContact } from '../../activities/contact.ts';
 import { startPulse } from '../../activities/pulse.ts';
 import { GroupResult } from '../../core/contract.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
@@ -265,6 +266,45 @@ test('a process that has just stood still starts no old task, and an old task of
   }
   expect(await call(frozen.activities.rollout, input, handedOut)).toMatchObject({ use: 'trained' });
   await frozen.close();
+});
+
+test('a worker that is cut off from Temporal makes no new call, also once it is back; what it recorded is not asked again', async () => {
+  let now = 1_000_000;
+  const contact = createContact(() => now);
+  let lost = (): void => undefined;
+  const asked: number[] = [];
+  const cutOff = await openWorld(
+    {
+      async rollout(context) {
+        await say(context, `first of ${context.scenario.id}`);
+        asked.push(cutOff.engine.received);
+        lost();
+        await say(context, 'second');
+        return { reward: 1 };
+      },
+    },
+    { contact, clock: () => now },
+  );
+  const input = await rolloutInput(cutOff.store, { attempts: 1 });
+  lost = () => void (now += 9_000);
+  await call(cutOff.activities.rollout, { ...input, group: 1 });
+  contact.answered(now);
+  lost = () => void (now += 11_000);
+  expect(await failureOf(call(cutOff.activities.rollout, input))).toMatchObject({ type: 'StaleAttempt' });
+  expect(cutOff.engine.received).toBe(asked.at(-1));
+  // Back, but the server has given its work to another one.
+  lost = () => {
+    now += 11_000;
+    contact.answered(now);
+  };
+  const again = cutOff.engine.received;
+  expect(await failureOf(call(cutOff.activities.rollout, input))).toMatchObject({ type: 'StaleAttempt' });
+  expect(cutOff.engine.received).toBe(again);
+  // Its successor, or itself with a new task.
+  lost = () => undefined;
+  await call(cutOff.activities.rollout, input);
+  expect(cutOff.engine.received).toBe(again + 1);
+  await cutOff.close();
 });
 
 test('a clock that is behind the server’s hides no standstill from a process that was just thawed', async () => {

@@ -109,6 +109,33 @@ test('what was pruned is listed as pruned: where another run has the same weight
   `);
 });
 
+test('named steps lose their weights, those that something needs are refused, and a whole run goes with all it has', async () => {
+  await makeRun(store, { steps: 5 });
+  const folder = join(project, '.temper', 'store');
+  const before = contents(folder);
+  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1,5'])).toMatchInlineSnapshot(
+    `"temper: demo@5 must keep its weights (it is the current step of the run), so nothing was deleted; leave it out of --step"`,
+  );
+  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1-9'])).toMatchInlineSnapshot(
+    `"temper: demo@6 is not committed, so nothing was deleted; see temper checkpoints demo"`,
+  );
+  expect(await run('checkpoints', 'demo', 'delete', '--step', '1,3', '--dry-run')).toMatchInlineSnapshot(`
+    "pruned  1, 3
+    weights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted"
+  `);
+  expect(contents(folder)).toEqual(before);
+  expect(await run('checkpoints', 'demo', 'delete', '--step', '1,3')).toMatchInlineSnapshot(`
+    "pruned  1, 3
+    weights of 2 checkpoints removed; 4 blobs with 344 B were deleted"
+  `);
+  const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as { weights: string }[];
+  expect(rows.map(({ weights }) => weights)).toEqual(['kept', 'pruned', 'kept', 'pruned', 'kept', 'kept']);
+  expect(JSON.parse(await run('checkpoints', 'demo', 'delete', '--step', '1', '--json'))).toMatchObject({ pruned: [] });
+  expect(await run('checkpoints', 'demo', 'delete', '--all', '--dry-run')).toContain('demo would be deleted');
+  expect(await run('checkpoints', 'demo', 'delete', '--all')).toContain('demo was deleted');
+  expect(contents(folder)).toEqual({});
+});
+
 test('a pruned checkpoint that the run goes back to is needed again', async () => {
   await makeRun(store, { steps: 5 });
   await makeRun(store, { steps: 5, run: 'twin' });
@@ -183,7 +210,7 @@ describe('bad input of checkpoints', () => {
 
   test('an action that is none, or lacks its store, or has one too many', async () => {
     expect(await complaint(['checkpoints', 'demo', 'pul', 'x'])).toMatchInlineSnapshot(
-      `"temper: ACTION must be one of push, pull, prune, got "pul"; did you mean pull?"`,
+      `"temper: ACTION must be one of push, pull, prune, delete, got "pul"; did you mean pull?"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push'])).toMatchInlineSnapshot(
       `"temper: STORE is missing; usage: temper checkpoints RUN push STORE"`,
@@ -195,7 +222,7 @@ describe('bad input of checkpoints', () => {
       `"temper: push works on a whole run, got "demo@best"; pass demo"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', 'x', 'y'])).toMatchInlineSnapshot(
-      `"temper: unexpected argument "y"; usage: temper checkpoints CHECKPOINT [push STORE | pull STORE | prune --keep-last N] [--json]"`,
+      `"temper: unexpected argument "y"; usage: temper checkpoints CHECKPOINT [push|pull STORE | prune --keep-last N | delete --step N|--all] [--json]"`,
     );
   });
 
@@ -211,6 +238,31 @@ describe('bad input of checkpoints', () => {
     );
     expect(await complaint(['checkpoints', 'demo', 'push', '.temper/store'])).toMatchInlineSnapshot(
       `"temper: a run must be copied to a different store than its own, got file://PROJECT/.temper/store twice; name another"`,
+    );
+  });
+
+  test('deleting without a word on what, with two, or by a name that says it', async () => {
+    const words = (...flags: string[]) => complaint(['checkpoints', 'demo', 'delete', ...flags]);
+    expect(await words()).toMatchInlineSnapshot(
+      `"temper: delete needs to know what to remove; pass --step N,M-K, or --all for the whole run"`,
+    );
+    expect(await words('--step', '1', '--all')).toMatchInlineSnapshot(
+      `"temper: --step and --all cannot be combined; pass one of them"`,
+    );
+    expect(await words('--step', 'x')).toMatchInlineSnapshot(
+      `"temper: --step must be numbers and ranges with commas between them, got "x"; pass --step 0-3,7"`,
+    );
+    expect(await words('elsewhere', '--all')).toMatchInlineSnapshot(
+      `"temper: delete works on the project's own store, got "elsewhere"; remove that argument"`,
+    );
+    expect(await complaint(['checkpoints', 'demo@1', 'delete', '--all'])).toMatchInlineSnapshot(
+      `"temper: delete takes steps by flag, got "demo@1"; pass demo delete --step N, or --all"`,
+    );
+    expect(await complaint(['checkpoints', 'demo~1', 'delete', '--all'])).toMatchInlineSnapshot(
+      `"temper: --all removes a run with all its branches, got "demo~1"; pass demo"`,
+    );
+    expect(await complaint(['checkpoints', 'nope', 'delete', '--all'])).toMatchInlineSnapshot(
+      `"temper: no run nope in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
     );
   });
 

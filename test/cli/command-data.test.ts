@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { defineCommand, RUN_ARGUMENT } from '../../cli/command-line/command.ts';
+import { commandHelp } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { usageOf } from '../../cli/command-line/usage.ts';
 
@@ -59,6 +60,15 @@ test('flags and arguments have the values and the types of their definition', ()
     readonly agent: readonly string[];
     readonly json: boolean;
   }>();
+});
+
+test('a flag may be given by its other name, which help tells', () => {
+  const file = defineCommand({ ...command, flags: { file: { kind: 'texts', also: 'path', ...N } } });
+  const line = parseCommandLine(file, ['demo', '--path', 'a', '--file', 'b', '--path=c']);
+  expect(line).toMatchObject({ flags: { file: ['a', 'b', 'c'] } });
+  expect(() => parseCommandLine(file, ['demo', '--path'])).toThrow('--path needs a value; write --path N');
+  expect(() => parseCommandLine(file, ['demo', '--pahts', 'a'])).toThrow('did you mean --path?');
+  expect(commandHelp(file)).toMatch(/^ {2}--file N {5}\(also --path\)$/m);
 });
 
 test('what is not given is null, false or empty', () => {

@@ -1,5 +1,5 @@
 /** `temper distill --attempts` on what `temper try --save` wrote; what is taken of attempts: test/core/distill.test.ts. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { FakeRequest } from '../fake-engine.ts';
@@ -70,4 +70,28 @@ test('cut, failed and held-out attempts are not taken, and what holds none is re
     'come from one place',
   ];
   for (const [index, { stderr }] of told.entries()) expect(stderr).toContain(rules[index]);
+});
+
+test('a file that is there stays as it is, and one that no command has saved is named with what it lacks', async () => {
+  await writeAsking(project, 'return 1;');
+  await runTry(project, ['--save', 'kept', '--scenario', 'a', '--attempts', '1']);
+  await writeFile(join(project, 'best.jsonl'), 'mine');
+  const taken = await distill('--attempts', 'kept', '--top', '100%');
+  expect(taken).toMatchObject({ exitCode: 2 });
+  expect(taken.stderr).toContain(
+    `--out must be a new file (temper distill overwrites nothing), but ${join(project, 'best.jsonl')} exists`,
+  );
+  expect(await readFile(join(project, 'best.jsonl'), 'utf8')).toBe('mine');
+  expect((await readdir(project)).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  const [name] = await readdir(join(project, 'kept'));
+  const file = join(project, 'kept', name!);
+  const saved = JSON.parse(await readFile(file, 'utf8')) as { calls: { request: object }[] };
+  await writeFile(file, JSON.stringify({ ...saved, calls: [{ ...saved.calls[0], request: {} }] }));
+  const lacking = await distill('--attempts', 'kept', '--top', '100%');
+  expect(lacking).toMatchObject({ exitCode: 2 });
+  expect(lacking.stderr).toContain(
+    `${name} must be an attempt that temper try --save has written: calls.0.request.messages`,
+  );
+  const nowhere = await runCli(project, ['distill', '--attempts', 'kept', '--top', '100%', '--out', 'no/such/x.jsonl']);
+  expect(nowhere).toMatchObject({ exitCode: 2 });
 });

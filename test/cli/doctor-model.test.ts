@@ -168,7 +168,7 @@ test('help', async () => {
 
     Options:
       --agent NAME               also check this agent's queue; repeatable
-      --model MODEL              examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
+      --model MODEL              examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX (also --base-model)
       --context N                with --model: tokens of the longest conversation [32768, or the model's context window]
       --chat-template FILE       Jinja chat template to use instead of the model's own
       --[no-]full-fine-tuning    train all weights of the base model instead of a LoRA adapter; not with vLLM

@@ -224,6 +224,19 @@ describe('plans', () => {
     expect((await plan('demo@1', without)).train).toEqual(config.train);
   });
 
+  test("its parent's estimator of the divergence, and none where there is no longer one", async () => {
+    const { config } = (await readRun(store, 'demo'))!.file;
+    const weighed = { klCoefficient: 0.5, klEstimator: 'k3-ratio' } as const;
+    await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, ...weighed } }));
+    expect((await plan('demo@1')).train).toEqual({ ...config.train, ...weighed });
+    expect((await plan('demo@1', { 'kl-coefficient': '0' })).train).toEqual(config.train);
+    const inReward = { klCoefficient: 0.5, klAs: 'reward' };
+    expect((await plan('demo@1', { 'kl-as': 'reward' })).train).toEqual({ ...config.train, ...inReward });
+    await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, klCoefficient: 0.5 } }));
+    expect((await plan('demo@1', { 'kl-coefficient': '0.2' })).train).toEqual({ ...config.train, klCoefficient: 0.2 });
+    expect((await plan('demo@1', { 'kl-estimator': 'k3-ratio' })).train).toEqual({ ...config.train, ...weighed });
+  });
+
   test('a loss that the fork was recorded with, given by a flag or by its parent', async () => {
     const { config } = (await readRun(store, 'demo'))!.file;
     const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;

@@ -28,7 +28,8 @@ test('temper alone lists every command', async () => {
       cancel       end a run immediately; committed steps stay
       report       write an HTML report: curves, groups side by side, attempts
       schedule     retrain on a schedule, each time from the newest checkpoint
-      checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
+      checkpoints  list a run's checkpoints, copy the run to or from another store, or remove weights or the run
+      gc           show what nothing in the store needs any more, or remove it
       verify       check every hash of a run, and recompute one step
       try          play an agent a few times and show what happens, without training
       eval         compare models and checkpoints on held-out scenarios, without training

@@ -17,7 +17,7 @@ test('train', async () => {
     Options:
       --run NAME                                name of the run; default: the agent's name
       --adapter FOLDER                          PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s
-      --base-model MODEL                        pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX
+      --base-model MODEL                        pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX (also --model)
       --seed N                                  seed of all random choices [1]
       --steps N                                 optimizer steps [100]
       --groups-per-step N                       scenarios per step [8]
@@ -71,6 +71,7 @@ test('train', async () => {
       --kl-coefficient X                        what a divergence from the base model, or from --kl-reference, costs [0]
       --kl-reference CHECKPOINT                 checkpoint that --kl-coefficient keeps the policy near, in place of the base model
       --kl-as NAME                              where --kl-coefficient is charged: loss or reward ["loss"]
+      --kl-estimator NAME                       what stands for the divergence in the loss: k3-ratio (the default), or k3 as in GRPO
       --entropy-coefficient X                   what a nat of entropy is worth in the loss [0]
       --advantage-scale NAME                    none, group-std or batch-std ["none"]
       --[no-]leave-one-out                      baseline of an attempt is the mean of the others in its group

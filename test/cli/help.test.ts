@@ -150,14 +150,15 @@ test('report', async () => {
 
 test('checkpoints', async () => {
   expect(await help('checkpoints')).toMatchInlineSnapshot(`
-    "list a run's checkpoints, copy the run to or from another store, or remove old weights
+    "list a run's checkpoints, copy the run to or from another store, or remove weights or the run
 
-    Usage: temper checkpoints CHECKPOINT [push STORE | pull STORE | prune --keep-last N] [--json]
+    Usage: temper checkpoints CHECKPOINT [push|pull STORE | prune --keep-last N | delete --step N|--all] [--json]
 
     Without an action it lists the committed steps of RUN, or shows the one that CHECKPOINT names. push and pull copy the
     whole run between the project's store and STORE (a folder or a URI). They skip what exists, continue an interrupted
     copy, and pull repairs damaged objects. prune removes weights and optimizer states that nothing needs; manifests,
-    rollouts and verdicts stay. Needs no server.
+    rollouts and verdicts stay. delete --step does so for the steps of RUN (or RUN~BRANCH) that you name, and refuses those
+    that something needs. delete --all removes a run that has ended, with all it recorded. Needs no server.
     CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
     RUN~BRANCH@STEP (on another branch, after a rollback).
 
@@ -165,7 +166,9 @@ test('checkpoints', async () => {
       --keep-last N         prune: keep the newest N of each branch
       --keep-best METRIC:N  prune: keep the N best by an evaluation metric; repeatable
       --keep-every N        prune: keep every Nth step
-      --dry-run             prune: only show what would be removed
+      --step N,M-K          delete: remove the weights of these steps
+      --all                 delete: remove the whole run
+      --dry-run             prune, delete: only show what would be removed
       --with-pruned         push, pull: also copy weights that were pruned in the target
       --json                print one JSON object
       -h, --help            print this help
@@ -173,7 +176,8 @@ test('checkpoints', async () => {
     Examples:
       temper checkpoints demo@best
       temper checkpoints demo push /mnt/backup/store
-      temper checkpoints demo prune --keep-last 3 --keep-best reward:2 --dry-run"
+      temper checkpoints demo prune --keep-last 3 --keep-best reward:2 --dry-run
+      temper checkpoints demo delete --step 3,7-20"
   `);
 });
 
@@ -214,7 +218,7 @@ test('eval', async () => {
     RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
-      --model MODEL         model or checkpoint to evaluate; repeatable
+      --model MODEL         model or checkpoint to evaluate; repeatable (also --base-model)
       --scenarios N         maximum number of scenarios; default: the run's, or 200
       --base-url URL        OpenAI-compatible server that serves every MODEL, instead of the local stack
       --key-env NAME        environment variable that holds the key of --base-url or URL#MODEL

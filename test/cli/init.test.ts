@@ -251,7 +251,7 @@ test('help', async () => {
 
     Options:
       --template NAME     what the project starts with; default: plain
-      --base-model MODEL  base model of temper train; default: pocket (pocket-tools for the template tools)
+      --base-model MODEL  base model of temper train; default: pocket (pocket-tools for the template tools) (also --model)
       --yes               ask nothing, and use the defaults
       -h, --help          print this help
 

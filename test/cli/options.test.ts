@@ -98,6 +98,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   correction: 'token-mask',
   'kl-reference': 'demo@2 --kl-coefficient 0.1',
   'kl-as': 'reward --kl-coefficient 0.1',
+  'kl-estimator': 'k3-ratio',
   'overlong-penalty': '2 --overlong-buffer 8',
   'correction-cap': '3 --correction token-mask --max-staleness 1',
   'reduction-tokens': '100 --reduction constant',
@@ -261,6 +262,11 @@ describe('temporal.config.ts', () => {
     const options = { project, agentFile: null, models: {}, onEvent: () => undefined, commands };
     const spec = await specifyStack({ folders: projectFolders(project), config, install, options });
     const models = absoluteModels(project, config.models);
-    return { spec, models, flags: flagWords(config), worker: [workflowOptions(config), activityOptions(config)] };
+    return {
+      spec,
+      models,
+      flags: flagWords(config),
+      worker: [workflowOptions(config, 'a store'), activityOptions(config)],
+    };
   }
 });

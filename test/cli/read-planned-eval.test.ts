@@ -13,6 +13,7 @@ import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
+import { createContact } from '../../activities/contact.ts';
 import { openAgentActivities } from '../../workers/worker/agent-activities.ts';
 import { createOutputLogger } from '../../workers/worker/logs.ts';
 import { call } from '../activities/world.ts';
@@ -37,7 +38,7 @@ test("a path of scenarios is relative to the agent's file: for the command line 
   await write(join(project, 'deep', 'questions.jsonl'), '{"id":"q1"}\n{"id":"q2"}\n');
   const { agent } = await loadAgent('deep/agent.ts', project);
   expect(await readScenarios(agent.scenarios, 9)).toEqual([{ id: 'q1' }, { id: 'q2' }]);
-  const settings = { store, engine: { url: 'http://127.0.0.1:9', key: 'none' } };
+  const settings = { store, engine: { url: 'http://127.0.0.1:9', key: 'none' }, contact: createContact() };
   const worker = await openAgentActivities(file, settings, createOutputLogger('worker'));
   const { prepare } = worker.activities as { prepare: (input: { config: RunConfig }) => Promise<Prepared> };
   const config = defaultRunConfig({ run: 'filed', agent: 'guess', baseModel: 'pocket' });

@@ -1,6 +1,6 @@
 /** A project whose temporal.config.ts names a bucket: every command that reads works on it. */
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -51,6 +51,25 @@ test('train and doctor say in one line what is wrong with the bucket', async () 
   );
   const checked = await runCli(project, ['doctor', '--json'], { env: process.env });
   expect(JSON.parse(checked.stdout)).toContainEqual(expect.objectContaining({ name: 'store', ok: false }));
+});
+
+test('what nothing needs goes from the bucket, and a run that is deleted', async () => {
+  const storeUri = `s3://${BUCKET}/swept`;
+  const project = await projectWith(storeUri);
+  const store = await writeFixtureRun(project, { steps: 1, storeUri });
+  const orphan = await store.putBlob(Buffer.from('of no run'));
+  const longAgo = new Date(Date.UTC(2020, 1, 2));
+  utimesSync(server.file(`swept/${orphan.key}`), longAgo, longAgo);
+  const swept = await runCli(project, ['gc', '--remove', '--json']);
+  expect(JSON.parse(swept.stdout)).toMatchObject({
+    removed: true,
+    bytes: 9,
+    objects: [{ kind: 'blob', key: orphan.key }],
+  });
+  expect(await store.blobBytes(orphan)).toBeNull();
+  expect(await runCli(project, ['checkpoints', 'demo', 'delete', '--all'])).toMatchObject({ exitCode: 0, stderr: '' });
+  expect((await runCli(project, ['runs', '--json'])).stdout).toBe('[]');
+  expect(existsSync(server.file('swept/deletions/demo/deletion.json'))).toBe(false);
 });
 
 test('doctor finds a good bucket writable', async () => {

@@ -82,7 +82,7 @@ test('show, report and the live lines warn of what the newest steps have in comm
   const cut = [2, 3, 4].map((step) => ({ ...summary(step, 4), truncatedAttempts: 32 }));
   await addToCurve(store, 'demo', { branch: 0, step: 4 }, cut, () => undefined);
   const text =
-    '25 % of the attempts were truncated: what they did is not learned from, or wrongly; raise --max-tokens, shorten the prompts, or use --truncated penalise';
+    '25 % of the attempts were truncated: what they did is not learned from, or wrongly; raise max_tokens of the calls (--max-tokens where they set none), shorten the prompts, or use --truncated penalise';
   expect((await runCli(project, ['show', 'demo'])).stdout).toContain(`\nwarning    ${text}`);
   expect(JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout)).toMatchObject({ warnings: [text] });
   const { stdout } = await runCli(project, ['watch', 'demo']);

@@ -69,6 +69,14 @@ describe('temper train --adapter', () => {
     expect(await refused()).toMatchInlineSnapshot(
       `"--adapter must not use rank_pattern of PEFT, which Temper does not train, but …/adapter has {"q_proj":4}; pass an adapter without it"`,
     );
+    await writeAdapter({ ...PEFT_CONFIG, alora_invocation_tokens: [260] });
+    expect(await refused()).toMatchInlineSnapshot(
+      `"--adapter must not use alora_invocation_tokens of PEFT, which Temper does not train, but …/adapter has [260]; pass an adapter without it"`,
+    );
+    for (const member of ['arrow_config', 'use_bdlora', 'velora_config', 'monteclora_config', 'of_a_later_version']) {
+      await writeAdapter({ ...PEFT_CONFIG, [member]: { rank: 4 } });
+      expect(await refused()).toContain(`--adapter must not use ${member} of PEFT`);
+    }
     await writeAdapter({ ...PEFT_CONFIG, peft_type: 'IA3' });
     expect(await refused()).toMatchInlineSnapshot(
       `"--adapter must be a LoRA adapter as PEFT saves it, but adapter_config.json of …/adapter has peft_type: Invalid input: expected "LORA"; pass another folder"`,
@@ -80,6 +88,13 @@ describe('temper train --adapter', () => {
     expect(await refused('--adapter', 'nowhere')).toMatchInlineSnapshot(
       `"--adapter must be a folder with adapter_config.json and adapter_model.safetensors, got …/nowhere (adapter_config.json: ENOENT); save it with PEFT's save_pretrained"`,
     );
+  });
+
+  test('members that change nothing of what the adapter computes are read over, whoever added them', async () => {
+    const nothing = { arrow_config: null, use_bdlora: false, of_a_later_version: {}, kept_modules: [] };
+    const origin = { lora_dropout: 0.1, peft_version: '0.21.2', task_type: 'CAUSAL_LM', loftq_config: {} };
+    await writeAdapter({ ...PEFT_CONFIG, ...nothing, ...origin, init_lora_weights: false });
+    expect(await refused()).toBe('planned');
   });
 
   test('all weights are not trained from an adapter', async () => {

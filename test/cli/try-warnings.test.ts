@@ -145,6 +145,22 @@ describe('training rows', () => {
     expect(countRows([hosted, { ...hosted, request: { messages: next } }])).toEqual({ continued: 0, rewritten: 0 });
   });
 
+  test('a turn that tool_choice opened and that is written otherwise later is told by itself', () => {
+    const opened = (prompt: number[], choice: unknown = 'required') => {
+      const plain = call({ prompt, sampled: [3] });
+      return { ...plain, request: { ...plain.request, tool_choice: choice } };
+    };
+    const after = call({ messages: next, prompt: [1, 3, 4], sampled: [5] });
+    const named = { type: 'function', function: { name: 'look' } };
+    const warned = (...calls: CallRecord[]) => warningsOf([good, group(tried({ calls }))]);
+    for (const choice of ['required', named])
+      expect(warned(opened([1, 2], choice), after)).toEqual([
+        expect.stringMatching(/^1 turn with a tool_choice ends a training row: /),
+      ]);
+    expect(warned(opened([1, 2], 'auto'), after)).toEqual([expect.stringMatching(/^every turn rewrites its history/)]);
+    expect(warned(opened([1]), after)).toEqual([]);
+  });
+
   test('only a history that is rewritten in every turn is warned of', () => {
     const rewritten = call({ messages: next, prompt: [1, 2, 9, 4], sampled: [5] });
     const goesOn = call({ messages: next, prompt: [1, 2, 3, 4], sampled: [5] });

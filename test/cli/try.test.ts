@@ -277,7 +277,7 @@ test('help', async () => {
     Exit code 1 if an attempt failed.
 
     Options:
-      --model MODEL         model that plays; default: base-model of temporal.config.ts, or pocket
+      --model MODEL         model that plays; default: base-model of temporal.config.ts, or pocket (also --base-model)
       --scenario ID         scenario to play, by its id; repeatable
       --scenarios N         play the first N scenarios; default: 3
       --attempts N          attempts at each scenario; default: 2

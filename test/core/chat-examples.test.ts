@@ -36,6 +36,20 @@ test('the same examples have the same bytes, whatever the order of their members
   );
 });
 
+test('tools and calls keep their order and the digits of their numbers', () => {
+  const call = '{"arguments":{"why":"asked","2":1e3,"1":7205759403792793601,"share":1.0},"name":"book"}';
+  const tools = '[{"type":"function","function":{"parameters":{"b":-0.50,"a":1E-7}}}]';
+  const line = `{"tools":${tools}, "messages": [ {"content":"\\u00e9","role":"user"}, {"role":"assistant","tool_calls":[{"function":${call}}]}]}`;
+  expect(new TextDecoder().decode(encodeChatExamples(parse(line, good))).split('\n')[0]).toBe(
+    `{"id":"line 1","messages":[{"content":"é","role":"user"},{"role":"assistant","tool_calls":[{"function":${call}}]}],"tools":${tools}}`,
+  );
+});
+
+test('numbers that JavaScript takes for the same are different examples', () => {
+  const asked = (digits: string) => good.replace('7*8=', digits).replace('"56"', `[{"n":${digits}}]`);
+  expect(parse(asked('7205759403792793601'), asked('7205759403792793603'))).toHaveLength(2);
+});
+
 test.each([
   ['{"messages": [', /^line 2 of chats\.jsonl must be JSON, but .+; correct the line$/],
   ['[1]', /line 2 .* must be an object with messages, got \[1\]/],
@@ -45,6 +59,14 @@ test.each([
   ['{"prompt": "a"}', /must have only id, messages, tools, metadata, got prompt/],
   [withMessages({ content: 'a' }, answer), /must have a role in message 0/],
   [withMessages(question), /must have an assistant message/],
+  [good.replace('56', String.raw`5\ud83c`), /line 2 of .* must be JSON, but "5\\ud83c" holds half of a surrogate pair/],
+  [good.replace('"role"', '"role":"tool","role"'), /must be JSON, but "role" stands twice in one object/],
+  [withMessages(question, { ...answer, weight: 0 }), /must have an assistant message, .*; add one without "weight": 0/],
+  [
+    withMessages(question, { ...answer, weight: 0.5 }),
+    /message 1 must have a weight only if .* 0 \(not trained\) or 1, got 0.5/,
+  ],
+  [withMessages({ ...question, weight: 0 }, answer), /message 0 must have a weight only if it is an assistant message/],
   [withMessages(answer, question), /must begin with a message that the assistant answers/],
   [
     withMessages(question, { role: 'assistant', content: '' }),

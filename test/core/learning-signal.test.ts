@@ -23,8 +23,10 @@ test('why groups were not trained is said in words, by reason', () => {
 
 test('the second skipped step in a row is worth a warning, with a remedy for the most frequent reason first', () => {
   const unused = { 'all-truncated': 1, 'no-variance': 7 };
-  expect(warnOfSkips(1, unused)).toBeNull();
-  expect(warnOfSkips(2, unused)).toContain('2 steps in a row were skipped, so the policy is not learning; try');
+  expect(warnOfSkips(1, { unused, reward: 0 })).toBeNull();
+  expect(warnOfSkips(2, { unused, reward: 0 })).toContain(
+    '2 steps in a row were skipped, so the policy is not learning; try',
+  );
   expect(describeRemedy(unused)).toMatch(/partial credit in the reward.*; a higher token limit/);
   expect(describeRemedy({})).not.toBe('');
   expect(countSkipped([{ groups: 0 }, { groups: 2 }, { groups: 0 }, { groups: 0 }])).toBe(2);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { NAME_PATTERN, RunConfig } from '../../core/contract.ts';
+import { RunConfig } from '../../core/contract.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { firingRunName, MAX_SCHEDULE_NAME, planFiring } from '../../core/plan-firing.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 

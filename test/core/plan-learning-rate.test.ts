@@ -24,9 +24,24 @@ test('linear begins at the full rate and ends at its share, in equal parts', () 
 });
 
 test('cosine begins at the full rate, is half-way in the middle and ends at its share', () => {
-  expect(rates({ learningRateSchedule: 'cosine', finalLearningRateShare: 0 })).toEqual([
-    0.005, 0.00426776695297, 0.0025, 0.000732233047034, 0,
+  expect(rates({ learningRateSchedule: 'cosine', finalLearningRateShare: 0.2 })).toEqual([
+    0.005, 0.00441421356237, 0.003, 0.00158578643763, 0.001,
   ]);
+});
+
+test('a share of 0 is reached one step after the last, so that each step trains', () => {
+  const toZero = { finalLearningRateShare: 0 };
+  expect(rates(toZero)).toEqual([0.005, 0.004, 0.003, 0.002, 0.001]);
+  expect(rates({ ...toZero, learningRateSchedule: 'cosine', steps: 4 })).toEqual([
+    0.005, 0.00426776695297, 0.0025, 0.000732233047034,
+  ]);
+  expect(rates({ ...toZero, warmupSteps: 2 })).toEqual([
+    0.00166666666667, 0.00333333333333, 0.005, 0.00333333333333, 0.00166666666667,
+  ]);
+  const restarted = { ...toZero, learningRateSchedule: 'cosine', learningRateRestarts: 1, steps: 3 } as const;
+  expect(rates(restarted)).toEqual([0.005, 0.00125, 0.00375]);
+  for (const change of [{ steps: 1 }, { steps: 2, warmupSteps: 1 }])
+    expect(rates({ ...toZero, ...change }).at(-1)).toBe(0.005);
 });
 
 test('cosine with restarts begins anew at the full rate, and ends at its share', () => {

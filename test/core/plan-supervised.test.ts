@@ -67,6 +67,14 @@ test('every example but those held out is dealt once before one is dealt again',
   expect(examplesOf({ ...ALONE, seed: 2 }, 6)).not.toEqual(examplesOf(ALONE, 6));
 });
 
+test('the orders of all examples are made once for a run, however often its steps are planned', () => {
+  const dataset = { examples: 5000, heldOut: 10 };
+  const split = splitExamples(1, dataset);
+  expect(splitExamples(1, { ...dataset })).toBe(split);
+  expect(splitExamples(2, dataset)).not.toEqual(split);
+  expect(splitExamples(1, { ...dataset, heldOut: 11 }).heldOut).toHaveLength(11);
+});
+
 test('held-out examples are scored before the first step, where evaluations are due, and at the last supervised step', () => {
   const scored = (config: RunConfig) =>
     Array.from({ length: supervisedSteps(config) }, (_, index) => plan(config, index + 1).supervised!).map(
@@ -110,14 +118,14 @@ test('a warm start has a learning rate of its own, after which the schedule of t
     const config = defaultRunConfig({ ...options, supervised });
     return [1, 2, 3, 4, 5, 6].map((step) => learningRateOf(config, step));
   };
-  const afterwards = [1, 0.666666666667, 0.333333333333, 0];
+  const afterwards = [1, 0.75, 0.5, 0.25];
   expect(rates({ ...SUPERVISED, steps: 2 })).toEqual([1, 1, ...afterwards]);
   expect(rates({ ...SUPERVISED, steps: 2, learningRate: 5, learningRateSchedule: 'linear' })).toEqual([
     5,
     0.5,
     ...afterwards,
   ]);
-  expect(rates(SUPERVISED)).toEqual([1, 0.8, 0.6, 0.4, 0.2, 0]);
+  expect(rates(SUPERVISED)).toEqual([1, 0.833333333333, 0.666666666667, 0.5, 0.333333333333, 0.166666666667]);
   const [played] = [
     planTraining(defaultRunConfig({ ...options, supervised: { ...SUPERVISED, steps: 2 } }), positionOf(3), []),
   ];

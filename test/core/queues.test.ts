@@ -1,17 +1,35 @@
 import { expect, test } from 'vitest';
 
-import { rolloutQueue, runOfWorkflowId, runWorkflowId, nameOfScheduleId, scheduleId } from '../../core/queues.ts';
+import {
+  nameOfScheduleId,
+  rolloutQueue,
+  runOfWorkflowId,
+  runWorkflowId,
+  scheduleId,
+  storeQueue,
+  trainWorkflowId,
+} from '../../core/queues.ts';
 
 test('a workflow id addresses a run, and only such ids do', () => {
-  expect(runOfWorkflowId(runWorkflowId('demo'))).toBe('demo');
-  expect(runOfWorkflowId('train/project/model/3')).toBeNull();
+  expect(runOfWorkflowId(runWorkflowId('a-store', 'demo'))).toBe('demo');
+  expect(runOfWorkflowId(trainWorkflowId('a-store', 'project', 'model', 3))).toBeNull();
+  expect(runOfWorkflowId(scheduleId('a-store', 'demo'))).toBeNull();
 });
 
-test('agents of different stores have queues of their own', () => {
-  expect(rolloutQueue('a', 'agent')).not.toBe(rolloutQueue('b', 'agent'));
+test('what has one name in two stores has two addresses', () => {
+  const addresses = (storeId: string) => [
+    runWorkflowId(storeId, 'demo'),
+    trainWorkflowId(storeId, 'project', 'model', 3),
+    scheduleId(storeId, 'demo'),
+    rolloutQueue(storeId, 'agent'),
+    storeQueue(storeId, 'gpu'),
+    storeQueue(storeId, 'temper'),
+  ];
+  expect(new Set([...addresses('a'), ...addresses('b')]).size).toBe(12);
 });
 
-test('a schedule is known by its id, other ids are none', () => {
-  expect(nameOfScheduleId(scheduleId('nightly'))).toBe('nightly');
-  expect(nameOfScheduleId('somebody-elses')).toBeNull();
+test('a schedule is known by its id, those of other stores and other people are none', () => {
+  expect(nameOfScheduleId('a', scheduleId('a', 'nightly'))).toBe('nightly');
+  expect(nameOfScheduleId('b', scheduleId('a', 'nightly'))).toBeNull();
+  expect(nameOfScheduleId('a', 'somebody-elses')).toBeNull();
 });

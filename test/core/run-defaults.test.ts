@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
-import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
 
@@ -38,6 +38,24 @@ test('a correction has its own cap', () => {
   expect(defaultRunConfig({ ...NAMED, train: { correction: 'geometric' } }).train.correctionCap).toBe(1.01);
 });
 
+test('a divergence in the loss is estimated with the gradient of the policy, unless k3 alone is asked for', () => {
+  const estimator = (train: RunOptions['train']) => defaultRunConfig({ ...NAMED, train: train! }).train.klEstimator;
+  expect(estimator({ klCoefficient: 0.1 })).toBe('k3-ratio');
+  expect(estimator({ klCoefficient: 0.1, klAs: 'loss', klEstimator: 'k3-ratio' })).toBe('k3-ratio');
+  expect(
+    [{ klAs: 'reward' } as const, { klEstimator: 'k3' } as const].map((of) => estimator({ klCoefficient: 0.1, ...of })),
+  ).toEqual([undefined, undefined]);
+});
+
+test('a run from before there was an estimator keeps k3 alone', () => {
+  const recorded = { ...defaultRunConfig({ ...NAMED, train: { klCoefficient: 0.1, klEstimator: 'k3' } }) };
+  const { train } = defaultRunConfig({ ...NAMED, train: { ...recordedDefaults(recorded), klCoefficient: 0.1 } });
+  expect(train).toEqual(recorded.train);
+  expect(train).not.toHaveProperty('klEstimator');
+  const begun = defaultRunConfig({ ...NAMED, train: { klCoefficient: 0.1 } });
+  expect(defaultRunConfig({ ...NAMED, train: { ...recordedDefaults(begun), klCoefficient: 0.1 } })).toEqual(begun);
+});
+
 test('a buffer of tokens has its own penalty', () => {
   const { train } = defaultRunConfig({ ...NAMED, train: { overlongBuffer: 64 } });
   expect(train).toMatchObject({ overlongBuffer: 64, overlongPenalty: 1 });
@@ -59,6 +77,7 @@ test('neutral values are what a configuration without them means', () => {
         reduction: 'token',
         klCoefficient: 0,
         klAs: 'loss',
+        klEstimator: 'k3',
         overlongBuffer: 0,
         lora: { dropout: 0, rslora: false, dora: false },
         optimizer: { kind: 'adamw' },
@@ -81,10 +100,10 @@ test('separate rows are recorded as absent, as in runs from before there were tr
 test('a run that exists keeps how its rows are laid, whatever is the default', () => {
   const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows' } });
   const kept = [old, defaultRunConfig(NAMED)].map((recorded) =>
-    defaultRunConfig({ ...NAMED, train: recordedLayout(recorded) }),
+    defaultRunConfig({ ...NAMED, train: recordedDefaults(recorded) }),
   );
   expect(kept).toEqual([old, defaultRunConfig(NAMED)]);
-  expect(recordedLayout(null)).toEqual({});
+  expect(recordedDefaults(null)).toEqual({});
 });
 
 test('a schedule that falls keeps a tenth', () => {
@@ -99,6 +118,7 @@ test.each([
     { train: { loss: { name: 'grpo' as 'cispo' } } },
     'loss.name must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; leave loss.name out for cispo',
   ],
+  [{ groupsPerStep: 2001 }, 'groupsPerStep must be at most 2000, got 2001; lower it, and raise steps'],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
   [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: with a single update'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
@@ -126,6 +146,14 @@ test.each([
   [
     { train: { klCoefficient: 0, klAs: 'reward' } },
     'klAs reward has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out',
+  ],
+  [
+    { train: { klEstimator: 'k3-ratio' } },
+    'klEstimator k3-ratio has no effect without a klCoefficient above 0; set klCoefficient, or leave klEstimator out',
+  ],
+  [
+    { train: { klCoefficient: 0.1, klAs: 'reward', klEstimator: 'k3-ratio' } },
+    'klEstimator k3-ratio has no effect with klAs reward (only the loss has an estimator); leave klEstimator out',
   ],
   [
     { train: { overlongBuffer: 0, overlongPenalty: 2 } },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
+import { hasNoVariance, mean, meanMetrics, type Metrics } from '../../core/statistics.ts';
 
 test('boolean metrics become rates, numbers stay means, over the attempts that report them', () => {
   const attempts = [{ win: true, moves: 3 }, { win: false, moves: 5, extra: 1 }, { win: true }];
@@ -19,4 +19,12 @@ test('the mean of nothing is none', () => {
 test('equal rewards have no variance', () => {
   expect(hasNoVariance([1, 1, 1])).toBe(true);
   expect(hasNoVariance([1, 0])).toBe(false);
+});
+
+test('a metric may be called like anything that objects have', () => {
+  const attempts: unknown = [
+    { constructor: 1, solved: true },
+    { solved: false, toString: 3 },
+  ];
+  expect(meanMetrics(attempts as Metrics[])).toEqual({ constructor: 1, solvedRate: 0.5, toString: 3 });
 });

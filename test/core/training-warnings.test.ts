@@ -26,7 +26,12 @@ test.each([
   ['drift', { staleness: 1, logprobK3: 0.05 }, { staleness: 1, logprobK3: 0.051 }, /; lower --learning-rate, --passes/],
   ['drift', { pass1RatioK3: 0.01, pass2RatioK3: 0.05 }, { pass1RatioK3: 0.01, pass2RatioK3: 0.051 }, /k3.* 0\.051,/],
   ['mismatch', { logprobK3: 5e-4 }, { logprobK3: 5.1e-4 }, /set --correction token-truncate/],
-  ['truncation', { truncated: 20 }, { truncated: 21 }, /^21 % of the attempts.*; raise --max-tokens/],
+  [
+    'truncation',
+    { truncated: 20 },
+    { truncated: 21 },
+    /^21 % of the attempts.*; raise max_tokens of the calls \(--max-tokens where they set none\)/,
+  ],
 ])('%s is a warning in the third step beyond its threshold, and not at it', (kind, at, beyond, text) => {
   expect(kinds(lasting(at))).toEqual([]);
   expect(kinds(lasting(beyond, 2))).toEqual([]);
@@ -38,6 +43,20 @@ test('two skipped steps in a row are a warning, beside those of the steps before
   const skipped = { ...summary(7, 9), train: {}, groups: 0, unused: { 'no-variance': 8 } };
   expect(kinds([...series({}), skipped])).toEqual([]);
   expect(kinds([...lasting({ truncated: 50 }), skipped, skipped])).toEqual(['no-variance', 'truncation']);
+});
+
+test.each([
+  [
+    'a task that is learned',
+    { reward: 1, unused: { 'no-variance': 8 } },
+    /; or, if no attempt can earn more than 1\.000, end the run: the task is learned$/,
+  ],
+  ['one that never earns', { reward: 0, unused: { 'no-variance': 8 } }, /larger groups$/],
+  ['steps without rewards', { reward: null, unused: { 'no-variance': 8 } }, /larger groups$/],
+  ['other reasons', { reward: 1, unused: { 'all-truncated': 8 } }, /shorter prompts$/],
+])('skipped steps of %s', (_, last, text) => {
+  const skipped = { ...summary(7, 9), train: {}, groups: 0, ...last };
+  expect(warnOfTraining([skipped, skipped])).toEqual([{ kind: 'no-variance', text: expect.stringMatching(text) }]);
 });
 
 test('truncated attempts count in all groups that were played, where a step tells them', () => {

@@ -12,7 +12,8 @@ import { tsToMs } from '@temporalio/common/lib/time.js';
 import { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { GPU_QUEUE } from '../../core/wire-constants.ts';
-import { runWorkflowId, WORKFLOW_QUEUE } from '../../core/queues.ts';
+import { runWorkflowId, storeQueue, WORKFLOW_QUEUE } from '../../core/queues.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import { connectClient, type TemporalClient } from '../../workers/connection.ts';
 import { readPollers } from '../../workers/pollers.ts';
 import type { Aim, Hit } from './points/protocol.ts';
@@ -45,11 +46,13 @@ const { TimeoutType } = temporal.api.enums.v1;
 
 const project = new Project({ folder: inject('project') });
 let server: TemporalClient;
+let storeId: string;
 let second: SecondWorker;
 
 beforeAll(async () => {
   server = await connectClient({ address: temporalAddress(project), namespace: 'default' });
   await train('alone');
+  storeId = await (await openStore(project.path('store'))).id();
 });
 
 afterAll(() => server.close());
@@ -75,7 +78,7 @@ type Event = temporal.api.history.v1.IHistoryEvent;
 type Events = ReadonlyMap<string, Event>;
 
 async function lateTasks(run: string): Promise<Late[]> {
-  const { events } = await server.client.workflow.getHandle(runWorkflowId(run)).fetchHistory();
+  const { events } = await server.client.workflow.getHandle(runWorkflowId(storeId, run)).fetchHistory();
   const byId = new Map((events ?? []).map((event) => [String(event.eventId), event]));
   return [...byId.values()].flatMap((event) => lateActivity(event, byId) ?? lateWorkflowTask(event, byId) ?? []);
 }
@@ -107,7 +110,7 @@ type Polls = readonly [queue: string, kind: 'activity' | 'workflow'];
 async function untilItPolls({ child }: SecondWorker, [queue, kind]: Polls): Promise<void> {
   const own = `${child.pid}@${hostname()}`;
   await until(`${own} polls ${queue}`, async () => {
-    const pollers = await readPollers(server, queue, kind);
+    const pollers = await readPollers(server, storeQueue(storeId, queue), kind);
     return pollers.some(({ identity, polledAgoMs }) => identity === own && polledAgoMs < FRESH_POLL_MS);
   });
 }

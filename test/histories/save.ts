@@ -13,6 +13,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 
 import type { RolloutInput, TrainInput } from '../../core/contract.ts';
+import { planInitialise } from '../../core/plan-step.ts';
 import { scheduleId } from '../../core/queues.ts';
 import {
   pauseUpdate,
@@ -26,7 +27,8 @@ import type { retrain } from '../../workflows/retrain.ts';
 import { startTestServer } from '../temporal-server.ts';
 import { bundleWorkflows } from '../workflows/bundle.ts';
 import type { ActivityName, FakeOptions } from '../workflows/fake-activities.ts';
-import { createGate, eventually, holdTraining, openTestBed, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
+import { createGate, eventually, holdTraining, openTestBed, STORE_ID, SUPERVISED, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
+import { planWork, startStep } from '../workflows/loop-step.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
@@ -38,7 +40,7 @@ async function main(): Promise<void> {
   const bed = await openTestBed(server.address, codePath);
   try {
     const wanted = process.argv.slice(2);
-    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered, saveJudged];
+    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered, saveJudged, saveOverlapping, saveSupervised, saveTrainStep];
     for (const scene of scenes)
       if (wanted.length === 0 || wanted.includes(scene.name.replace('save', ''))) await scene(bed);
   } finally {
@@ -117,9 +119,9 @@ async function saveRetrained(bed: TestBed): Promise<void> {
     for (const schedule of ['retrained', 'failing']) {
       const config = { ...input.config, run: schedule };
       const handle = await client.workflow.start<typeof retrain>('retrain', {
-        workflowId: `${scheduleId(schedule)}-2026-11-21T03:00:00Z`,
+        workflowId: `${scheduleId(STORE_ID, schedule)}-2026-11-21T03:00:00Z`,
         taskQueue: workflowQueue,
-        args: [{ schedule, config, from: null, queues: input.queues }],
+        args: [{ schedule, config, from: null, storeId: STORE_ID, queues: input.queues }],
       });
       await handle.result().catch(() => undefined);
       await save(schedule === 'failing' ? 'retrained-failed' : schedule, handle);
@@ -175,6 +177,41 @@ async function saveJudged(bed: TestBed): Promise<void> {
     await handle.executeUpdate(resumeUpdate, { updateId: 'resume' });
     await handle.result();
     await save('judged', handle);
+  });
+}
+
+/** Each step is played beside the training of the one before, and handed on by continue-as-new. */
+async function saveOverlapping(bed: TestBed): Promise<void> {
+  const config = { run: 'overlapping', steps: 4, groupsPerStep: 1, replacementRounds: 0, maxStaleness: 1 };
+  const setup: RunSetup = { config: { ...config, continueAsNewEvery: 3, evalEvery: 2 }, fake: { maxStaleness: 1 } };
+  await bed.play(setup, async ({ handle, client }) => {
+    await handle.result();
+    await save('overlapping', client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId));
+    await save('overlapping-on', handle);
+  });
+}
+
+/** Examples alone, and examples before the steps of an agent. */
+async function saveSupervised(bed: TestBed): Promise<void> {
+  const alone = { run: 'supervised', steps: 2, supervised: SUPERVISED };
+  const before = { run: 'warm-started', steps: 2, groupsPerStep: 1, supervised: { ...SUPERVISED, steps: 1 } };
+  for (const config of [alone, before])
+    await bed.play({ config }, async ({ handle }) => {
+      await handle.result();
+      await save(config.run, handle);
+    });
+}
+
+/** Of a script's own loop, beside a run. */
+async function saveTrainStep(bed: TestBed): Promise<void> {
+  await bed.play({ config: { run: 'loop' }, fake: { before: failFirst('train') } }, async (started) => {
+    await started.handle.terminate('only its workers are needed');
+    const initialise = { kind: 'initialise', input: planInitialise(started.input.config, 0) } as const;
+    for (const work of [initialise, planWork(started)]) {
+      const handle = await startStep(started, work);
+      await handle.result();
+      await save(`train-step-${work.kind}`, handle);
+    }
   });
 }
 

@@ -73,6 +73,13 @@ export const ADAPTERS: readonly Mutant[] = [
     test: `${TRAINING_TESTS}/test_updates.py`,
   },
   {
+    name: 'the last step of a schedule that ends at zero trains nothing',
+    file: 'core/plan-learning-rate.ts',
+    find: 'finalLearningRateShare === 0 ? steps + 1 : steps',
+    replace: 'steps',
+    test: 'test/core/plan-learning-rate.test.ts',
+  },
+  {
     name: 'a learning rate restarts once too rarely',
     file: 'core/plan-learning-rate.ts',
     find: '(config.learningRateRestarts ?? 0) + 1',

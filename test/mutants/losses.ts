@@ -29,8 +29,8 @@ export const LOSSES: readonly Mutant[] = [
   {
     name: "cispo's weight has a gradient of its own",
     file: `${TRAINING}/losses/policy_gradient.py`,
-    find: '(logprobs_N.detach() - batch.sampled_logprobs_N)',
-    replace: '(logprobs_N - batch.sampled_logprobs_N)',
+    find: 'bounded_ratio(logprobs_N.detach() - batch.sampled_logprobs_N)',
+    replace: 'bounded_ratio(logprobs_N - batch.sampled_logprobs_N)',
     test: `${TRAINING_TESTS}/test_losses.py`,
   },
   {
@@ -52,6 +52,20 @@ export const LOSSES: readonly Mutant[] = [
     file: `${TRAINING}/losses/sequence.py`,
     find: '(sums_S / sizes_S.clamp(min=1))',
     replace: 'sums_S',
+    test: `${TRAINING_TESTS}/test_losses.py`,
+  },
+  {
+    name: "gspo moves each token by its row's mean advantage",
+    file: `${TRAINING}/losses/sequence.py`,
+    find: '(logprobs_N - logprobs_N.detach()).exp()',
+    replace: 'sequence_means(logprobs_N - logprobs_N.detach(), batch).exp()',
+    test: `${TRAINING_TESTS}/test_losses.py`,
+  },
+  {
+    name: 'ratios are not bounded',
+    file: `${TRAINING}/losses/loss.py`,
+    find: 'log_ratio_N.clamp(-most, most).exp()',
+    replace: 'log_ratio_N.exp()',
     test: `${TRAINING_TESTS}/test_losses.py`,
   },
   {
@@ -125,10 +139,24 @@ export const LOSSES: readonly Mutant[] = [
     test: `${TRAINING_TESTS}/test_reference.py`,
   },
   {
+    name: 'the divergence has no gradient by its ratio',
+    file: `${TRAINING}/losses/regularisers.py`,
+    find: 'return ratio_N * kl_penalty',
+    replace: 'return ratio_N.detach() * kl_penalty',
+    test: `${TRAINING_TESTS}/test_regularisers.py`,
+  },
+  {
+    name: 'the divergence is not weighed by a correction',
+    file: `${TRAINING}/step.py`,
+    find: 'laid.factors_N * policy_kl_penalty',
+    replace: 'policy_kl_penalty',
+    test: `${TRAINING_TESTS}/test_regularisers.py`,
+  },
+  {
     name: "another run's reference is pruned",
-    file: 'store/records/prune.ts',
-    find: 'references.set(sha256, run)',
-    replace: 'references.delete(run)',
+    file: 'store/records/references.ts',
+    find: 'references.set(sha256, `',
+    replace: 'references.delete(`',
     test: 'test/store/records/reference.test.ts',
   },
   {

@@ -6,6 +6,13 @@ const RANKS_TEST = 'gpu-worker/tests/training/test_ranks.py';
 
 export const RANKS: readonly Mutant[] = [
   {
+    name: "sums of ranks are made from the last one's part on",
+    file: `${TRAINING}/ranks/joined.py`,
+    find: 'reduce(torch.add, self.gather(tensor))',
+    replace: 'reduce(torch.add, self.gather(tensor)[::-1])',
+    test: RANKS_TEST,
+  },
+  {
     name: "only this rank's part is added",
     file: `${TRAINING}/ranks/joined.py`,
     find: 'return reduce(torch.add, self.gather(tensor))',

@@ -1,6 +1,8 @@
 import { ADAPTERS } from './adapters.ts';
+import { DURABLE } from './durable.ts';
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
+import { PLANS } from './plans.ts';
 import { RANKS } from './ranks.ts';
 import { SUPERVISED } from './supervised.ts';
 
@@ -82,8 +84,8 @@ const PACKING: readonly Mutant[] = [
   {
     name: 'the loss is a sum, not a mean over tokens',
     file: `${TRAINING}/tokens.py`,
-    find: '(tokens.advantages_F * weights_F * tokens.factors_F, weights_F,',
-    replace: '(tokens.advantages_F * tokens.factors_F, weights_F,',
+    find: 'weighted_F = tokens.advantages_F * weights_F * tokens.factors_F',
+    replace: 'weighted_F = tokens.advantages_F * tokens.factors_F',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
   },
   {
@@ -209,8 +211,8 @@ const STORE: readonly Mutant[] = [
   {
     name: 'a blob that was cut is taken for whole',
     file: 'store/bytes/file-store.ts',
-    find: 'if (present !== bytes.length) ',
-    replace: 'if (present === null) ',
+    find: 'if (present !== bytes.length ',
+    replace: 'if (present === null ',
     test: 'test/store/bytes/file-store.test.ts',
   },
   {
@@ -223,58 +225,14 @@ const STORE: readonly Mutant[] = [
   {
     name: 'a blob with a flipped bit is left as it is',
     file: 'gpu-worker/temper_gpu/store/file_store.py',
-    find: 'if self.read(ref.key) != data:',
-    replace: 'if self.read(ref.key) is None:',
+    find: 'if self.read(ref.key) != data or',
+    replace: 'if self.read(ref.key) is None or',
     test: 'gpu-worker/tests/store/test_file_store.py',
   },
 ];
 
-const PLAN: readonly Mutant[] = [
-  {
-    name: 'an epoch begins only with a new step',
-    file: 'core/plan-deal.ts',
-    find: 'Math.floor((from + offset) / scenarios)',
-    replace: 'Math.floor(from / scenarios)',
-    test: 'test/core/plan-deal.test.ts',
-  },
-  {
-    name: 'no value of a permutation keeps its place',
-    file: 'core/plan-deal.ts',
-    find: 'random() * (last + 1)',
-    replace: 'random() * last',
-    test: 'test/core/plan-deal.test.ts',
-  },
-  {
-    name: 'linear schedules end at zero',
-    file: 'core/plan-learning-rate.ts',
-    find: '1 - (1 - final) * done',
-    replace: '1 - done',
-    test: 'test/core/plan-learning-rate.test.ts',
-  },
-  {
-    name: 'groups are trained in the order in which they were played',
-    file: 'core/plan-step.ts',
-    find: '.toSorted((a, b) => a.group - b.group)',
-    replace: '',
-    test: 'test/core/plan-step.test.ts',
-  },
-  {
-    name: 'entropy is compared with the newest steps alone',
-    file: 'core/training-warnings.ts',
-    find: 'warnOfEntropy(newest, first)',
-    replace: 'warnOfEntropy(newest, entropiesAtStart(newest))',
-    test: 'test/core/training-warnings.test.ts',
-  },
-  {
-    name: 'skipped steps in a row are not counted',
-    file: 'core/plan-step.ts',
-    find: 'position.emptySteps + 1 : 0',
-    replace: '1 : 0',
-    test: 'test/core/plan-step.test.ts',
-  },
-];
-
 export const MUTANTS: readonly Mutant[] = [
+  ...DURABLE,
   ...LOSSES,
   ...RANKS,
   ...SUPERVISED,
@@ -287,7 +245,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SAMPLED,
   ...JOURNAL,
   ...STORE,
-  ...PLAN,
+  ...PLANS,
 ];
 
 /** The text with the mutant in it. */

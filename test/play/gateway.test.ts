@@ -24,7 +24,9 @@ const CALLS = '/v1/chat/completions';
 async function playWith(use: (door: Door) => Promise<unknown>) {
   let recorder: Recorder | null = null;
   const rollout = async (): Promise<number> => {
-    const door = await gateway.open(createVisitor({ recorder: recorder!, log: () => undefined, rewrite: null }));
+    const door = await gateway.open(
+      createVisitor({ recorder: recorder!, log: () => undefined, rewrite: null, takesResult: true }),
+    );
     try {
       await use(door);
       return 1;
@@ -171,7 +173,11 @@ test('who gives a call up leaves nothing behind', async () => {
 
 test('a request that does not come to its end is ended', async () => {
   const impatient = new Gateway({ requestMs: 10 });
-  const door = await impatient.open({ answer: () => Promise.reject(new Error('asked')), onTooLong: () => undefined });
+  const door = await impatient.open({
+    answer: () => Promise.reject(new Error('asked')),
+    onTooLong: () => undefined,
+    takesResult: true,
+  });
   const socket = await open(door.origin);
   const host = `host: ${new URL(door.origin).host}`;
   socket.write(`POST ${CALLS} HTTP/1.1\r\n${host}\r\nx-api-key: ${door.key}\r\ncontent-length: 10\r\n\r\nhalf`);

@@ -1,6 +1,8 @@
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
+import { encodeRollouts } from '../../store/records/trajectories.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { playAttempts, playOne, say } from './play.ts';
 
@@ -34,6 +36,21 @@ test('what an agent throws is kept with what it played', async () => {
     failure: { type: 'AgentFailed', message: 'RangeError: lost the plot' },
   });
   expect(attempt.calls).toHaveLength(1);
+});
+
+test('a text that was cut in the middle of a character is asked and recorded with U+FFFD, not refused', async () => {
+  const whole = 'Good night 🌙';
+  const attempt = await playOne(engine, async (context) => {
+    await say(context, whole);
+    await say(context, whole.slice(0, -1));
+    throw new Error(`no verdict on ${whole.slice(0, -1)}`);
+  });
+  const asked = engine.executed.slice(-2).map(({ request }) => request.messages[0]?.content);
+  expect(asked).toEqual([whole, 'Good night \uFFFD']);
+  expect(attempt.status).toBe('failed');
+  const lines = gunzipSync(await encodeRollouts({ header: {} as never, attempts: [attempt] })).toString();
+  expect(lines).not.toMatch(/\\ud83c/);
+  expect(lines).toContain('no verdict on Good night \uFFFD');
 });
 
 test('metrics come from both ways, and logs are lines', async () => {

@@ -188,6 +188,26 @@ test('a program that was killed asks again, and pays for nothing twice', async (
   expect([...paid, engine.executed.length]).toEqual([1, 1, 1, 0]);
 });
 
+test('a program that is ended at the same place each time has failed, as data', async () => {
+  const journal = memoryJournal();
+  const dying = () => playOne(engine, script(`const last = 2;${THREE_TURNS}`), { rollout: ROLLOUT, journal });
+  for (let time = 1; time < 5; time++) expect(await markOf(dying())).toMatchObject({ type: 'ProgramFailed' });
+  const failed = await dying();
+  const words = 'was ended by SIGKILL 5 times, each time after 2 calls';
+  expect(failed).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
+  expect(failed.failure?.message).toContain(words);
+  expect(failed.calls).toHaveLength(2);
+});
+
+test('where the last line of stdout is the result, nothing else is', async () => {
+  const other = `const { status } = await post('/attempt/result', '1'); console.log(status, env.TEMPER_RESULT_FILE);`;
+  const graded = script(`${other} console.log(JSON.stringify({ reward: 0 }))`, { result: 'stdout' });
+  const attempt = await playOne(engine, graded, { rollout: ROLLOUT });
+  expect(attempt).toMatchObject({ status: 'ok', reward: 0, logs: ['403 undefined'] });
+  const silent = await playOne(engine, script(other, { result: 'stdout' }), { rollout: ROLLOUT });
+  expect(silent.status).toBe('failed');
+});
+
 /** Each question has the answer before in it; `last`: after which answer it dies. */
 const THREE_TURNS = `
 let said = 'begin';
@@ -234,6 +254,7 @@ test.each([
   [() => command([]), /command must be given a list of texts, the program first, got \[\]/],
   [() => command('python agent.py' as never), /list of texts/],
   [() => command(['a'], { env: { A: 1 as never } }), /env of command must be texts/],
+  [() => command(['a'], { result: 'file' as never }), /result of command must be 'any' or 'stdout', got "file"/],
   [() => command(['a'], { concurrency: 0 }), /concurrency of command must be a whole number of at least 1/],
   [() => endpoint('ftp://127.0.0.1'), /endpoint must be given an http\(s\) URL/],
   [() => endpoint('127.0.0.1:9000'), /endpoint must be given an http\(s\) URL/],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { findHostedModel, findProvider, PROVIDER_NAMES } from '../../play/connections/providers.ts';
+import { findHostedModel, findProvider, nameMaxTokens, PROVIDER_NAMES } from '../../play/connections/providers.ts';
 
 test.each(PROVIDER_NAMES)('%s has an address that is complete, and a key under its own name or none', (name) => {
   const provider = findProvider(name);
@@ -40,6 +40,14 @@ test('a server without a name is named by its URL', () => {
     model: 'Qwen/Qwen3-4B',
     key: null,
   });
+});
+
+test.each(['max_tokens', 'max_completion_tokens'])('%s reaches a server that is named by its URL as it is', (name) => {
+  const env = { OPENAI_API_KEY: 'k', GROQ_API_KEY: 'k' };
+  const asked = (model: string) => nameMaxTokens(findHostedModel(model, env)!, { [name]: 7, n: 1 });
+  expect(asked('http://127.0.0.1:8000/v1#m')).toEqual({ [name]: 7, n: 1 });
+  expect(asked('openai/m')).toEqual({ max_completion_tokens: 7, n: 1 });
+  expect(asked('groq/m')).toEqual({ max_tokens: 7, n: 1 });
 });
 
 test.each([

@@ -29,6 +29,7 @@ const stacks: Job[] = [
   () => runVitest('e2e', 'at its end', [COPIES]),
   () => runVitest('e2e', 'at its end', ['--exclude', DEMO, '--exclude', COPIES]),
   ...(process.arch === 'x64' ? [() => runNarrow('at its end')] : []),
+  ...[1, 2, 3].map((seed) => () => runPerturbed(seed, 'at its end')),
 ];
 const others: Job[] = [
   () => runChecks('at its end'),
@@ -68,6 +69,12 @@ async function runNarrow(showing: Showing): Promise<void> {
   ];
   const oldest = { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' };
   await runPytestOf('numbers of engine and trainer without AVX', exact, oldest, showing);
+}
+
+/** Gradients and log-probabilities once more as processors that nobody here has might add them up (tests/rounding.py). */
+async function runPerturbed(seed: number, showing: Showing): Promise<void> {
+  const selection = ['-m', 'numerics', 'tests/training', 'tests/engine/embedded/test_against_naive.py'];
+  await runPytestOf(`numbers with other roundings, seed ${seed}`, selection, { TEMPER_ROUNDING: `${seed}` }, showing);
 }
 
 /** Those that a GPU worker falls back to. */

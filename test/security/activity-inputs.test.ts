@@ -61,7 +61,14 @@ test('every activity refuses what its contract does not name, before it writes o
   expect(inputs.map(([name]) => name).toSorted()).toEqual(Object.keys(world.activities).toSorted());
   const before = readdirSync(world.root, { recursive: true });
   for (const [name, good] of inputs) {
-    for (const bad of [{ ...good, path: '/etc' }, null, undefined, 'demo', [good], {}])
+    for (const bad of [
+      { ...good, path: '/etc', run: 7, config: 7, state: 7, group: 7, schedule: 7 },
+      null,
+      undefined,
+      'demo',
+      [good],
+      {},
+    ])
       expect(await refusal(name, bad), `${name} ${JSON.stringify(bad)}`).toMatchObject({
         ...REFUSED,
         message: expect.stringMatching(
@@ -69,6 +76,32 @@ test('every activity refuses what its contract does not name, before it writes o
         ) as string,
       });
   }
+  expect(readdirSync(world.root, { recursive: true })).toEqual(before);
+});
+
+test('what only a later version can have sent waits for a worker of that version, and nothing is written', async () => {
+  const inputs = Object.entries(await goodInputs()) as [keyof Inputs, object][];
+  const before = readdirSync(world.root, { recursive: true });
+  for (const [name, good] of inputs)
+    expect(await refusal(name, { ...good, unheardOf: 1 }), name).toMatchObject({
+      type: 'LaterVersion',
+      nonRetryable: false,
+      message: `the input of the activity ${name} was sent by a later version of Temper (as a whole: Unrecognized key: "unheardOf"); upgrade this worker: Temporal retries until a worker of that version takes the activity`,
+    });
+  const { rollout, prepare } = await goodInputs();
+  const { train } = CONFIG;
+  for (const [name, input] of [
+    ['prepare', { config: { ...CONFIG, train: { ...train, loss: { name: 'unheard-of' } } } }],
+    ['prepare', { config: { ...CONFIG, train: { ...train, loss: { ...train.loss, unheardOf: 1 } } } }],
+    ['rollout', { ...rollout, truncated: 'unheard-of' }],
+  ] as const)
+    expect(await refusal(name, input), JSON.stringify(input)).toMatchObject({ type: 'LaterVersion' });
+  for (const [name, input] of [
+    ['prepare', { config: { ...CONFIG, train: { ...train, loss: { name: 7 } } } }],
+    ['prepare', { ...prepare, unheardOf: 1, config: null }],
+    ['rollout', { ...rollout, truncated: 7 }],
+  ] as const)
+    expect(await refusal(name, input), JSON.stringify(input)).toMatchObject(REFUSED);
   expect(readdirSync(world.root, { recursive: true })).toEqual(before);
 });
 

@@ -36,7 +36,6 @@ const GROUP = 'runs/demo/branches/0/steps/1/groups/0';
 test.each([
   [STATE, 'failure', { html: SCRIPT }],
   [STATE, 'notes', [{ html: SCRIPT }]],
-  [STATE, 'state', `"><script>`],
   [STATE, 'baseModel', SCRIPT],
   [STATE, 'run', SCRIPT],
   [STATE, 'evals', { length: 1, map: SCRIPT }],
@@ -53,6 +52,16 @@ test.each([
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
     stderr: expect.stringContaining(`temper: ${key} is not as Temper writes it`) as string,
+  });
+});
+
+test('a state that this version does not know is refused by name, as one of a later version', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 2, state: { state: `"><script>` as RunState['state'] } });
+  const { exitCode, stderr } = await runCli(project, ['report', 'demo']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: expect.stringContaining(`temper: ${STATE} was made by a later version of Temper (state: `) as string,
   });
 });
 

@@ -23,12 +23,14 @@ import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
 import { holdLeash } from '../../workers/local-stack/leash-connection.ts';
 import { removeSocket } from '../../workers/local-stack/leash-socket.ts';
 import { processStartTime } from '../../workers/local-stack/processes.ts';
+import { readMessages, sendMessage, type ClientMessage } from '../../workers/local-stack/protocol.ts';
 import {
   readStackFile,
   writeAtomically,
   writeStackFile,
   type StackFile,
 } from '../../workers/local-stack/stack-file.ts';
+import { version } from '../../workers/version.ts';
 import { makeProject, removeProject } from '../workers/local-stack/stack-harness.ts';
 
 const NOBODY = 65_534;
@@ -56,6 +58,22 @@ afterEach(() => {
   rmSync(socketFolder, { recursive: true, force: true });
   removeProject(folders.project);
 });
+
+const DESCRIPTION = {
+  pid: 7,
+  temporalAddress: '127.0.0.1:17000',
+  namespace: 'default',
+  uiUrl: null,
+  engineUrl: 'http://127.0.0.1:17002',
+  storeUri: 'file:///x',
+  ownsServer: true,
+  device: 'cpu',
+  dtype: 'float32' as const,
+  devices: 1,
+  shardBaseModel: false,
+  loadIn4bit: false,
+  engine: 'embedded',
+};
 
 /** Whether a command line would speak to the socket that `stack.json` names. */
 async function isAdopted(prepare: () => void): Promise<boolean> {
@@ -127,6 +145,33 @@ describe.skipIf(process.platform === 'win32')('the socket that stack.json names'
   });
 });
 
+describe.skipIf(process.platform === 'win32')('a stack of another version of Temper', () => {
+  it.each([
+    [{ version: '0.0.1' }, 'Temper 0.0.1'],
+    [{}, 'Temper of an earlier version'],
+  ])('(%j) is asked what it is, refused, and let go', async (theirs, called) => {
+    const told: string[] = [];
+    const server = createServer((socket) => {
+      readMessages(socket, (line) => {
+        const { type } = line as ClientMessage;
+        told.push(type);
+        if (type === 'describe') sendMessage(socket, { type: 'described', stack: { ...DESCRIPTION, ...theirs } });
+        else socket.end(`${JSON.stringify({ type: 'detached', others: 1, agents: [] })}\n`);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(stack.socket, () => resolve()));
+    const makeSpec = () => Promise.reject(new Error('a new stack is started'));
+    const nothing = () => undefined;
+    const holding = holdLeash({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
+    await expect(holding).rejects.toMatchObject({
+      type: 'BadConfig',
+      message: `the local stack of this project was started by ${called}, this command is Temper ${version()}; end the commands that use that stack (Ctrl-C in temper dev, train or serve), then repeat this one: runs continue where they are`,
+    });
+    expect(told).toEqual(['describe', 'detach']);
+    server.close();
+  });
+});
+
 describe('cleaning up after a stack', () => {
   it('removes no file that a foreign stack.json names', () => {
     const precious = join(folders.project, 'precious');
@@ -187,27 +232,12 @@ describe.skipIf(process.platform === 'win32')('the state folder', () => {
 });
 
 describe('the addresses that a joined stack names', () => {
-  const description = {
-    pid: 7,
-    temporalAddress: '127.0.0.1:17000',
-    namespace: 'default',
-    uiUrl: null,
-    engineUrl: 'http://127.0.0.1:17002',
-    storeUri: 'file:///x',
-    ownsServer: true,
-    device: 'cpu',
-    dtype: 'float32' as const,
-    devices: 1,
-    shardBaseModel: false,
-    loadIn4bit: false,
-    engine: 'embedded',
-  };
   const elsewhere = { address: 'a.test:7233', namespace: 'default' };
 
   it('are used where they are this machine, or those that the configuration names', () => {
     const config = defineConfig();
-    expect(() => checkAddresses(description, config, null)).not.toThrow();
-    const other = { ...description, ownsServer: false, temporalAddress: elsewhere.address };
+    expect(() => checkAddresses(DESCRIPTION, config, null)).not.toThrow();
+    const other = { ...DESCRIPTION, ownsServer: false, temporalAddress: elsewhere.address };
     expect(() => checkAddresses(other, config, elsewhere)).not.toThrow();
   });
 
@@ -216,7 +246,7 @@ describe('the addresses that a joined stack names', () => {
     ['an engine that looks like this machine', { engineUrl: 'http://127.0.0.1:80@evil.test' }, null],
     ['a Temporal server', { ownsServer: false, temporalAddress: 'evil.test:7233' }, elsewhere],
   ])('are refused where it names %s elsewhere', (_, change, server) => {
-    expect(() => checkAddresses({ ...description, ...change }, defineConfig(), server)).toThrow(
+    expect(() => checkAddresses({ ...DESCRIPTION, ...change }, defineConfig(), server)).toThrow(
       /evil\.test.*stop that stack first/,
     );
   });

@@ -32,10 +32,10 @@ describe.each(CACHES)('continue-as-new, %s', (_, maxCachedWorkflows) => {
 
   test('makes one history per step and counts time from the first', async () => {
     const config = { steps: 3, continueAsNewEvery: 1 };
-    await bed.play({ maxCachedWorkflows, config }, async ({ handle, client, input }) => {
+    await bed.play({ maxCachedWorkflows, config }, async ({ handle, client }) => {
       const { wallSeconds } = await handle.result();
       const chain = await eventually(
-        () => listExecutions(client, `WorkflowId = 'run/${input.config.run}'`),
+        () => listExecutions(client, `WorkflowId = '${handle.workflowId}'`),
         ({ length }) => length === 3,
       );
       const startsMs = chain.map(({ startTime }) => startTime.getTime());

@@ -134,7 +134,8 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         const played = run.rollouts.filter(({ branch, step }) => branch === input.branch && step === input.step);
         const byGroup = new Map(played.map((group) => [group.group, group]));
         const groups = input.groups.map(({ group }) => byGroup.get(group)!);
-        return { groups: groups.map((group) => playGroup(group, options.use?.(group) ?? 'trained')) };
+        const results = groups.map((group) => playGroup(group, options.use?.(group) ?? 'trained'));
+        return { groups: hashOf(results) === input.resultsSha256 ? null : results };
       }),
     async record(input) {
       RecordInput.parse(input);

@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
+import type { SupervisedConfig } from '../../core/contract.ts';
+import { hashOf } from '../../core/hashes.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { TrainRunInput } from '../../workflows/run.ts';
@@ -39,6 +41,9 @@ export interface TestBed {
   close(): Promise<void>;
 }
 
+/** Runs are told apart by their names. */
+export const STORE_ID = 'test-store';
+
 /** In saved histories too, which shall name no process and no machine. */
 const IDENTITY = 'temper-test';
 
@@ -58,6 +63,16 @@ const SMALL: Omit<RunOptions, 'run'> = {
   groupSize: 4,
   learningRate: 0.01,
   learningRateSchedule: 'linear',
+};
+
+/** Of a run that trains examples. */
+export const SUPERVISED: SupervisedConfig = {
+  dataset: { key: `blobs/${hashOf('examples')}`, sha256: hashOf('examples'), bytes: 10 },
+  turns: 'all',
+  overlong: 'mask',
+  examples: 10,
+  heldOut: 2,
+  examplesPerStep: 3,
 };
 
 export async function openTestBed(address: string, codePath: string): Promise<TestBed> {
@@ -140,7 +155,7 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
   const running = workers.map((worker) => worker.run());
   try {
     const handle: RunHandle = await bed.client.workflow.start<typeof trainRun>('trainRun', {
-      workflowId: runWorkflowId(config.run),
+      workflowId: runWorkflowId(STORE_ID, config.run),
       taskQueue: workflowQueue,
       args: [input],
     });

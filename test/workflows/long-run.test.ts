@@ -2,8 +2,7 @@ import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
-import { runWorkflowId } from '../../core/queues.ts';
-import { eventually, openTestBed, type TestBed } from './harness.ts';
+import { createGate, eventually, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {
@@ -18,7 +17,7 @@ const EVERY = 10;
 test('a run of 150 steps that continues as new every ten leaves histories of one size, and one counted note', async () => {
   const config = { steps: STEPS, continueAsNewEvery: EVERY, evalEvery: 5, replacementRounds: 0, groupsPerStep: 1 };
   const use = ({ step }: RolloutInput): GroupResult['use'] => (step % 3 === 0 ? 'no-variance' : 'trained');
-  await bed.play({ config, fake: { use } }, async ({ handle, client, fake, input }) => {
+  await bed.play({ config, fake: { use } }, async ({ handle, client, fake }) => {
     const state = await handle.result();
     expect(state).toMatchObject({ state: 'completed', step: STEPS });
     expect(state.notes).toEqual([
@@ -27,7 +26,7 @@ test('a run of 150 steps that continues as new every ten leaves histories of one
     expect(state.evals).toHaveLength(1 + STEPS / 5);
     expect(fake.summaries.map(({ step }) => step)).toEqual(Array.from({ length: STEPS }, (_, index) => index + 1));
 
-    const histories = await listHistories(client, input.config.run);
+    const histories = await listHistories(client, handle.workflowId);
     const [, second, ...later] = histories;
     const last = later.at(-2);
     expect(histories).toHaveLength(STEPS / EVERY);
@@ -38,10 +37,26 @@ test('a run of 150 steps that continues as new every ten leaves histories of one
   });
 });
 
-async function listHistories(client: Client, run: string): Promise<{ events: number; bytes: number }[]> {
+test('a step of 1,200 groups is played 500 at a time, in plan order, and trains all of them', async () => {
+  const gate = createGate();
+  const before = (name: string) => (name === 'rollout' ? gate.opened : undefined);
+  const config = { steps: 1, groupsPerStep: 1200, replacementRounds: 0 };
+  await bed.play({ config, fake: { before, trainScenarios: 1200 } }, async ({ handle, fake }) => {
+    const pending = async () => (await handle.describe()).raw.pendingActivities?.length ?? 0;
+    await eventually(pending, (count) => count === 500);
+    gate.open();
+    const state = await handle.result();
+    expect(state).toMatchObject({ state: 'completed', step: 1 });
+    const all = Array.from({ length: 1200 }, (_, group) => group);
+    expect(fake.trainings[0]?.groups.map(({ group }) => group)).toEqual(all);
+    expect(fake.summaries[0]).toMatchObject({ groups: 1200 });
+  });
+});
+
+async function listHistories(client: Client, workflowId: string): Promise<{ events: number; bytes: number }[]> {
   const list = async () => {
     const found: { events: number; bytes: number; startMs: number }[] = [];
-    for await (const execution of client.workflow.list({ query: `WorkflowId = '${runWorkflowId(run)}'` })) {
+    for await (const execution of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
       const { historyLength: events, historySize: bytes = 0, startTime } = execution;
       found.push({ events, bytes, startMs: startTime.getTime() });
     }

@@ -4,7 +4,6 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import type { GroupResult, RolloutInput, TrainInput } from '../../core/contract.ts';
-import { runWorkflowId } from '../../core/queues.ts';
 import {
   pauseUpdate,
   progressQuery,
@@ -245,9 +244,9 @@ test('steps that overlap end when nothing is left to learn, as many steps later 
 });
 
 /** As `temper train --steps N` does with a run that has ended. */
-function startAgain({ client, input, workflowQueue }: StartedRun, settings: { steps: number }) {
+function startAgain({ handle, client, input, workflowQueue }: StartedRun, settings: { steps: number }) {
   return client.workflow.start<typeof trainRun>('trainRun', {
-    workflowId: runWorkflowId(input.config.run),
+    workflowId: handle.workflowId,
     taskQueue: workflowQueue,
     args: [{ ...input, goOn: { rollback: null, settings } }],
   });

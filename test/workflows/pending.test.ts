@@ -8,7 +8,7 @@ import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
 import { worstReason } from '../../cli/watch/under-way.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
-import { createGate, eventually, openTestBed, type StartedRun, type TestBed } from './harness.ts';
+import { createGate, eventually, openTestBed, STORE_ID, type StartedRun, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {
@@ -16,13 +16,15 @@ beforeAll(async () => {
 });
 afterAll(() => bed.close());
 
+const store = { id: () => Promise.resolve(STORE_ID), read: () => Promise.resolve(new Uint8Array()) };
+
 function serverOf(client: Client): TemporalClient {
   const connection = client.connection as Connection;
   return { client, connection, address: '', namespace: 'default', close: () => Promise.resolve() };
 }
 
 function pendingOf({ client, input }: StartedRun, isRight: (pending: PendingActivity) => boolean) {
-  const ask = () => readPending(serverOf(client), input.config.run, 2000);
+  const ask = () => readPending(serverOf(client), { store, run: input.config.run }, 2000);
   return eventually(ask, (pending) => pending.some(isRight)).then((pending) => ({
     found: pending.find(isRight)!,
     reason: worstReason(pending),
@@ -63,19 +65,24 @@ test('a judge that limits its rate is named as what a group waits for', async ()
   });
 });
 
-test('what fails again and again is named with its type, the count of tries and the next one', async () => {
-  const message = 'the store must be able to write, got ENOSPC; free space';
-  const before = (name: string) => {
-    if (name === 'train') throw ApplicationFailure.retryable(message, 'StoreUnavailable');
-  };
-  await bed.play({ fake: { before } }, async (started) => {
-    const isRight = ({ attempt, nextTryAt }: PendingActivity) => attempt > 2 && nextTryAt !== null;
-    const { found, reason } = await pendingOf(started, isRight);
-    expect(found).toMatchObject({ activity: 'train', lastFailure: `StoreUnavailable: ${message}` });
-    expect(found.text).toMatch(/^train, attempt \d+ on queue \S+: retry in \d+ s; last failure: StoreUnavailable/);
-    expect(reason).toBe(`train: last failure: StoreUnavailable: ${message}`);
-  });
-});
+test.each([
+  ['StoreUnavailable', 'the store must be able to write, got ENOSPC; free space'],
+  ['LaterVersion', 'the input of the activity train was sent by a later version of Temper (x: y); upgrade this worker'],
+])(
+  'what fails again and again is named with its type (%s), the count of tries and the next one',
+  async (type, message) => {
+    const before = (name: string) => {
+      if (name === 'train') throw ApplicationFailure.retryable(message, type);
+    };
+    await bed.play({ fake: { before } }, async (started) => {
+      const isRight = ({ attempt, nextTryAt }: PendingActivity) => attempt > 2 && nextTryAt !== null;
+      const { found, reason } = await pendingOf(started, isRight);
+      expect(found).toMatchObject({ activity: 'train', lastFailure: `${type}: ${message}` });
+      expect(found.text).toMatch(/^train, attempt \d+ on queue \S+: retry in \d+ s; last failure: /);
+      expect(reason).toBe(`train: last failure: ${type}: ${message}`);
+    });
+  },
+);
 
 test('an engine that does not answer is named by those who wait for it', async () => {
   const gate = createGate();
@@ -117,12 +124,12 @@ test('a run that no worker decides is named', async () => {
     const run = `unpolled-${randomUUID()}`;
     const taskQueue = `nobody/${run}`;
     const handle = await client.workflow.start('trainRun', {
-      workflowId: runWorkflowId(run),
+      workflowId: runWorkflowId(STORE_ID, run),
       taskQueue,
       args: [input],
     });
     const pending = await eventually(
-      () => readPending(serverOf(client), run, 2000),
+      () => readPending(serverOf(client), { store, run }, 2000),
       ({ length }) => length > 0,
     );
     await handle.terminate();

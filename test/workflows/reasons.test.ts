@@ -1,9 +1,14 @@
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
+import { STORE_KEY } from '../../core/wire-constants.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { progressQuery } from '../../workflows/messages.ts';
 import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
-import { eventually, holdTraining, openTestBed, type TestBed } from './harness.ts';
+import { eventually, holdTraining, openTestBed, STORE_ID, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {
@@ -13,6 +18,8 @@ afterAll(() => bed.close());
 
 test('the reasons that a person gives on the command line stand in the run', async () => {
   const project = await temporaryFolder();
+  // Commands reach runs of their project's store alone.
+  await new FileStore(join(project, '.temper', 'store')).publish(STORE_KEY, encodeJson({ id: STORE_ID }));
   const held = holdTraining(1);
   await bed.play({ fake: held, config: { steps: 5 } }, async ({ handle, input }) => {
     const { run } = input.config;

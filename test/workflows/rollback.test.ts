@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
-import { runWorkflowId } from '../../core/queues.ts';
 import type { Settings } from '../../core/settings.ts';
 import { pauseUpdate, progressQuery, resumeUpdate, rollbackUpdate, setUpdate } from '../../workflows/messages.ts';
 import type { GoOn } from '../../workflows/run.ts';
@@ -31,9 +30,9 @@ const rollBack = (handle: RunHandle, step: number, settings: Settings | null = n
 const trained = ({ trainings }: FakeRun) => trainings.map(({ branch, step }) => `${branch}/${step}`);
 
 /** As `temper rollback` does with a run that has ended. */
-function startAgain({ client, input, workflowQueue }: StartedRun, goOn: GoOn): Promise<RunHandle> {
+function startAgain({ handle, client, input, workflowQueue }: StartedRun, goOn: GoOn): Promise<RunHandle> {
   return client.workflow.start<typeof trainRun>('trainRun', {
-    workflowId: runWorkflowId(input.config.run),
+    workflowId: handle.workflowId,
     taskQueue: workflowQueue,
     args: [{ ...input, goOn }],
   });

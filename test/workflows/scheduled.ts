@@ -1,5 +1,4 @@
-/** Schedules as a person makes them, on the project's Temporal server: the real command line and store, fake weights. */
-import { randomUUID } from 'node:crypto';
+/** Schedules and runs as a person steers them, on the shared Temporal server: the real command line and store, fake weights. */
 import { join } from 'node:path';
 
 import { Client, Connection, type ScheduleDescription } from '@temporalio/client';
@@ -7,7 +6,8 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 
 import { createScheduleActivities } from '../../activities/schedule.ts';
 import type { InitialiseInput, TrainInput, TrainResult } from '../../core/contract.ts';
-import { rolloutQueue, scheduleId } from '../../core/queues.ts';
+import { rolloutQueue, scheduleId, storeQueue, WORKFLOW_QUEUE } from '../../core/queues.ts';
+import { GPU_QUEUE } from '../../core/wire-constants.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -15,7 +15,7 @@ import { publishRun } from '../../store/records/publish-run.ts';
 import { readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
-import { write, writeAgent } from '../cli/agents.ts';
+import { writeAgent } from '../cli/agents.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli, type CliResult } from '../cli/run-cli.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
@@ -24,8 +24,11 @@ import { madeManifest } from '../store/records/made-manifest.ts';
 
 export interface Scheduled {
   client: Client;
+  storeId: string;
   store: Store;
   fake: FakeRun;
+  project: string;
+  temper: (...args: string[]) => Promise<CliResult>;
   /** `temper schedule …` */
   schedule: (...args: string[]) => Promise<CliResult>;
   create(name: string, ...flags: string[]): Promise<CliResult>;
@@ -47,8 +50,6 @@ export async function playScheduled(
   scene: (scheduled: Scheduled) => Promise<void>,
 ): Promise<void> {
   const project = await temporaryFolder();
-  const queues = { workflows: `temper/${randomUUID()}`, gpu: `gpu/${randomUUID()}` };
-  await write(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ queues })};\n`);
   const agentFile = await writeAgent(project);
   const store = await openStore(join(project, '.temper', 'store'));
   const fake = createFakeRun(options);
@@ -56,18 +57,22 @@ export async function playScheduled(
     Connection.connect({ address }),
     NativeConnection.connect({ address }),
   ]);
-  const workers = await createWorkers({ native, codePath, queues, store, fake, agentWorker });
+  const workers = await createWorkers({ native, codePath, store, fake, agentWorker });
   const running = workers.map((worker) => worker.run());
   const client = new Client({ connection });
-  const schedule = (...args: string[]) =>
-    runCli(project, ['schedule', ...args], { env: { TEMPORAL_ADDRESS: address } });
-  const describe = (name: string) => client.schedule.getHandle(scheduleId(name)).describe();
+  const temper = (...args: string[]) => runCli(project, args, { env: { TEMPORAL_ADDRESS: address } });
+  const schedule = (...args: string[]) => temper('schedule', ...args);
+  const storeId = await store.id();
+  const describe = (name: string) => client.schedule.getHandle(scheduleId(storeId, name)).describe();
   const made: string[] = [];
   try {
     await scene({
       client,
+      storeId,
       store,
       fake,
+      project,
+      temper,
       schedule,
       create: (name, ...flags) => {
         made.push(name);
@@ -90,7 +95,7 @@ export async function playScheduled(
   } finally {
     for (const name of made)
       await client.schedule
-        .getHandle(scheduleId(name))
+        .getHandle(scheduleId(storeId, name))
         .delete()
         .catch(() => undefined);
     for (const worker of workers) worker.shutdown();
@@ -103,20 +108,20 @@ export async function playScheduled(
 interface Staff {
   native: NativeConnection;
   codePath: string;
-  queues: { workflows: string; gpu: string };
   store: Store;
   fake: FakeRun;
   agentWorker: boolean;
 }
 
-async function createWorkers({ native, codePath, queues, store, fake, agentWorker }: Staff): Promise<Worker[]> {
+async function createWorkers({ native, codePath, store, fake, agentWorker }: Staff): Promise<Worker[]> {
   const [connection, logger] = [native, { info: () => undefined, warn: () => undefined }];
   const activities = { ...storeAgent(fake.agent, store), ...createScheduleActivities({ store, logger }) };
-  const rollout = rolloutQueue(await store.id(), 'guess');
+  const storeId = await store.id();
+  const queueOf = (name: string) => ({ connection, taskQueue: storeQueue(storeId, name) });
   return Promise.all([
-    Worker.create({ connection, taskQueue: queues.workflows, workflowBundle: { codePath } }),
-    Worker.create({ connection, taskQueue: queues.gpu, activities: storeGpu(fake.gpu, store) }),
-    ...(agentWorker ? [Worker.create({ connection, taskQueue: rollout, activities })] : []),
+    Worker.create({ ...queueOf(WORKFLOW_QUEUE), workflowBundle: { codePath } }),
+    Worker.create({ ...queueOf(GPU_QUEUE), activities: storeGpu(fake.gpu, store) }),
+    ...(agentWorker ? [Worker.create({ connection, taskQueue: rolloutQueue(storeId, 'guess'), activities })] : []),
   ]);
 }
 

@@ -7,7 +7,7 @@ import { expect, inject, test } from 'vitest';
 import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
 import { runWorkflowId, scheduleId } from '../../core/queues.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readFirings } from '../../store/records/schedules.ts';
+import { readActiveSchedules, readFirings } from '../../store/records/schedules.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';
 import type { FakeOptions } from './fake-activities.ts';
@@ -65,14 +65,16 @@ test('a run of a schedule is a run like any other: found by its name, with a sum
     await scheduled.create(name, ...RARELY);
     await scheduled.schedule('trigger', name);
     await scheduled.concluded(name, 1);
-    const described = await scheduled.client.workflow.getHandle(runWorkflowId(`${name}-1`)).describe();
+    const described = await scheduled.client.workflow
+      .getHandle(runWorkflowId(scheduled.storeId, `${name}-1`))
+      .describe();
     expect(described.type).toBe('trainRun');
     expect(described.typedSearchAttributes.get<'KEYWORD'>(temperRun)).toBe(`${name}-1`);
     expect(await described.staticSummary()).toBe(`${name}-1: guess on pocket`);
     expect(described.memo?.['config']).toMatchObject({ run: `${name}-1`, steps: 2 });
     const { recentActions } = (await scheduled.describe(name)).info;
     const firing = await scheduled.client.workflow.getHandle(recentActions[0]!.action.workflow.workflowId).describe();
-    expect(firing.workflowId).toMatch(new RegExp(`^${scheduleId(name)}-20\\d\\d-`));
+    expect(firing.workflowId).toMatch(new RegExp(`^${scheduleId(scheduled.storeId, name)}-20\\d\\d-`));
     expect(await firing.staticSummary()).toBe(`${name}: retrains guess on pocket`);
   });
 });
@@ -96,7 +98,7 @@ test('a firing while one runs is skipped', async () => {
     const told = await scheduled.schedule('trigger', name);
     expect(told).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a run is in progress') as string });
     // As a time that comes: past the command's own look.
-    await scheduled.client.schedule.getHandle(scheduleId(name)).trigger(ScheduleOverlapPolicy.SKIP);
+    await scheduled.client.schedule.getHandle(scheduleId(scheduled.storeId, name)).trigger(ScheduleOverlapPolicy.SKIP);
     await eventually(
       () => summary(scheduled, name),
       ({ skipped }) => skipped === 1,
@@ -151,7 +153,7 @@ test('a run that a person cancels pauses its schedule too', async () => {
     await scheduled.create(name, ...RARELY);
     await scheduled.schedule('trigger', name);
     await reached.opened;
-    await scheduled.client.workflow.getHandle(runWorkflowId(`${name}-1`)).cancel();
+    await scheduled.client.workflow.getHandle(runWorkflowId(scheduled.storeId, `${name}-1`)).cancel();
     const paused = await eventually(
       () => summary(scheduled, name),
       ({ state }) => state === 'paused',
@@ -170,8 +172,8 @@ test('a backfill fires for each time that has passed, one run after the other', 
     expect(await scheduled.schedule('backfill', name, ...span)).toMatchObject({ exitCode: 0, stderr: '' });
     const firings = await scheduled.concluded(name, 2);
     expect(firings.map(({ run, parent, firing }) => [run, parent?.run ?? null, firing])).toEqual([
-      [`${name}-1`, null, `${scheduleId(name)}-${day(3)}T03:00:00Z`],
-      [`${name}-2`, `${name}-1`, `${scheduleId(name)}-${day(2)}T03:00:00Z`],
+      [`${name}-1`, null, `${scheduleId(scheduled.storeId, name)}-${day(3)}T03:00:00Z`],
+      [`${name}-2`, `${name}-1`, `${scheduleId(scheduled.storeId, name)}-${day(2)}T03:00:00Z`],
     ]);
     // The same times once more: their runs are there.
     await scheduled.schedule('backfill', name, ...span);
@@ -207,17 +209,27 @@ test('a failure in a backfill pauses the schedule, not the times to come; its ti
   });
 });
 
+/** As the store records them, for who removes weights: how many steps each trains. */
+async function activeSteps({ store }: Scheduled): Promise<Record<string, unknown>> {
+  const active = await readActiveSchedules(store);
+  return Object.fromEntries(active.map(({ name, config }) => [name, config['steps']]));
+}
+
 test('a schedule is made once; made anew under its name it goes on from its last checkpoint', async () => {
   await play({}, async (scheduled) => {
     const name = newName();
     await scheduled.create(name, ...RARELY);
-    expect(await scheduled.create(name, ...RARELY)).toMatchObject({
+    expect(await activeSteps(scheduled)).toEqual({ [name]: 2 });
+    expect(await scheduled.create(name, ...RARELY, '--steps', '3')).toMatchObject({
       exitCode: 2,
       stderr: `temper: a schedule ${name} exists; choose another --name, or delete it first: temper schedule delete ${name}`,
     });
+    // What was refused has not replaced the record of what exists.
+    expect(await activeSteps(scheduled)).toEqual({ [name]: 2 });
     await scheduled.schedule('trigger', name);
     await scheduled.concluded(name, 1);
     expect((await scheduled.schedule('delete', name)).exitCode).toBe(0);
+    expect(await activeSteps(scheduled)).toEqual({});
     const again = await scheduled.create(name, ...RARELY, '--from', `${name}-1@1`);
     expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--from has no effect') as string });
     expect((await scheduled.create(name, ...RARELY)).stdout).toContain(`starts   from ${name}-1@2`);

@@ -1,17 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
-import type { SupervisedConfig } from '../../core/contract.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { CACHES, openTestBed, type TestBed } from './harness.ts';
-
-const SUPERVISED: SupervisedConfig = {
-  dataset: { key: `blobs/${hashOf('examples')}`, sha256: hashOf('examples'), bytes: 10 },
-  turns: 'all',
-  overlong: 'mask',
-  examples: 10,
-  heldOut: 2,
-  examplesPerStep: 3,
-};
+import { CACHES, openTestBed, SUPERVISED, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {

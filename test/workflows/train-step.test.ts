@@ -1,11 +1,9 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-import { planLoopTraining } from '../../core/plan-loop.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { trainWorkflowId } from '../../core/queues.ts';
-import type { StepWork, trainStep } from '../../workflows/train-step.ts';
-import { createGate, openTestBed, type StartedRun, type TestBed } from './harness.ts';
+import { createGate, openTestBed, type TestBed } from './harness.ts';
+import { planWork, startStep } from './loop-step.ts';
 
 let bed: TestBed;
 
@@ -14,29 +12,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => bed.close());
-
-const HASH = 'a'.repeat(64);
-
-function planWork({ input }: StartedRun): StepWork {
-  const { config } = input;
-  const parent = { run: config.run, branch: 0, step: 0, manifestSha256: HASH, adapterSha256: HASH };
-  const groups = [{ group: 0, rolloutsSha256: HASH, judgedSha256: HASH }];
-  const { train, learningRate } = config;
-  return { kind: 'train', input: planLoopTraining(config, { step: 1, parent, groups, learningRate, train }) };
-}
-
-/** As the local backend starts it; the run that the bed starts is another matter. */
-function start(started: StartedRun, work: StepWork) {
-  const { client, input, workflowQueue } = started;
-  const { run } = input.config;
-  return client.workflow.start<typeof trainStep>('trainStep', {
-    workflowId: trainWorkflowId('test', run, work.kind === 'train' ? work.input.step : 0),
-    taskQueue: workflowQueue,
-    args: [{ project: 'test', gpuQueue: input.queues.gpu, work }],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-  });
-}
 
 test('a step that is asked for again while it is trained is joined, and trained once', async () => {
   const [reached, released] = [createGate(), createGate()];
@@ -50,9 +25,9 @@ test('a step that is asked for again while it is trained is joined, and trained 
   await bed.play({ fake: { before } }, async (started) => {
     await started.handle.terminate('only its workers are needed');
     const work = planWork(started);
-    const first = await start(started, work);
+    const first = await startStep(started, work);
     await reached.opened;
-    const second = await start(started, work);
+    const second = await startStep(started, work);
     released.open();
     expect(second.firstExecutionRunId).toBe(first.firstExecutionRunId);
     const result = await first.result();
@@ -65,7 +40,7 @@ test('a step that is asked for again while it is trained is joined, and trained 
 test('step 0 makes the adapter', async () => {
   await bed.play({}, async (started) => {
     await started.handle.terminate('only its workers are needed');
-    const handle = await start(started, { kind: 'initialise', input: planInitialise(started.input.config, 0) });
+    const handle = await startStep(started, { kind: 'initialise', input: planInitialise(started.input.config, 0) });
     expect((await handle.result()).checkpoint.step).toBe(0);
   });
 });
@@ -76,7 +51,7 @@ test('what no retry mends ends the step with its type', async () => {
   };
   await bed.play({ fake: { before } }, async (started) => {
     await started.handle.terminate('only its workers are needed');
-    const handle = await start(started, planWork(started));
+    const handle = await startStep(started, planWork(started));
     await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { type: 'PolicyMismatch' } } });
   });
 });

@@ -1,5 +1,5 @@
 /** The doctor's look at the Temporal server. */
-import { rolloutQueue } from '../../core/queues.ts';
+import { rolloutQueue, storeQueue } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { attempt, notRunning, type DoctorCheck, type Patient } from './check.ts';
 import { connectClient, type TemporalClient } from '../connection.ts';
@@ -48,16 +48,33 @@ function checkSearchAttributes(client: TemporalClient): Promise<DoctorCheck> {
   });
 }
 
+const WITHOUT_STORE: DoctorCheck = {
+  name: 'queues',
+  ok: null,
+  detail: 'their names contain the id of the store, which cannot be read',
+  remedy: 'make the store available',
+};
+
 /** A queue that nobody polls waits in silence: the commonest reason for a run that stands still. */
 async function checkQueues(
   client: TemporalClient,
   { config, folders, agents, project }: Patient,
 ): Promise<DoctorCheck[]> {
-  const store = await openStore(storeUri(config.store, folders));
-  const storeId = agents.length === 0 ? '' : await store.id();
+  const opened = openStore(storeUri(config.store, folders));
+  // The check of the store says why.
+  const storeId = await opened.then((store) => store.id()).catch(() => null);
+  if (storeId === null) return [WITHOUT_STORE];
   const queues = [
-    { name: config.queues.workflows, kind: 'workflow' as const, remedy: 'start temper dev or temper worker' },
-    { name: config.queues.gpu, kind: 'activity' as const, remedy: 'start a GPU worker, or temper dev' },
+    {
+      name: storeQueue(storeId, config.queues.workflows),
+      kind: 'workflow' as const,
+      remedy: 'start temper dev or temper worker',
+    },
+    {
+      name: storeQueue(storeId, config.queues.gpu),
+      kind: 'activity' as const,
+      remedy: 'start a GPU worker, or temper dev',
+    },
     ...agents.map((agent) => ({
       name: rolloutQueue(storeId, agent),
       kind: 'activity' as const,

@@ -38,6 +38,7 @@ export async function holdStack(
   const config = await loadConfig(project, env);
   const asked = resolveBaseModel(baseModel, process.cwd(), project, config.models);
   await store.checkWritable();
+  const place = { storeId: await store.id(), queues: config.queues };
   const { name, models } = await pinBaseModel(asked, recorded, { config, env, cache: cacheFolder(env), onEvent });
   const stack = await openLocalStack({ project, agentFile: null, models, onEvent, env });
   const target = { address: stack.temporalAddress, namespace: stack.namespace };
@@ -51,7 +52,7 @@ export async function holdStack(
       engineAddress,
       baseModel: name,
       codeSha256: await hashScript(),
-      runStep: (step) => runStep(server, config.queues, step),
+      runStep: (step) => runStep(server, place, step),
       tell: (message) => onEvent({ kind: 'notice', message }),
       atClose,
     },

@@ -2,7 +2,7 @@
 import { WorkflowFailedError } from '@temporalio/client';
 import type { TrainResult } from '../../core/contract.ts';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
-import { trainWorkflowId } from '../../core/queues.ts';
+import { storeQueue, trainWorkflowId } from '../../core/queues.ts';
 import type { OpenBackend } from '../../sdk/loop/backend.ts';
 import type { trainStep } from '../../workflows/train-step.ts';
 import { describeServerFailure, patiently, type TemporalClient } from '../connection.ts';
@@ -12,7 +12,7 @@ type Step = Parameters<OpenBackend['runStep']>[0];
 /** Its workflow's id is the step's: whoever asks meanwhile joins it. What it made is known by the store alone. */
 export async function runStep(
   { client }: TemporalClient,
-  queues: { workflows: string; gpu: string },
+  { storeId, queues }: { storeId: string; queues: { workflows: string; gpu: string } },
   { project, model, work }: Step,
 ): Promise<TrainResult> {
   const step = work.kind === 'train' ? work.input.step : 0;
@@ -21,9 +21,9 @@ export async function runStep(
     const handle = await patiently(
       () =>
         client.workflow.start<typeof trainStep>('trainStep', {
-          workflowId: trainWorkflowId(project, model, step),
-          taskQueue: queues.workflows,
-          args: [{ project, gpuQueue: queues.gpu, work }],
+          workflowId: trainWorkflowId(storeId, project, model, step),
+          taskQueue: storeQueue(storeId, queues.workflows),
+          args: [{ project, gpuQueue: storeQueue(storeId, queues.gpu), work }],
           workflowIdConflictPolicy: 'USE_EXISTING',
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
           staticSummary: title,

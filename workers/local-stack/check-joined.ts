@@ -2,6 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config.ts';
 import type { TemporalTarget } from '../connection.ts';
+import { version } from '../version.ts';
 import type { AskedEngine } from '../engine-choices.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { LocalStackOptions } from './options.ts';
@@ -59,6 +60,16 @@ function checkGpuWorker(stack: Pick<StackDescription, keyof AskedEngine>, asked:
     throw runsAlready(SHARDING_FLAG, 'with a whole base model on each device');
   if (asked.loadIn4bit === true && !stack.loadIn4bit)
     throw runsAlready(QUANTIZING_FLAG, 'with a base model that is not in 4 bits');
+}
+
+/** Its workers, and the words that it understands, are those of the version that started it. */
+export function checkVersion({ version: theirs }: Pick<StackDescription, 'version'>): void {
+  const [starter, mine] = [theirs ?? 'of an earlier version', version()];
+  if (starter === mine) return;
+  throw new TemperError(
+    'BadConfig',
+    `the local stack of this project was started by Temper ${starter}, this command is Temper ${mine}; end the commands that use that stack (Ctrl-C in temper dev, train or serve), then repeat this one: runs continue where they are`,
+  );
 }
 
 /** Before anything is sent there: keys go to the addresses that the configuration names, and to this machine. */

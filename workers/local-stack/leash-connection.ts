@@ -9,6 +9,7 @@ import { tryFileLock } from '../file-lock.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
+import { checkVersion } from './check-joined.ts';
 import { isOwnSocketPath } from './leash-socket.ts';
 import { isAlive, processStartTime } from './processes.ts';
 import {
@@ -160,6 +161,7 @@ async function attach(socket: Socket, startedPid: number | null, options: HoldOp
   const adopted = stack.pid !== startedPid;
   const connection = { ...talk, stack, adopted, release: () => talk.release(stack.pid) };
   try {
+    checkVersion(stack);
     options.check(stack, adopted);
   } catch (error) {
     await connection.release();

@@ -1,7 +1,10 @@
-/** JSON lines between the leash and the command lines that hold it. */
+/**
+ * JSON lines between the leash and the command lines that hold it. `describe` and the version in its answer stay as they
+ * are in every version of Temper: by them a command of another version finds out that it must not join.
+ */
 import type { Socket } from 'node:net';
-import { createInterface } from 'node:readline';
 import type { FailureType } from '../../core/failures.ts';
+import { LineSplitter } from '../../core/lines.ts';
 import type { EngineConfig } from '../config.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
 import type { WantedPorts } from './ports.ts';
@@ -32,6 +35,8 @@ export interface StackSpec {
 }
 
 export interface StackDescription {
+  /** Of Temper, which started it; absent: from before it was told. */
+  readonly version?: string;
   /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
   readonly device: string;
   readonly dtype: EngineConfig['dtype'];
@@ -80,12 +85,14 @@ export function sendMessage(socket: Socket, message: ClientMessage | LeashMessag
 
 /** Lines are taken at their word: the socket is open to this user's own processes alone. */
 export function readMessages(socket: Socket, onMessage: (message: unknown) => void): void {
-  const lines = createInterface({ input: socket, crlfDelay: Infinity });
-  // It repeats the socket's errors as its own; whoever holds the socket hears of its end by 'close'.
-  lines.on('error', () => undefined);
-  lines.on('line', (line) => {
-    const message = parseLine(line);
-    if (message !== null) onMessage(message);
+  const splitter = new LineSplitter();
+  // Whoever holds the socket hears of its end by 'close'.
+  socket.on('error', () => undefined);
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    for (const line of splitter.push(text)) {
+      const message = parseLine(line);
+      if (message !== null) onMessage(message);
+    }
   });
 }
 

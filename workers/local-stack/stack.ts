@@ -18,6 +18,7 @@ import { markProcess, type ProcessMark } from './processes.ts';
 import type { AgentRequest, ClientMessage, StackDescription, StackSpec } from './protocol.ts';
 import { writeAtomically, type StackPorts } from './stack-file.ts';
 import { supervise, type Supervised } from './supervisor.ts';
+import { version } from '../version.ts';
 import { findPrivateAddress, serveUi, uiUrl } from './ui.ts';
 
 interface Child {
@@ -159,6 +160,7 @@ class Children {
 
 export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string | null): StackDescription {
   return {
+    version: version(),
     pid: process.pid,
     device: spec.engine.device,
     dtype: spec.engine.dtype,

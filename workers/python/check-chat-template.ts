@@ -12,13 +12,19 @@ interface TriedTemplate {
   readonly file: string | null;
 }
 
-const AnswerSchema = z.object({ gaps: z.array(z.string()) });
+const AnswerSchema = z.object({
+  /** What it leaves out, in words. */
+  gaps: z.array(z.string()),
+  /** It writes the day's date. */
+  readsClock: z.boolean(),
+});
+export type TemplateFacts = z.infer<typeof AnswerSchema>;
 
-/** What it leaves out, in words. Throws BadConfig for one that fails. */
+/** Throws BadConfig for one that fails. */
 export async function checkChatTemplate(
   { baseModel, source, file }: TriedTemplate,
   options: InstallOptions,
-): Promise<readonly string[]> {
+): Promise<TemplateFacts> {
   const { answer, lastLine } = await runPythonProgram({
     ...options,
     name: 'check_template',
@@ -29,7 +35,7 @@ export async function checkChatTemplate(
       ...(file === null ? [] : ['--chat-template', file]),
     ],
   });
-  if (answer !== null) return AnswerSchema.parse(answer).gaps;
+  if (answer !== null) return AnswerSchema.parse(answer);
   throw new TemperError(
     'EngineFailed',
     `the chat template of ${baseModel} could not be checked: ${lastLine}; run temper doctor`,

@@ -7,6 +7,7 @@ import { TemperError } from '../../core/failures.ts';
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
 import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
+import { Connections } from '../../play/transports/gateway-connections.ts';
 import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from '../../play/transports/http.ts';
 
 export interface FrontOptions {
@@ -21,6 +22,8 @@ export interface FrontOptions {
   readonly kept: { answer(id: string): object | null; forget(id: string): void };
   /** Of all requests that are answered at the same time; by default 512 MiB. */
   readonly maxHeldBytes?: number;
+  /** By default 16,384. */
+  readonly maxConnections?: number;
   /** Rejects where the client has gone away. */
   readonly answer: (request: ModelRequest) => Promise<ModelReply>;
 }
@@ -31,21 +34,28 @@ export interface Front {
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
+/** How often it is looked for requests that take too long. */
+const CHECK_MS = 1000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
 /** Of a connection on which nothing moves, because nobody reads its answer. No answer takes as long. */
 const STALLED_MS = 600_000;
 /** More than the engine lets wait; one more would be hung up without an answer. */
 const MAX_CONNECTIONS = 16_384;
+/** A burst of clients gets so long to send its keys, before the oldest connections without one give way. */
+const GRACE_MS = 1000;
 const MAX_HELD_BYTES = 512 * 1024 ** 2;
 
 export async function openFront(options: FrontOptions): Promise<Front> {
-  const desk = new Desk(options);
+  const connections = new Connections(GRACE_MS);
+  const desk = new Desk(options, connections);
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
-  const server = createServer({ ...limits, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+  const times = { ...limits, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(times, (request, response) => {
     void desk.serve(request, response);
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  server.maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
+  server.on('connection', (socket) => connections.add(socket));
   server.setTimeout(STALLED_MS);
   await listen(server, options);
   return {
@@ -75,10 +85,12 @@ class Desk {
   readonly #options: FrontOptions;
   readonly #names: ReadonlySet<string>;
   readonly #key: Buffer;
+  readonly #connections: Connections;
   #heldBytes = 0;
 
-  constructor(options: FrontOptions) {
+  constructor(options: FrontOptions, connections: Connections) {
     this.#options = options;
+    this.#connections = connections;
     this.#names = new Set([...LOOPBACK_NAMES, ...options.hosts.map((name) => name.toLowerCase())]);
     this.#key = digest(options.key);
   }
@@ -176,8 +188,8 @@ class Desk {
     );
   }
 
-  #checkKey({ headers }: IncomingMessage): void {
-    if (timingSafeEqual(digest(keyOf(headers)), this.#key)) return;
+  #checkKey({ headers, socket }: IncomingMessage): void {
+    if (timingSafeEqual(digest(keyOf(headers)), this.#key)) return this.#connections.keep(socket);
     throw new HttpRefusal(
       401,
       'the key must be the one that temper serve was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"',

@@ -1,4 +1,5 @@
 /** One agent's activities, put together: its file, the store, the engine. */
+import type { Contact } from '../../activities/contact.ts';
 import { createAgentActivities } from '../../activities/index.ts';
 import { TemperError } from '../../core/failures.ts';
 import { rolloutQueue } from '../../core/queues.ts';
@@ -20,10 +21,10 @@ export interface WorkerActivities {
 
 export async function openAgentActivities(
   file: string,
-  settings: WorkerSettings,
+  settings: WorkerSettings & { readonly contact: Contact },
   logger: Logger,
 ): Promise<WorkerActivities> {
-  const { store } = settings;
+  const { store, contact } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);
   const exported = await importAgentFile(file);
@@ -40,7 +41,7 @@ export async function openAgentActivities(
   return {
     name: agent.name,
     queue: rolloutQueue(await store.id(), agent.name),
-    activities: createAgentActivities({ store, engine, agents, logger: logger.child({ agent: agent.name }) }),
+    activities: createAgentActivities({ store, engine, agents, contact, logger: logger.child({ agent: agent.name }) }),
     close: () => engine.close(),
   };
 }

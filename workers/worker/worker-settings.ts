@@ -3,22 +3,13 @@ import { TemperError } from '../../core/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemperConfig } from '../config.ts';
-import { openConfiguredStore } from '../project-store.ts';
 
 export interface WorkerSettings {
   readonly store: Store;
   readonly engine: { readonly url: string; readonly key: string };
 }
 
-export async function workerSettings(
-  project: string,
-  config: TemperConfig,
-  env: NodeJS.ProcessEnv,
-): Promise<WorkerSettings> {
-  return { store: await openConfiguredStore(project, config), engine: engineSettings(config, env) };
-}
-
-function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {
+export function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {
   const { url } = engine;
   if (!url) {
     throw new TemperError(

@@ -8,12 +8,16 @@ import {
   type NativeConnectionOptions,
   type WorkerOptions,
 } from '@temporalio/worker';
+import { createContact } from '../../activities/contact.ts';
+import { storeQueue } from '../../core/queues.ts';
 import { openAgentActivities } from './agent-activities.ts';
 import { loadConfig, type TemperConfig } from '../config.ts';
 import { cacheFolder } from '../folders.ts';
+import { openConfiguredStore } from '../project-store.ts';
 import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
+import { keepContact } from './keep-contact.ts';
 import { WORKER_READY } from './worker-options.ts';
-import { workerSettings } from './worker-settings.ts';
+import { engineSettings } from './worker-settings.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export interface RunWorkerOptions {
@@ -42,18 +46,23 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const logger = options.logger ?? createOutputLogger('worker');
   installRuntime(logger);
   const config = await loadConfig(project, env);
-  const settings = agents.length === 0 ? null : await workerSettings(project, config, env);
-  const activities =
-    settings === null ? [] : await Promise.all(agents.map((file) => openAgentActivities(file, settings, logger)));
+  const store = await openConfiguredStore(project, config);
+  const contact = createContact();
+  const open = (file: string) =>
+    openAgentActivities(file, { store, engine: engineSettings(config, env), contact }, logger);
+  const activities = await Promise.all(agents.map(open));
+  const storeId = await store.id();
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
   const connection = await connectPatiently(connectionOptions, logger, signal);
   if (connection === null) return;
+  const isOver = new AbortController();
+  const contacting = activities.length === 0 ? null : keepContact(connection, contact, isOver.signal);
   try {
     const shared = { connection, namespace, ...sharedOptions() };
     const workers = [
       await Worker.create({
         ...shared,
-        ...workflowOptions(config),
+        ...workflowOptions(config, storeId),
         workflowBundle: { codePath: await workflowBundle(cacheFolder(env), temporalLogger(logger)) },
       }),
     ];
@@ -73,9 +82,11 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
       ),
     );
   } finally {
+    isOver.abort();
+    await contacting;
     await connection.close();
     await Promise.all(activities.map((agent) => agent.close()));
-    await settings?.store.close();
+    await store.close();
   }
 }
 
@@ -83,9 +94,12 @@ function sharedOptions(): Pick<WorkerOptions, 'shutdownGraceTime' | 'shutdownFor
   return { shutdownGraceTime: DRAIN_MS, shutdownForceTime: FORCE_MS };
 }
 
-export function workflowOptions({ queues, capacity }: TemperConfig): Omit<WorkerOptions, 'connection'> {
+export function workflowOptions(
+  { queues, capacity }: TemperConfig,
+  storeId: string,
+): Omit<WorkerOptions, 'connection'> {
   return {
-    taskQueue: queues.workflows,
+    taskQueue: storeQueue(storeId, queues.workflows),
     maxConcurrentWorkflowTaskExecutions: capacity.workflowTasks,
     maxConcurrentWorkflowTaskPolls: Math.min(POLLERS, capacity.workflowTasks),
     maxCachedWorkflows: capacity.cachedWorkflows,

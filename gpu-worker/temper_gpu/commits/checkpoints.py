@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from temper_gpu.commits.later_version import describe, is_from_later_version, later_version, require_known_schema
 from temper_gpu.contract import (
     POLICY_NAME_PATTERN,
     BlobRef,
@@ -171,10 +172,12 @@ def parse_commit(data: bytes, key: str) -> Commit:
     try:
         return Commit(Manifest.model_validate_json(data), hashlib.sha256(data).hexdigest())
     except ValidationError as error:
-        detail = error.errors()[0]
+        if error.errors()[0]["type"] != "json_invalid":
+            require_known_schema(json.loads(data), key)
+        if is_from_later_version(error):
+            raise later_version(key, describe(error)) from error
         raise TemperError(
-            "StoreCorrupt",
-            f"{key} must be a manifest, but {detail['loc']}: {detail['msg']}; restore it from a copy of the store",
+            "StoreCorrupt", f"{key} must be a manifest, but {describe(error)}; restore it from a copy of the store"
         ) from error
 
 
@@ -250,7 +253,9 @@ def is_pruned(store: Store, run: str, manifest: Manifest) -> bool:
     key = pruned_key(run, manifest.branch, manifest.step)
     data = store.read(key)
     try:
-        return data is not None and json.loads(data)["pruned"] is True
+        mark = None if data is None else json.loads(data)
+        require_known_schema(mark, key)
+        return mark is not None and mark["pruned"] is True
     except (ValueError, TypeError, KeyError) as error:
         raise TemperError(
             "StoreCorrupt", f"{key} must say whether the step was pruned, got {error!r}; restore it from a copy"

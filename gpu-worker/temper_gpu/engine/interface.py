@@ -124,6 +124,11 @@ class TextModel(Protocol):
     def context_window(self) -> int: ...
 
     @property
+    def vocabulary_size(self) -> int:
+        """Token ids below it have an embedding. Some tokenizers know more."""
+        ...
+
+    @property
     def end_token_ids(self) -> frozenset[int]:
         """Tokens that end an answer."""
         ...

@@ -23,7 +23,7 @@ from huggingface_hub import constants
 
 from temper_gpu.contract import S3_NAMED, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import DESCRIPTION, FILES, REPEATED, Snapshot, Tell
+from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, Snapshot, Tell
 
 # Of a file: none that could lead elsewhere, or that is hidden.
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -208,7 +208,7 @@ def _is_wanted(name: str) -> bool:
     return (
         PLAIN.fullmatch(name) is not None
         and any(fnmatch(name, each) for each in FILES)
-        and not any(fnmatch(name, each) for each in REPEATED)
+        and not any(fnmatch(name, each) for each in LEFT_OUT)
     )
 
 

@@ -30,8 +30,8 @@ from temper_gpu.failures import TemperError
 # What describes a model, and its weights as safetensors: nothing that is pickled, and no code.
 DESCRIPTION = ["*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt"]
 FILES = [*DESCRIPTION, "*.safetensors"]
-# The same weights again, in the formats of others.
-REPEATED = ["*/*", "consolidated*"]
+# The same weights again, in the formats of others; and an adapter, which transformers would load into them.
+LEFT_OUT = ["*/*", "consolidated*", "adapter_*"]
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 # Bytes so far, and of all files that are known so far.
@@ -104,7 +104,7 @@ def _download(model: HubModel, files: list[str], tell: Tell) -> Snapshot:
     commit = find_commit(model)
     with _explained(model):
         folder = snapshot_download(
-            model.repository, revision=commit, allow_patterns=files, ignore_patterns=REPEATED, tqdm_class=_bar(tell)
+            model.repository, revision=commit, allow_patterns=files, ignore_patterns=LEFT_OUT, tqdm_class=_bar(tell)
         )
     if (Path(folder) / "config.json").is_file():
         return Snapshot(Path(folder), commit)

@@ -10,6 +10,7 @@ rounded to another type by the same rule.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,11 +41,22 @@ def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) ->
     unpacked = {name: packed.unpack() for name, packed in base.packed.items() if name not in merged}
     tensors = {**cast_all({**base.tensors, **unpacked}, merged, dtype), **merged}
     model = replace(base, tensors=tensors, packed={}).instantiate(base.attention)
+    say_what_is_tied(model)
     if base.generation_config is not None:
         model.generation_config = base.generation_config
     # In the type that it was trained in, it was sampled from as it is here.
     is_as_sampled = isinstance(policy, FullWeights) and dtype == base.dtype
     return MergedModel(model, None if is_as_sampled else measured.kept(policy))
+
+
+def say_what_is_tied(model: PreTrainedModel) -> None:
+    """A head that has weights of its own may have got them in a fine-tuning that left the config as it was. A loader
+    that believes the config would put the embedding in its place."""
+    embedding: Any = model.get_input_embeddings()
+    head: Any = model.get_output_embeddings()
+    if head is not None and head.weight.data_ptr() != embedding.weight.data_ptr():
+        for config in (model.config, model.config.get_text_config()):
+            config.tie_word_embeddings = False
 
 
 def _changed(base: BaseModel, policy: Adapter | FullWeights) -> Iterator[tuple[list[str], Tensor, Tensor]]:

@@ -141,6 +141,11 @@ class BaseModel:
         return context_window_of(self.config)
 
     @property
+    def vocabulary_size(self) -> int:
+        """Rows of the embedding."""
+        return int(self.config.get_text_config().vocab_size)
+
+    @property
     def dtype(self) -> torch.dtype:
         return next(iter(self.tensors.values())).dtype
 
@@ -190,6 +195,10 @@ class ModelLibrary:
             if name not in self._models:
                 self._models[name] = self._load(name)
             return self._models[name]
+
+    def forget(self, name: str) -> None:
+        """Its weights go as soon as nobody else holds them. Without the lock: who makes room for a model has it."""
+        self._models.pop(name, None)
 
     def loaded(self) -> list[str]:
         return sorted(self._models)
@@ -284,6 +293,7 @@ def load_base(
 ) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder; never code, never pickle."""
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
+    require_no_adapter(name, folder)
     with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         outlined = outline(folder)
@@ -308,6 +318,16 @@ def load_base(
     ends = end_token_ids(model, tokenizer)
     base = BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
     return replace(base, packed=packed)
+
+
+def require_no_adapter(name: str, folder: str) -> None:
+    """transformers loads one that stands beside the weights into them, without a word."""
+    if (Path(folder) / "adapter_config.json").exists():
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must be weights without an adapter, but {folder} has adapter_config.json beside them; move "
+            "the adapter's files (adapter_*) to a folder of their own: temper train --adapter starts from them",
+        )
 
 
 def suit_memory(model: PreTrainedModel, device: torch.device) -> None:

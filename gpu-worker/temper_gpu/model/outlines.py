@@ -3,11 +3,20 @@
 import copy
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template
@@ -45,6 +54,17 @@ def open_outline(name: str, folder: str, template: str | None = None) -> Outline
     except TemperError as error:
         return Outline(model, tokenizer, error.message)
     return Outline(model, tokenizer, None)
+
+
+def read_without_weights(name: str, folder: str) -> BaseModel:
+    """What prompts are made from: tokenizer, config and the tokens that end an answer."""
+    with explained(name, folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        has_own = Path(folder, "generation_config.json").is_file()
+        sampled = GenerationConfig.from_pretrained(folder) if has_own else GenerationConfig.from_model_config(config)
+    model: Any = SimpleNamespace(generation_config=sampled)
+    return BaseModel(name, config, {}, tokenizer, end_token_ids=end_token_ids(model, tokenizer))
 
 
 def shortened(config: PreTrainedConfig, num_layers: int) -> PreTrainedConfig:

@@ -284,7 +284,9 @@ def _device(text: str) -> str:
 def _temporal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--temporal-address", metavar="HOST:PORT", help="default: TEMPORAL_ADDRESS")
     parser.add_argument("--namespace", help="default: TEMPORAL_NAMESPACE")
-    parser.add_argument("--queue", default=GPU_QUEUE, help="task queue (default: %(default)s)")
+    parser.add_argument(
+        "--queue", default=GPU_QUEUE, help="task queue, to which the id of the store is added (default: %(default)s)"
+    )
     parser.add_argument("--no-temporal", action="store_true", help="engine and server alone")
     parser.add_argument(
         "--any-base",

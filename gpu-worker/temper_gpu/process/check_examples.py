@@ -8,16 +8,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from temper_gpu.contract import ExampleRendering
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import print_answer
 from temper_gpu.process.plan import add_model, find, read_template
-
-if TYPE_CHECKING:
-    from temper_gpu.model.models import BaseModel
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def check(arguments: argparse.Namespace) -> dict[str, Any]:
+    from temper_gpu.model.outlines import read_without_weights
     from temper_gpu.server.chat_turns import ChatTurns
     from temper_gpu.training.examples import Dataset, check_examples
 
@@ -45,20 +42,6 @@ def check(arguments: argparse.Namespace) -> dict[str, Any]:
         "trainedTokens": facts.num_trained_tokens,
         "longest": facts.longest,
     }
-
-
-def read_without_weights(name: str, folder: str) -> "BaseModel":
-    from transformers import AutoConfig, AutoTokenizer, GenerationConfig
-
-    from temper_gpu.model.models import BaseModel, end_token_ids, explained
-
-    with explained(name, folder):
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        has_own = Path(folder, "generation_config.json").is_file()
-        sampled = GenerationConfig.from_pretrained(folder) if has_own else GenerationConfig.from_model_config(config)
-    model = cast(Any, SimpleNamespace(generation_config=sampled))
-    return BaseModel(name, config, {}, tokenizer, end_token_ids=end_token_ids(model, tokenizer))
 
 
 class OneBlob:

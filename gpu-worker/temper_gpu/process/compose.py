@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -27,11 +28,10 @@ from temper_gpu.engine.interface import Engines, GenerationRequest
 from temper_gpu.engine.vllm.host import VllmHost
 from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
 from temper_gpu.failures import TemperError
-from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.full_weights import require_whole_weights
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.lora import adapter_shapes, dtype_name
-from temper_gpu.model.models import BaseModel, ModelLibrary, Models, outline
+from temper_gpu.model.models import BaseModel, ModelLibrary, Models, RequireRoom, outline
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
 from temper_gpu.process.host import ModelFolders, choose_device, choose_dtype
@@ -39,14 +39,16 @@ from temper_gpu.process.leash import on_leash
 from temper_gpu.process.needs import (
     Machine,
     engine_settings,
-    refuse_without_room,
     refuse_without_room_to_train,
 )
+from temper_gpu.process.room import Room
 from temper_gpu.process.training import choose_devices, open_trainer, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
+from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
+from temper_gpu.server.template_kwargs import CLOCK, parse_template_kwargs
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Dataset, TurnReader, check_examples
 from temper_gpu.training.group import RankSettings
@@ -97,6 +99,8 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
         packs = arguments.load_in_4bit
         ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads, shards, packs)
         trainer = open_trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
+        if isinstance(sampling.engines, EngineHost):
+            sampling.engines.trained = lambda: trainer.base_model
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
         asked = (partial(probe, targets), check)
         works.append(_polling(arguments, trainer, store, asked))
@@ -129,18 +133,20 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
         settings = completed(settings, arguments, vllm_key)
     shards, packs = arguments.shard_base_model, arguments.load_in_4bit
     machine = Machine(device, dtype, settings, arguments.devices, shards, packs)
-    library = open_library(arguments.models, machine)
+    room = Room(machine)
+    library = open_library(arguments.models, machine, room.require)
     if isinstance(settings, VllmSettings):
         vllm = VllmHost(library, settings)
         return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close, machine)
     device_lock = DeviceLock()
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
+    room.loaded, room.close_idle = library.loaded, host.close_idle
     return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close, machine)
 
 
-def open_library(models: str | None, machine: Machine) -> ModelLibrary:
+def open_library(models: str | None, machine: Machine, require_room: RequireRoom) -> ModelLibrary:
     """What is trained from parts stays in main memory."""
-    folders, require_room = ModelFolders(models), partial(refuse_without_room, machine)
+    folders = ModelFolders(models)
     if machine.shards:
         return ModelLibrary(folders, machine.dtype, torch.device("cpu"), require_room, parts_on=machine.device)
     return ModelLibrary(folders, machine.dtype, machine.device, require_room, load_in_4bit=machine.load_in_4bit)
@@ -186,7 +192,7 @@ def _polling(
     activities, polling = import_polling()
     gpu = activities.GpuActivities(trainer, store, *asked)
     return polling.poll_forever(
-        arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train]
+        arguments.temporal_address, arguments.namespace, arguments.queue, store, [gpu.initialise, gpu.train]
     )
 
 
@@ -230,9 +236,23 @@ def check_run(
         check_eight_bits(base, work.lora)
     if work.lora is None and base.folder is not None:
         refuse_without_room_to_train(machine, base.name, outline(base.folder), work.optimizer_kind)
-    check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
+    kwargs = parse_template_kwargs(work.chat_template_kwargs)
+    prompts = Prompts(base, kwargs, None if given is None else templates.text(given))
+    prompts.require_playable()
+    require_one_day(prompts, base.name)
     if work.supervised is not None:
         check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)
+
+
+def require_one_day(prompts: Prompts, name: str) -> None:
+    """Of a run, which may be killed before midnight and go on after it."""
+    if prompts.reads_clock:
+        raise TemperError(
+            "BadConfig",
+            f"the prompts of a run must be the same on every day, but the chat template of {name} writes the date; "
+            f'set the day that it writes: --chat-template-kwargs \'{{"{CLOCK}": "{date.today()}"}}\' '
+            "(rollout.chatTemplateKwargs)",
+        )
 
 
 def check_for_vllm(lora: LoraConfig | None) -> None:

@@ -18,10 +18,11 @@ from temper_gpu.process.arguments import add_computing, add_engine, add_sharding
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedModel
 
     from temper_gpu.model.memory_plan import MemoryPlan
     from temper_gpu.process.needs import Machine
+    from temper_gpu.server.prompts import Prompts
 
 # Conversations are planned for up to so many tokens, where nobody names a length.
 USUAL_CONTEXT = 32_768
@@ -66,7 +67,13 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
     found = find(name, arguments.source)
     outline = open_outline(name, found.folder, template)
     window = context_window_of(outline.model.config)
-    refusal = outline.refusal or (refuse_packing(arguments, name, outline.model) if machine.load_in_4bit else None)
+    packing = refuse_packing(arguments, name, outline.model) if machine.load_in_4bit else None
+    gaps: list[str] = []
+    try:
+        refusal = outline.refusal or packing
+        gaps = [] if refusal else prompts_of(name, found.folder, template).gaps()
+    except TemperError as error:
+        refusal = error.message
     return {
         "model": name,
         "commit": found.commit,
@@ -76,7 +83,7 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
         "dtype": str(machine.dtype).removeprefix("torch."),
         "engine": arguments.engine,
         "refusal": refusal,
-        "templateGaps": [] if refusal else gaps_of(name, outline.model.config, outline.tokenizer, template),
+        "templateGaps": gaps,
         "memory": None if refusal else plan(arguments, machine, outline.model),
     }
 
@@ -110,12 +117,14 @@ def read_template(path: str | None) -> str | None:
         ) from error
 
 
-def gaps_of(name: str, config: "PreTrainedConfig", tokenizer: Any, template: str | None) -> list[str]:
-    """What the model's template, or the one in its place, leaves out: in words."""
-    from temper_gpu.model.models import BaseModel
+def prompts_of(name: str, folder: str, template: str | None) -> "Prompts":
+    """By the model's template, or the one in its place. Refuses one that could not be played."""
+    from temper_gpu.model.outlines import read_without_weights
     from temper_gpu.server.prompts import Prompts
 
-    return Prompts(BaseModel(name, config, {}, tokenizer), given_template=template).gaps()
+    prompts = Prompts(read_without_weights(name, folder), given_template=template)
+    prompts.require_playable()
+    return prompts
 
 
 def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:

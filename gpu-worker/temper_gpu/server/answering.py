@@ -68,7 +68,8 @@ class Answering:
         require_answer(chat, prompts, prompt_ids)
         asked = Asked(chat.sampling, prompt_ids, stops, chat.num_top_logprobs, chat.schema)
         seed = seed_of(asked)
-        writer = ChatWriter(chat, prompt_ids, prompts, target.adapter_sha256, request_id(seed, prompt_ids))
+        answer_id = request_id(request, seed, prompt_ids)
+        writer = ChatWriter(chat, prompt_ids, prompts, target.adapter_sha256, answer_id)
         call = Call(request, chat.model, target, [asked], chat.telling, seed, writer, started, work.end)
         return await self._answer(call)
 
@@ -81,7 +82,8 @@ class Answering:
         prompts.require_known(parsed.sampling)
         asked = [Asked(parsed.sampling, ids, parsed.sampling.stop, parsed.num_logprobs or 0) for ids in prompt_ids]
         seed = seed_of(asked[0])
-        writer = CompletionWriter(parsed, prompt_ids, prompts, target.adapter_sha256, request_id(seed, prompt_ids))
+        answer_id = request_id(request, seed, prompt_ids)
+        writer = CompletionWriter(parsed, prompt_ids, prompts, target.adapter_sha256, answer_id)
         call = Call(request, parsed.model, target, asked, parsed.telling, seed, writer, started, work.end)
         return await self._answer(call)
 
@@ -148,8 +150,11 @@ def seed_of(asked: Asked) -> int:
     return secrets.randbits(48) if asked.sampling.seed is None else asked.sampling.seed
 
 
-def request_id(seed: int, prompt_ids: Any) -> str:
-    """Not from the body: its model is `run@step`, and no run's name may reach what is hashed (ids of tool calls do)."""
+def request_id(request: Request, seed: int, prompt_ids: Any) -> str:
+    """Of an attempt's call, the same whenever it is played. Not from the body: its model is `run@step`, and no run's
+    name may reach what is hashed (ids of tool calls do). Any other answer has an id of its own."""
+    if CALL_HEADER not in request.headers:
+        return secrets.token_hex(12)
     return hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]
 
 

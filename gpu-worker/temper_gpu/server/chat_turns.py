@@ -16,6 +16,8 @@ from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.template_kwargs import parse_template_kwargs
 from temper_gpu.server.tool_choice import parse_tools
 
+# Of an assistant's message, as OpenAI, Mistral and others write it: 0 is not trained.
+WEIGHT = "weight"
 # Of each base model with each template and its variables.
 KEPT_PROMPTS = 4
 
@@ -33,10 +35,11 @@ class ChatTurns:
     def __call__(self, base: TextModel, chat: dict[str, Any], rendering: ExampleRendering) -> list[TurnIds]:
         """In order. Refuses a chat that the template cannot write, or not so that a message goes on from its prompt."""
         prompts = self._prompts(base, rendering)
-        messages, tools = parse_messages(chat.get("messages")), parse_tools(chat)
+        given, tools = parse_messages(chat.get("messages")), parse_tools(chat)
+        messages = list(map(without_weight, given))
         if tools or any(message.get("tool_calls") or message["role"] == "tool" for message in messages):
             _ = prompts.tools.form  # refuses a template that writes none
-        ends = [index + 1 for index, message in enumerate(messages) if message["role"] == "assistant"]
+        ends = [index + 1 for index, message in enumerate(given) if is_trained(message)]
         chosen = ends[-1:] if rendering.turns == "last" else ends
         return [self._turn(base, prompts, messages[:end], tools) for end in chosen]
 
@@ -64,3 +67,12 @@ class ChatTurns:
             f"message {len(messages) - 1}, an assistant's, must end with a token that ends an answer of {base.name}, "
             "but its chat template writes none; pass another template by --chat-template",
         )
+
+
+def without_weight(message: dict[str, Any]) -> dict[str, Any]:
+    is_known = message["role"] == "assistant" and message.get(WEIGHT) in (0, 1)
+    return {name: value for name, value in message.items() if name != WEIGHT} if is_known else message
+
+
+def is_trained(message: dict[str, Any]) -> bool:
+    return message["role"] == "assistant" and message.get(WEIGHT) != 0

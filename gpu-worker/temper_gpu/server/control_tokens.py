@@ -10,13 +10,14 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import END, START
+from temper_gpu.server.continuation import Continuation
 
 # Before the two characters of a seal, which token and where; sealed itself where somebody sends it. All are from a
 # plane without characters, so that no template and no tokenizer knows anything about them.
@@ -33,9 +34,11 @@ class ControlTokens:
         self._name = name
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
         self._tokenise = tokenise
+        self._tokenise_behind = Continuation(name, tokenise)
+        self._as_text_behind = Continuation(name, self._plain_ids)
         added = {i: token for i, token in getattr(tokenizer, "added_tokens_decoder", {}).items() if token.content}
         controls = {i: token for i, token in added.items() if token.special or TAG.fullmatch(token.content)}
-        self._ids = frozenset(controls)
+        self.ids = frozenset(controls)
         texts = [MARK, *sorted({token.content for token in controls.values()})]
         self._seals = {text: chr(FIRST + index) for index, text in enumerate(texts)}
         self._sealed = {seal: text for text, seal in self._seals.items()}
@@ -56,12 +59,25 @@ class ControlTokens:
     def seal_variables(self, variables: dict[str, Any]) -> dict[str, Any]:
         return self._seal(variables, self._of_tools, chr(FIRST + TOOLS))
 
-    def encode(self, rendered: str) -> list[int]:
+    def encode(self, rendered: str, goes_on: bool = False) -> list[int]:
+        """`goes_on`: it stands behind other text, in the middle of a turn."""
+        tokenise = self._tokenise_behind if goes_on else self._tokenise
         if MARK not in rendered:
-            return self._tokenise(rendered)
+            return tokenise(rendered)
         runs = itertools.groupby(self._added.split(rendered), key=lambda piece: MARK in piece)
-        encoded = ((self._as_text if is_sealed else self._tokenise)("".join(run)) for is_sealed, run in runs)
-        return list(itertools.chain.from_iterable(encoded))
+        ids: list[int] = []
+        for index, (is_sealed, run) in enumerate(runs):
+            # Behind another run there is an added token.
+            goes_on = self._blanks_once if index > 0 else goes_on
+            encode = partial(self._as_text, goes_on) if is_sealed else self._tokenise if index > 0 else tokenise
+            ids += encode("".join(run))
+        return ids
+
+    @cached_property
+    def _blanks_once(self) -> bool:
+        """Whether text behind an added token begins otherwise than a whole text."""
+        added = next((token for token in self._sealed.values() if token != MARK), None)
+        return added is not None and self._tokenise(f"{added}a") != self._tokenise(added) + self._tokenise("a")
 
     def _seal(self, value: Any, pattern: re.Pattern[str], place: str) -> Any:
         if isinstance(value, str):
@@ -72,17 +88,22 @@ class ControlTokens:
             return {self._seal(key, pattern, place): self._seal(item, pattern, place) for key, item in value.items()}
         return value
 
-    def _as_text(self, sealed: str) -> list[int]:
+    def _as_text(self, goes_on: bool, sealed: str) -> list[int]:
         text = SEAL.sub(lambda seal: self._sealed[seal[1]], sealed)
-        # As `Prompts.tokenise` has it: without Python's lock.
-        ids = self._plain.encode_batch_fast([text], add_special_tokens=False)[0].ids if self._plain else None
-        if ids is not None and self._ids.isdisjoint(ids):
+        tokenise = self._as_text_behind if goes_on else self._plain_ids
+        ids = tokenise(text) if self._plain else None
+        if ids is not None and self.ids.isdisjoint(ids):
             return ids
         token, place = SEAL.findall(sealed)[0]
         subject = f"message {ord(place) - FIRST - 1}" if ord(place) > FIRST + TOOLS else "tools"
         rule = f"{subject} must not contain {self._sealed[token]}"
         reason = f"the tokenizer of {self._name} encodes it only as a control token"
         raise TemperError("BadConfig", f"{rule}: {reason}; remove it")
+
+    def _plain_ids(self, text: str) -> list[int]:
+        """As `Prompts.tokenise` has it: without Python's lock."""
+        assert self._plain is not None
+        return self._plain.encode_batch_fast([text], add_special_tokens=False)[0].ids
 
     @cached_property
     def _plain(self) -> Tokenizer | None:

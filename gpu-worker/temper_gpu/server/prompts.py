@@ -4,6 +4,7 @@ sandbox)."""
 import hashlib
 import json
 import re
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -11,21 +12,23 @@ import orjson
 
 from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
-from temper_gpu.model.chat_templates import missing_template
+from temper_gpu.model.chat_templates import check_template, missing_template
 from temper_gpu.model.detokenizer import Detokenizer, is_harmony
 from temper_gpu.server.control_tokens import ControlTokens
 from temper_gpu.server.sampling import Sampling
-from temper_gpu.server.template_kwargs import TemplateKwargs, require_known
+from temper_gpu.server.template_kwargs import CLOCK, TemplateKwargs, clock_of, require_known
 from temper_gpu.server.thoughts import find_thoughts
 from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
 from temper_gpu.server.tool_choice import ToolChoice, function_name
 from temper_gpu.server.tool_forms import TOOL_CALLS
-from temper_gpu.server.tool_template import PROBE, QUESTION, ToolTemplate, probe_call
+from temper_gpu.server.tool_template import PROBE, PROBE_TOOLS, QUESTION, ToolTemplate, probe_call
 
 # The attempts of a group begin with the same prompt, and rendering it is the dearest part of a call.
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
 # Tokens that hold the beginning of thoughts, and line breaks after it.
 END_OF_PROMPT = 16
+# Without a digit in common at its place.
+DAYS = ("1999-01-23", "2050-12-14")
 # So many characters take a few milliseconds at most.
 SHORT_TEXT = 4096
 ANSWER = {"role": "assistant", "content": "!"}
@@ -50,6 +53,8 @@ class Prompts:
         self._given_template = given_template
         self._name = model.name
         self._context_window = model.context_window
+        self._num_tokens = min(len(model.tokenizer), model.vocabulary_size)
+        self._end_token_ids = model.end_token_ids
         self._tokenizer = model.tokenizer
         # Cheaper than its wrapper, as in the detokenizer.
         self._backend = getattr(model.tokenizer, "backend_tokenizer", None)
@@ -72,7 +77,7 @@ class Prompts:
         """Token ids of the conversation with the assistant's turn opened, and the call in it where one must be."""
         opening = self.tools.opening(choice.name) if choice is not None and choice.is_opened else ""
         key = orjson.dumps([messages, tools, opening])
-        if len(key) > MAX_REMEMBERED_BYTES:
+        if len(key) > MAX_REMEMBERED_BYTES or self.reads_clock:
             return self._encode(messages, tools, opening)
         ids = self._remembered.get(key)
         if ids is None:
@@ -84,9 +89,8 @@ class Prompts:
     def encode_text(self, text: str, adds_special_tokens: bool) -> tuple[int, ...]:
         """A caller's own prompt: what looks like a control token in it is one."""
         self._require_room(text)
-        if adds_special_tokens:
-            return tuple(self._tokenizer(text)["input_ids"])
-        return tuple(self.tokenise(text))
+        ids = self._tokenizer(text)["input_ids"] if adds_special_tokens else self.tokenise(text)
+        return self.known_ids(tuple(ids))
 
     def decode_all(self, token_ids: list[int]) -> str:
         """Control tokens included, as vLLM's server writes them."""
@@ -97,12 +101,52 @@ class Prompts:
         return self._tokenizer.convert_ids_to_tokens(list(token_ids))
 
     def known_ids(self, token_ids: tuple[int, ...], subject: str = "prompt") -> tuple[int, ...]:
-        most = len(self._tokenizer)
-        unknown = next((token_id for token_id in token_ids if not 0 <= token_id < most), None)
-        if unknown is None:
+        if not token_ids or (min(token_ids) >= 0 and max(token_ids) < self._num_tokens):
             return token_ids
-        rule = f"token ids in {subject} must be below {most}, the size of {self._name}'s vocabulary"
-        raise TemperError("BadConfig", f"{rule}, got {unknown}; change them")
+        unknown = next(token_id for token_id in token_ids if not 0 <= token_id < self._num_tokens)
+        rule = f"token ids in {subject} must be below {self._num_tokens}, the size of {self._name}'s vocabulary"
+        if not self._num_tokens <= unknown < len(self._tokenizer):
+            raise TemperError("BadConfig", f"{rule}, got {unknown}; change them")
+        token = self._tokenizer.convert_ids_to_tokens(unknown)
+        raise TemperError(
+            "BadConfig",
+            f"{rule}, got {unknown} ({token}, which the tokenizer has and the weights have no embedding for); leave it "
+            "out, or resize the model's embedding",
+        )
+
+    def require_playable(self) -> None:
+        """Before a run: what every call would fail for, and what would keep every answer from ending."""
+        check_template(self._name, self._tokenizer, self._given_template)
+        self.encode([QUESTION], None)
+        # Where it writes an end behind an answer, of the same kind as the template's other tokens.
+        tail = self._written([QUESTION, ANSWER], None, False).rpartition(ANSWER["content"])[2]
+        ids = self.known_ids(tuple(self._controls.encode(tail)), "the chat template")
+        written = [token_id for token_id in ids if token_id in self._controls.ids]
+        if not written or not self._end_token_ids.isdisjoint(ids):
+            return
+        ends = ", ".join(self._tokenizer.convert_ids_to_tokens(sorted(self._end_token_ids))) or "none"
+        end = self._tokenizer.convert_ids_to_tokens(written[0])
+        raise TemperError(
+            "BadConfig",
+            f"the chat template must end an answer with a token that ends an answer of {self._name} ({ends}), it "
+            f"writes {end}, and so no answer would end; add {written[0]} to eos_token_id in the model's "
+            "generation_config.json, or pass another template by --chat-template",
+        )
+
+    @cached_property
+    def reads_clock(self) -> bool:
+        """Whether what the template writes depends on the day, and no variable says which."""
+        if CLOCK not in self._template or any(name == CLOCK for name, _ in self._template_kwargs):
+            return False
+        return any(
+            self._written_on(DAYS[0], tools) != self._written_on(DAYS[1], tools) for tools in (None, PROBE_TOOLS)
+        )
+
+    def _written_on(self, day: str, tools: list[dict[str, Any]] | None) -> str:
+        """Empty where the template refuses such a prompt on any day."""
+        with suppress(TemperError):
+            return self._render([QUESTION], tools, True, (*self._template_kwargs, (CLOCK, day)))
+        return ""
 
     def require_known(self, sampling: Sampling) -> None:
         self.known_ids(tuple(token_id for token_id, _ in sampling.distribution.logit_bias), "logit_bias")
@@ -159,18 +203,21 @@ class Prompts:
                 "writes it otherwise than it opens the turn",
                 "set the variables of the template by --chat-template-kwargs, or pass another one by --chat-template",
             )
-        ids, prompt_ids = self._controls.encode(whole), self._controls.encode(prompt)
+        ids, prompt_ids = map(self._known, (whole, prompt))
         if ids[: len(prompt_ids)] == prompt_ids:
-            return tuple(prompt_ids), tuple(ids[len(prompt_ids) :])
+            return prompt_ids, ids[len(prompt_ids) :]
         # The tokenizer joined the last of the prompt and the first of the message: a model that answers cannot.
-        return tuple(prompt_ids), tuple(self._controls.encode(whole[len(prompt) :]))
+        return prompt_ids, self._known(whole[len(prompt) :], goes_on=True)
 
     def _encode(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opening: str
     ) -> tuple[int, ...]:
         rendered = self._written(messages, tools, True)
         self._require_room(rendered)
-        return tuple(self._controls.encode(rendered + opening))
+        return self._known(rendered + opening)
+
+    def _known(self, rendered: str, goes_on: bool = False) -> tuple[int, ...]:
+        return self.known_ids(tuple(self._controls.encode(rendered, goes_on)))
 
     def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         joiner = self.tools.joiner if tools else ""
@@ -189,7 +236,7 @@ class Prompts:
             place = "" if is_first else " after the first message"
             raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
         for name, value in message.items():
-            if name not in self._may_drop(role) and value and self._leaves_out(role, name):
+            if name not in self._may_drop(role) and not is_empty(value) and self._leaves_out(role, name):
                 raise self._unheard(
                     f"{name[:MAX_MEMBER_LENGTH]} of message {index}",
                     "leaves it out",
@@ -241,17 +288,25 @@ class Prompts:
         """In characters; in bytes where tokens are written so, which are no fewer."""
         return max(map(len, self._tokenizer.get_vocab()))
 
-    def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
+    def _render(
+        self,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None,
+        opens_turn: bool,
+        template_kwargs: TemplateKwargs = (),
+    ) -> str:
         if not self._template:
             raise missing_template(self._name)
+        variables = template_kwargs or self._template_kwargs
         try:
+            template = self._tokenizer.get_chat_template(self._given_template, tools)
             return self._tokenizer.apply_chat_template(
                 [self._controls.seal_message(index, message) for index, message in enumerate(messages)],
                 tools=self._controls.seal_tools(tools),
-                chat_template=self._given_template,
+                chat_template=clock_of(variables) + template,
                 add_generation_prompt=opens_turn,
                 tokenize=False,
-                **self._controls.seal_variables(dict(self._template_kwargs)),
+                **self._controls.seal_variables({name: value for name, value in variables if name != CLOCK}),
             )
         except Exception as error:  # whatever a template raises, it raises for what it was given
             raise TemperError(
@@ -261,6 +316,11 @@ class Prompts:
 
     def _token_text(self, token_id: int) -> str:
         return self._tokenizer.decode([token_id])
+
+
+def is_empty(value: Any) -> bool:
+    """It says nothing, as opposed to 0 and false."""
+    return value is None or value == "" or value == [] or value == {}
 
 
 def with_short_ids(message: dict[str, Any]) -> dict[str, Any]:

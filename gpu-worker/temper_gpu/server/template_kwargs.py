@@ -3,7 +3,9 @@
 
 import inspect
 import re
+import string
 from collections.abc import Mapping
+from datetime import date, datetime
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -22,8 +24,9 @@ SHA256 = re.compile("[0-9a-f]{64}")
 GIVEN = frozenset(inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters) | {
     "messages",
     "raise_exception",
-    "strftime_now",
 }
+# The function by which templates write a date. Set to a day, as YYYY-MM-DD, it is always that day.
+CLOCK = "strftime_now"
 
 
 def parse_template_kwargs(given: Any) -> TemplateKwargs:
@@ -37,7 +40,32 @@ def parse_template_kwargs(given: Any) -> TemplateKwargs:
             raise _bad(rule, "leave it out")
         if not isinstance(value, str | int | float | bool) or (isinstance(value, str) and len(value) > MAX_TEXT):
             raise _bad(f"must hold texts, numbers, true or false, got {shown(value)} for {name}", "change it")
+    if CLOCK in given:
+        day_of(given[CLOCK])
     return tuple(sorted(given.items()))
+
+
+def day_of(value: Scalar) -> date:
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError as error:
+        raise _bad(f"must set {CLOCK} to a day, got {shown(value)}", "write it as YYYY-MM-DD") from error
+
+
+def clock_of(kwargs: TemplateKwargs) -> str:
+    """What stands before a template whose day is set: in its first line, which jinja leaves out of the text. Variables
+    of transformers' templates cannot be functions."""
+    day = next((day_of(value) for name, value in kwargs if name == CLOCK), None)
+    if day is None:
+        return ""
+    midnight = datetime(day.year, day.month, day.day)
+    formats = [f"%{flag}{letter}" for flag in ("", "-") for letter in string.ascii_letters if letter != "s"]
+    written = [(each, text) for each in formats if (text := midnight.strftime(each)) != each]
+    return (
+        f"{{% macro {CLOCK}(format) %}}{{% for part in format.split('%%') %}}{{% set said = namespace(text=part) %}}"
+        f"{{% for each, text in {written} %}}{{% set said.text = said.text.replace(each, text) %}}{{% endfor %}}"
+        "{{ '%' if not loop.first }}{{ said.text }}{% endfor %}{% endmacro %}\n"
+    )
 
 
 def parse_template_sha256(given: Any) -> str | None:

@@ -2,11 +2,13 @@
 
 What is a call, what is text, and how arguments are written again is as vLLM's parser `hermes` has it where it does not
 stream: a call may lack its end at the end of the text, one malformed call makes all of it text, and nothing is checked
-against the tools that were offered, for that is the caller's affair. Here malformed calls are counted, too.
+against the tools that were offered, for that is the caller's affair. Otherwise than there, malformed calls are counted,
+arguments have to be an object, which is what templates can write again, and a text in them may hold the end tag.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,8 @@ from temper_gpu.model.detokenizer import END, START
 
 # No tool asks for more, and a template that writes them again goes down level by level.
 MAX_DEPTH = 100
-REGION = re.compile(rf"{START}(.*?)(?:{END}|\Z)", re.DOTALL)
+DECODER = json.JSONDecoder()
+BLANKS = re.compile(r"\s*")
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,35 @@ class ParsedAnswer:
 def parse_answer(text: str) -> ParsedAnswer:
     if START not in text:
         return ParsedAnswer(text)
-    calls = [parse_call(region) for region in REGION.findall(text)]
+    calls = [parse_call(region) for region in regions(text)]
     num_malformed = calls.count(None)
     if num_malformed:
         return ParsedAnswer(text, num_malformed=num_malformed)
     return ParsedAnswer(text[: text.index(START)] or None, tuple(call for call in calls if call is not None))
+
+
+def regions(text: str) -> Iterator[str]:
+    """What stands between tags, or behind the last one."""
+    at = text.find(START)
+    while at >= 0:
+        begin = at + len(START)
+        end = text.find(END, end_of_json(text, begin))
+        yield text[begin:] if end < 0 else text[begin:end]
+        at = -1 if end < 0 else text.find(START, end)
+
+
+def end_of_json(text: str, at: int) -> int:
+    """Where there is none: `at`."""
+    try:
+        return DECODER.raw_decode(text, end_of(BLANKS, text, at))[1]
+    except (ValueError, RecursionError):
+        return at
+
+
+def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Of a pattern that matches nothing, too."""
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
 
 
 def parse_call(region: str) -> ToolCall | None:
@@ -53,6 +80,8 @@ def parse_call(region: str) -> ToolCall | None:
 def made_call(call: Any) -> ToolCall | None:
     """None where it lacks a name or arguments, or could not be sent."""
     try:
+        if not isinstance(call["arguments"], dict):
+            return None
         name, arguments = call["name"], json.dumps(call["arguments"], ensure_ascii=False)
         # Half of a surrogate pair is JSON, but no text that could be sent.
         f"{name}{arguments}".encode()

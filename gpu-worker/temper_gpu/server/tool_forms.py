@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from temper_gpu.model.detokenizer import END, START
-from temper_gpu.server.tool_calls import ParsedAnswer, ToolCall, made_call, parse_answer
+from temper_gpu.server.tool_calls import BLANKS, DECODER, ParsedAnswer, ToolCall, end_of, made_call, parse_answer
 
 TOOL_CALLS, PYTHON_TAG = "[TOOL_CALLS]", "<|python_tag|>"
-DECODER = json.JSONDecoder()
 # Between calls, in what Llama and Mistral write.
-SEPARATORS = re.compile(r"[\s;,]*")
-NAMED_OBJECT = re.compile(r'\{\s*"name"')
+SEPARATORS = re.compile(rf"(?:[\s;,]|{re.escape(TOOL_CALLS)})*")
+# Of a call that is cut, or no JSON: its first member.
+OPENED = re.compile(r'\{\s*("name"|"type"\s*:\s*"function")')
 # A value of Gemma's without quotes.
 PLAIN = re.compile(r"[^,\]}]*")
-BLANKS = re.compile(r"\s*")
 
 
 @dataclass(frozen=True)
@@ -48,22 +47,29 @@ class Malformed(Exception):
 def parse_llama(text: str) -> ParsedAnswer:
     """{"name": …, "parameters": {…}}, which the whole answer is; several with a semicolon between."""
     body = text.strip().removeprefix(PYTHON_TAG).strip()
-    if not body.startswith("{") or (
-        PYTHON_TAG not in text and not body.removeprefix("{").lstrip().startswith('"name"')
-    ):
+    if not body.startswith("{") or (PYTHON_TAG not in text and not is_meant_as_call(body)):
         return ParsedAnswer(text)
-    return parsed(text, None, [body])
+    return parsed(text, None, body)
+
+
+def is_meant_as_call(body: str) -> bool:
+    """Other JSON is an answer, whatever its members are."""
+    try:
+        value, _ = DECODER.raw_decode(body)
+    except (ValueError, RecursionError):
+        return OPENED.match(body) is not None
+    return "name" in value and not value.keys().isdisjoint(("parameters", "arguments"))
 
 
 def parse_mistral(text: str) -> ParsedAnswer:
     """[TOOL_CALLS] [{"name": …, "arguments": {…}}, …], or [TOOL_CALLS]name[ARGS]{…} for each call."""
-    content, *parts = text.split(TOOL_CALLS)
-    return parsed(text, content, parts) if parts else ParsedAnswer(text)
+    content, tag, calls = text.partition(TOOL_CALLS)
+    return parsed(text, content, calls) if tag else ParsedAnswer(text)
 
 
-def parsed(text: str, content: str | None, parts: list[str]) -> ParsedAnswer:
+def parsed(text: str, content: str | None, called: str) -> ParsedAnswer:
     try:
-        calls = tuple(call for part in parts for call in calls_in(part.strip()))
+        calls = tuple(calls_in(called.strip()))
     except Malformed:
         return ParsedAnswer(text, num_malformed=1)
     return ParsedAnswer(content or None, calls)
@@ -162,12 +168,6 @@ class GemmaParser:
         if end < 0 or not key:
             raise Malformed
         return key, end + 1
-
-
-def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Of a pattern that matches nothing, too."""
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
 
 
 def literal(text: str) -> Any:

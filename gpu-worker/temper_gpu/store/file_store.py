@@ -7,12 +7,13 @@ means that somebody committed, and the winner's bytes are read). Every read by r
 import errno
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from temper_gpu.contract import BlobRef
+from temper_gpu.contract import KEPT_UNNAMED_MS, BlobRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store.store import Published, Store, blob_ref, check_key
 
@@ -52,6 +53,9 @@ class FileSystem:
     def read(self, path: Path) -> bytes:
         return path.read_bytes()
 
+    def touch(self, path: Path) -> None:
+        os.utime(path)
+
     def stamp(self, path: Path) -> tuple[int, int]:
         status = path.stat()
         return status.st_ino, status.st_mtime_ns
@@ -74,7 +78,7 @@ class FileStore(Store):
     def put_blob(self, data: bytes) -> BlobRef:
         ref = blob_ref(data)
         # A blob with a flipped bit is put right by whoever makes the same bytes again.
-        if self.read(ref.key) != data:
+        if self.read(ref.key) != data or not self._renew(ref.key):
             self.replace(ref.key, data)
         return ref
 
@@ -116,6 +120,15 @@ class FileStore(Store):
 
     def _path(self, key: str) -> Path:
         return self.root / check_key(key)
+
+    def _renew(self, key: str) -> bool:
+        """So that `temper gc` does not remove an old one at this moment. False where it is gone, or another user's."""
+        path = self._path(key)
+        with self._reaching("write", path), suppress(FileNotFoundError, PermissionError):
+            if (time.time() - path.stat().st_mtime) * 1000 > KEPT_UNNAMED_MS / 2:
+                self._files.touch(path)
+            return True
+        return False
 
     def _look(self, key: str, look: Callable[[Path], T]) -> T | None:
         """None where there is no such file."""

@@ -42,11 +42,19 @@ _REFUSALS: dict[str, tuple[FailureType, str]] = {
     "PermanentRedirect": ("BadConfig", _REGION),
     "IllegalLocationConstraintException": ("BadConfig", _REGION),
     "NotImplemented": ("BadConfig", "the server must support conditional writes (If-None-Match: *); use one that does"),
-    # Keys that run out and clocks that stray are put right under a living run.
+    "RequestTimeTooSkewed": ("BadConfig", "this host's clock differs from the server's; synchronize it"),
     "ExpiredToken": ("StoreUnavailable", _TOKEN),
     "TokenRefreshRequired": ("StoreUnavailable", _TOKEN),
-    "RequestTimeTooSkewed": ("StoreUnavailable", "this host's clock differs from the server's; synchronize it"),
 }
+# What was right once: keys are rotated and clocks put right under a living run. As in TypeScript's table.
+_MENDED_LATER = frozenset({"InvalidAccessKeyId", "RequestTimeTooSkewed", "SignatureDoesNotMatch"})
+_NO_KEYS = (
+    boto.NoCredentialsError,
+    boto.PartialCredentialsError,
+    boto.ProfileNotFound,
+    boto.SSOError,
+    boto.TokenRetrievalError,
+)
 _CREDENTIALS = (
     "keys must be in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile named by AWS_PROFILE; set them"
 )
@@ -55,23 +63,26 @@ _WAIT = "the work resumes by itself once it does"
 _PASSING = frozenset({408, 409, 429})
 
 
-def s3_failure(error: Exception, verb: str, place: str) -> TemperError:
-    """`place` is what was asked: key, bucket, server."""
+def s3_failure(error: Exception, verb: str, place: str, has_answered: bool = False) -> TemperError:
+    """`place` is what was asked: key, bucket, server. `has_answered`: it took a request of this process before."""
     if isinstance(error, boto.ClientError):
-        return _refused(error, verb, place)
+        return _refused(error, verb, place, has_answered)
     name = type(error).__name__
     if isinstance(error, BROKEN):
         return TemperError("StoreUnavailable", f"the store must answer to {verb} {place}, got {name}; {_WAIT}")
-    if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError | boto.ProfileNotFound):
-        return TemperError("BadConfig", f"to {verb} {place}, {_CREDENTIALS} ({name})")
+    if isinstance(error, _NO_KEYS):
+        return TemperError(
+            "StoreUnavailable" if has_answered else "BadConfig", f"to {verb} {place}, {_CREDENTIALS} ({name})"
+        )
     return TemperError("BadConfig", f"the store must be able to {verb} {place}, got {name}; correct the AWS_* settings")
 
 
-def _refused(error: boto.ClientError, verb: str, place: str) -> TemperError:
+def _refused(error: boto.ClientError, verb: str, place: str, has_answered: bool) -> TemperError:
     code, status = error_code(error), http_status(error)
     known = _REFUSALS.get(code)
     if known is not None:
-        return TemperError(known[0], f"the store refused to {verb} {place} ({code}): {known[1]}")
+        kind: FailureType = "StoreUnavailable" if has_answered and code in _MENDED_LATER else known[0]
+        return TemperError(kind, f"the store refused to {verb} {place} ({code}): {known[1]}")
     if status >= 500 or status in _PASSING or code in ("SlowDown", "RequestTimeout"):
         return TemperError(
             "StoreUnavailable", f"the store must be able to {verb} {place}, got {status} {code}; {_WAIT}"

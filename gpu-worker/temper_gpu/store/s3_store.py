@@ -4,10 +4,8 @@ Every request has bounded waits and the client's own retries; what is left then 
 again, or BadConfig for what stays wrong.
 """
 
-import json
 import random
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -15,11 +13,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from temper_gpu.contract import STORE_KEY, BlobRef
+from temper_gpu.contract import KEPT_UNNAMED_MS, STORE_KEY, BlobRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store.s3_client import S3Settings, create_client
 from temper_gpu.store.s3_failures import BROKEN, FAILURES, error_code, http_status, retries, s3_failure
 from temper_gpu.store.store import Published, Store, blob_ref, check_key
+from temper_gpu.store.store_id import store_name
 
 _CHUNK_BYTES = 1 << 20
 # Of a download that breaks off, and of a write that meets another one; before each a longer pause.
@@ -37,6 +36,7 @@ class S3Store(Store):
         self._settings = settings or S3Settings()
         self._bucket = bucket
         self._prefix = f"{prefix}/" if prefix else ""
+        self._has_answered = False
         try:
             self._client = create_client(self._settings)
         except FAILURES as error:
@@ -55,7 +55,7 @@ class S3Store(Store):
 
     def check(self) -> None:
         """Bucket, keys, the right to read and to write, and that this server keeps what is written once."""
-        name = self.read(STORE_KEY) or self.publish(STORE_KEY, _new_name()).bytes
+        name = store_name(self)
         with self._asking("write", STORE_KEY):
             is_kept = self._create(STORE_KEY, name) is not None
         if not is_kept:
@@ -66,10 +66,14 @@ class S3Store(Store):
             )
 
     def put_blob(self, data: bytes) -> BlobRef:
-        """By length alone: S3 keeps hashes of its own, and a bit that flips there is its matter to find."""
+        """By length alone: S3 keeps hashes of its own, and a bit that flips there is its matter to find.
+
+        Old ones are put again: `temper gc` goes by their age.
+        """
         ref = blob_ref(data)
         with self._asking("write", ref.key):
-            if self._head(ref.key).get("ContentLength") != ref.bytes:
+            head = self._head(ref.key)
+            if head.get("ContentLength") != ref.bytes or _age_ms(head) > KEPT_UNNAMED_MS / 2:
                 self._client.upload_fileobj(BytesIO(data), **self._at(ref.key), Config=self._transfer)
         return ref
 
@@ -169,8 +173,14 @@ class S3Store(Store):
     def _asking(self, verb: str, key: str) -> Iterator[None]:
         try:
             yield
+            self._has_answered = True
         except FAILURES as error:
-            raise s3_failure(error, verb, f"{self.uri}/{key} at {self._address}") from error
+            place = f"{self.uri}/{key} at {self._address}"
+            raise s3_failure(error, verb, place, self._has_answered) from error
+
+
+def _age_ms(head: dict[str, Any]) -> float:
+    return (time.time() - head["LastModified"].timestamp()) * 1000
 
 
 def _pauses() -> Iterator[float | None]:
@@ -185,8 +195,3 @@ def _no_address() -> TemperError:
         "BadConfig",
         "AWS_ENDPOINT_URL must be the address of an S3 server without a key in it; set it to https://host, or unset it",
     )
-
-
-def _new_name() -> bytes:
-    """As TypeScript writes it."""
-    return (json.dumps({"id": str(uuid.uuid4())}, separators=(",", ":")) + "\n").encode()

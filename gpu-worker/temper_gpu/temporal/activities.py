@@ -19,6 +19,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
+from temper_gpu.commits.later_version import describe, is_from_later_version
 from temper_gpu.contract import JUST_THAWED_MS, InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
@@ -201,14 +202,20 @@ def parse_input(contract: type[Work], given: Any) -> Work:
     try:
         return contract.model_validate(given, strict=True)
     except ValidationError as error:
-        issue = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in issue["loc"]) or "as a whole"
+        subject = f"the input of the activity {activity.info().activity_type}"
+        if is_from_later_version(error):
+            raise application_error(
+                TemperError(
+                    "LaterVersion",
+                    f"{subject} was sent by a later version of Temper ({describe(error)}); upgrade this worker: "
+                    "Temporal retries until a worker of that version takes the activity",
+                )
+            ) from error
         raise application_error(
             TemperError(
                 "BadConfig",
-                f"the input of the activity {activity.info().activity_type} must follow the contract of this version "
-                f"of Temper, but does not ({place}: {issue['msg']}); start runs with temper, and run one version "
-                "of it on all hosts",
+                f"{subject} must follow the contract of this version of Temper, but does not ({describe(error)}); "
+                "start runs with temper, and run one version of it on all hosts",
             )
         ) from error
 

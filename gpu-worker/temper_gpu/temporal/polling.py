@@ -13,6 +13,9 @@ from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, Tele
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
+from temper_gpu.failures import TemperError
+from temper_gpu.store import Store, store_id
+
 RECONNECT_S = 1.0
 # Beats come every second; with the default throttle they would leave every 0.8 × timeout only.
 HEARTBEAT_THROTTLE = timedelta(seconds=2)
@@ -23,26 +26,39 @@ log = logging.getLogger(__name__)
 
 
 async def poll_forever(
-    address: str | None, namespace: str | None, queue: str, activities: Sequence[Callable[..., Any]]
+    address: str | None, namespace: str | None, queue: str, store: Store, activities: Sequence[Callable[..., Any]]
 ) -> None:
     """Until cancelled. The log repeats one message at most every half minute (process/logs.py)."""
     runtime = _runtime()
+    task_queue = await store_queue(store, queue)
     while True:
         try:
             client = await connect(address, namespace, runtime)
             worker = Worker(
                 client,
-                task_queue=queue,
+                task_queue=task_queue,
                 activities=activities,
                 max_concurrent_activities=1,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
                 default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
                 graceful_shutdown_timeout=GRACEFUL_SHUTDOWN,
             )
-            log.info("polling", extra={"queue": queue, "namespace": client.namespace})
+            log.info("polling", extra={"queue": task_queue, "namespace": client.namespace})
             await worker.run()
         except (RuntimeError, RPCError) as error:
             log.warning("no Temporal server yet, trying again: %s", error)
+        await asyncio.sleep(RECONNECT_S)
+
+
+async def store_queue(store: Store, name: str) -> str:
+    """Work on this queue commits into this store, and no other (core/queues.ts). A store that is away is waited for."""
+    while True:
+        try:
+            return f"{name}/{await asyncio.to_thread(store_id, store)}"
+        except TemperError as error:
+            if not error.retryable:
+                raise
+            log.warning("store not reached yet: %s", error)
         await asyncio.sleep(RECONNECT_S)
 
 

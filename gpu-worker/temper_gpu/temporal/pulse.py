@@ -13,7 +13,7 @@ BEAT_S = PULSE_MS / 1000
 
 class Pulse:
     """Known by its gaps. By the wall clock, which goes on while a host is suspended; a clock that is set looks like a
-    gap too, and costs one retry."""
+    gap too, and costs one retry. What ended in the future was seen by a clock that has been put right since."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -29,7 +29,8 @@ class Pulse:
     def longest_gap_s(self, within_s: float) -> float:
         """The longest standstill that ended in the last so many seconds, the present one included."""
         now = self._clock()
-        return max([now - self._last, *(length for ended, length in tuple(self._gaps) if ended > now - within_s)])
+        lengths = (length for ended, length in tuple(self._gaps) if now - within_s < ended <= now)
+        return max(now - self._last, *lengths, 0.0)
 
 
 def start_pulse() -> Pulse:

@@ -5,11 +5,13 @@ the message ends with the token that ends an answer. So an example becomes rows 
 chat template writes the history of a later turn otherwise, that turn has a row of its own.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
-
-import orjson
 
 from temper_gpu.contract import BlobRef, ExampleRendering
 from temper_gpu.failures import TemperError
@@ -19,6 +21,8 @@ from temper_gpu.training.groups import Call
 from temper_gpu.training.packing import Row
 from temper_gpu.training.rows import attempt_rows
 
+# Of a number. Python reads integers of a few thousand, and takes long for them.
+MAX_DIGITS, MAX_SHOWN = 1000, 100
 # The ids of a prompt, and those of the assistant's message that answers it, its end included.
 Turn = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -57,9 +61,20 @@ class Dataset:
     def __len__(self) -> int:
         return len(self._lines)
 
+    def require_exact_numbers(self, index: int) -> None:
+        """Of a chat: those that a template would write in other digits. Arguments of calls may be text."""
+        exact: Any = {"parse_float": _exact(float), "parse_int": _exact(int)}
+        chat = json.loads(self._lines[index], **exact)
+        calls = [calls for message in chat["messages"] if isinstance(calls := message.get("tool_calls"), list)]
+        for call in chain(*calls):
+            function = call.get("function") if isinstance(call, dict) else None
+            arguments = function.get("arguments") if isinstance(function, dict) else None
+            with suppress(ValueError, RecursionError):
+                json.loads(arguments if isinstance(arguments, str) else "{}", **exact)
+
     def chat(self, index: int) -> dict[str, Any]:
         try:
-            chat = orjson.loads(self._lines[index])
+            chat = json.loads(self._lines[index])
             if isinstance(chat, dict) and isinstance(chat.get("messages"), list):
                 return chat
             reason = "it holds something else"
@@ -68,6 +83,24 @@ class Dataset:
         raise TemperError(
             "StoreCorrupt", f"{self._key} must have a chat in line {index + 1} ({reason}); restore it from a copy"
         )
+
+
+class Datasets:
+    """Keeps the one read last: all steps of a run read the same, and to split a large one takes longer than to train a
+    few of its examples."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._last: tuple[str, Dataset] | None = None
+
+    def open(self, ref: BlobRef) -> Dataset:
+        if self._last is None or self._last[0] != ref.sha256:
+            self._last = None
+            self._last = (ref.sha256, Dataset(self._store, ref))
+        return self._last[1]
+
+    def forget(self) -> None:
+        self._last = None
 
 
 def read_examples(
@@ -104,6 +137,8 @@ def check_examples(
     require_reachable_limit(base, rendering.max_example_tokens)
     num_overlong = num_tokens = num_trained = longest = 0
     for index in range(len(dataset)):
+        with _naming(_named(dataset.chat(index), index)):
+            dataset.require_exact_numbers(index)
         found = read_examples(dataset, [index], base, rendering, read_turns)
         lengths = [len(row.token_ids) for row in found.rows]
         num_overlong += found.num_overlong
@@ -133,13 +168,35 @@ def _named(chat: dict[str, Any], index: int) -> str:
     return str(chat.get("id", f"line {index + 1}"))
 
 
+def _exact(read: Callable[[str], float]) -> Callable[[str], float]:
+    """As Python reads and a chat template writes it: integers as they are, floats in their shortest form."""
+
+    def parse(text: str) -> float:
+        number = read(text) if len(text) < MAX_DIGITS else math.inf
+        if repr(number) == text:
+            return number
+        raise TemperError(
+            "BadConfig",
+            f"a number must have the digits that a chat template writes, but {text[:MAX_SHOWN]} becomes {number!r}; "
+            "write it so, or as a string",
+        )
+
+    return parse
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except TemperError as error:
+        raise TemperError(error.type, f"{name} of the examples: {error.message}") from error
+
+
 def _rows_of(
     name: str, base: BaseModel, chat: dict[str, Any], rendering: ExampleRendering, read_turns: TurnReader
 ) -> list[Row]:
-    try:
+    with _naming(name):
         turns = read_turns(base, chat, rendering)
-    except TemperError as error:
-        raise TemperError(error.type, f"{name} of the examples: {error.message}") from error
     return attempt_rows([_call(turn) for turn in turns], [1.0])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from temper_gpu.commits.checkpoints import step_key
+from temper_gpu.commits.later_version import require_known_schema
 from temper_gpu.contract import MAX_ROLLOUT_BYTES, GroupRef, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
@@ -80,8 +81,10 @@ def _load_group(store: Store, stem: str, ref: GroupRef) -> Group:
 
 
 def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
-    _, *lines = (orjson.loads(line) for line in unpack(rollouts).splitlines() if line)
+    header, *lines = (orjson.loads(line) for line in unpack(rollouts).splitlines() if line)
     verdict = orjson.loads(judged)
+    require_known_schema(header, f"the file with the rollouts of group {ref.group}")
+    require_known_schema(verdict, f"the file with the verdict on group {ref.group}")
     if verdict["rolloutsSha256"] != ref.rollouts_sha256:
         raise ValueError(f"a verdict on rollouts {verdict['rolloutsSha256']}, not on {ref.rollouts_sha256}")
     turn_rewards = verdict.get("turnRewards") or [None] * len(lines)

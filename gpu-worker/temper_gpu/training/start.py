@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import Manifest, Parent, PolicyName, read_parent
+from temper_gpu.commits.checkpoints import Manifest, Parent, PolicyName, read_parent, require_kept
 from temper_gpu.commits.same_base import require_same_base
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, StartAdapter
 from temper_gpu.failures import TemperError
@@ -151,6 +151,7 @@ def _fork(library: Models, store: Store, work: InitialiseInput, checkpoint: Chec
     base = library.get(work.base_model)
     require_same_base(name, source, base)
     _require_same_kind(name, source, work)
+    require_kept(store, checkpoint.run, source)
     if work.lora is not None:
         _require_same_lora(name, store.get_blob(source.adapter_config), work.base_model, work.lora, base)
     for blob in (source.adapter, source.optimizer):

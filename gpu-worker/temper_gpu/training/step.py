@@ -17,7 +17,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import Overlong, attempt_advantages
 from temper_gpu.training.corrections import correct
 from temper_gpu.training.groups import Group
-from temper_gpu.training.losses import TokenLoss, find_loss, kl_penalty, kl_reward
+from temper_gpu.training.losses import TokenLoss, find_loss, kl_penalty, kl_reward, policy_kl_penalty
 from temper_gpu.training.metrics import (
     Metrics,
     TokenSums,
@@ -219,8 +219,13 @@ def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: Trai
         losses = losses.penalised(-config.entropy_coefficient * scores.entropy_N)
     if config.kl_coefficient is None:
         return losses
-    kl_N = kl_penalty(scores.logprobs_N, laid.reference_logprobs_N)
-    if config.kl_as != "reward":
+    both_N = (scores.logprobs_N, laid.reference_logprobs_N)
+    kl_N = kl_penalty(*both_N)
+    if config.kl_estimator == "k3-ratio":
+        # Weighed like the advantage: by the loss's ratio, and by a correction.
+        weighed_N = laid.factors_N * policy_kl_penalty(*both_N, laid.batch.sampled_logprobs_N)
+        losses = losses.penalised(config.kl_coefficient * weighed_N)
+    elif config.kl_as != "reward":
         losses = losses.penalised(config.kl_coefficient * kl_N)
     return losses._replace(metrics={**losses.metrics, "kl": kl_N.detach()})
 

@@ -11,8 +11,7 @@ import torch
 
 from temper_gpu.contract import SupervisedStep, TrainConfig
 from temper_gpu.model.models import BaseModel
-from temper_gpu.store import Store
-from temper_gpu.training.examples import Dataset, Examples, TurnReader, read_examples
+from temper_gpu.training.examples import Datasets, Examples, TurnReader, read_examples
 from temper_gpu.training.losses import cross_entropy
 from temper_gpu.training.metrics import Metrics, packing_metrics
 from temper_gpu.training.packing import MicroBatch
@@ -37,8 +36,8 @@ class Supervision:
     scores_parent: bool
 
 
-def load_supervision(store: Store, step: SupervisedStep, base: BaseModel, read_turns: TurnReader) -> Supervision:
-    dataset, rendering = Dataset(store, step.rendering.dataset), step.rendering
+def load_supervision(datasets: Datasets, step: SupervisedStep, base: BaseModel, read_turns: TurnReader) -> Supervision:
+    dataset, rendering = datasets.open(step.rendering.dataset), step.rendering
     trained = read_examples(dataset, step.examples, base, rendering, read_turns)
     held_out = None if step.held_out is None else read_examples(dataset, step.held_out, base, rendering, read_turns)
     return Supervision(trained, held_out, bool(step.scores_parent))

@@ -67,11 +67,12 @@ def tokens_of(rows: Rows) -> Tokens:
 
 class Laid(NamedTuple):
     """A micro-batch whose advantages are weighted, so that the loss is a plain sum; the weights by themselves; log μ,
-    which a correction may have replaced in the micro-batch; and the reference's log-probabilities."""
+    which a correction may have replaced in the micro-batch; its factors; and the reference's log-probabilities."""
 
     batch: MicroBatch
     weights_N: Tensor
     sampled_logprobs_N: Tensor
+    factors_N: Tensor
     reference_logprobs_N: Tensor
 
 
@@ -79,12 +80,13 @@ def lay(
     tokens: Tokens, config: TrainConfig, packing: Packing, device: torch.device, num_ranks: int = 1
 ) -> Iterator[Laid]:
     weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
-    columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F, tokens.reference_F)
-    weighted_F, weights_F, anchors_F, reference_F = (column_F.float().to(device) for column_F in columns)
+    weighted_F = tokens.advantages_F * weights_F * tokens.factors_F
+    columns = (weighted_F, weights_F, tokens.anchors_F, tokens.factors_F, tokens.reference_F)
+    weighted_F, weights_F, anchors_F, factors_F, reference_F = (column_F.float().to(device) for column_F in columns)
     for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing, device, num_ranks):
         places_N = batch.places_N
         laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
-        yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, reference_F[places_N])
+        yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, factors_F[places_N], reference_F[places_N])
 
 
 def pack_all(

@@ -33,7 +33,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
-from temper_gpu.training.examples import TurnReader, refuse_turns
+from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
 from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.optimizers import optimizer_fingerprint
@@ -92,11 +92,18 @@ class Trainer:
         self._read_turns = read_turns
         self._ranks = ranks
         self._held: _Held | None = None
+        self._datasets = Datasets(store)
         self._clock = Stopwatch("load")
 
     def progress(self) -> dict[str, str]:
         """For people: what the step in hand does, and since when."""
         return {"phase": self._clock.phase, "since": self._clock.since}
+
+    @property
+    def base_model(self) -> str | None:
+        """Of the policy in memory, which goes on being trained."""
+        held = self._held
+        return None if held is None else held.shape[0]
 
     def forget(self) -> None:
         """Frees the policy in memory; the next step reads it from the store."""
@@ -211,9 +218,10 @@ class Trainer:
     def _load_supervision(self, work: TrainInput, base: BaseModel) -> Supervision | None:
         """None where the step trains its groups."""
         if work.supervised is None:
+            self._datasets.forget()
             require_groups(work)
             return None
-        return load_supervision(self._store, work.supervised, base, self._read_turns)
+        return load_supervision(self._datasets, work.supervised, base, self._read_turns)
 
     def _find(self, run: str, branch: int, step: int, inputs_sha256: str) -> Commit | None:
         commit = read_commit(self._store, run, branch, step)

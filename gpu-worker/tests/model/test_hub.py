@@ -13,7 +13,7 @@ import torch
 from huggingface_hub import constants
 
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import HubModel, download, parse_hub_model
+from temper_gpu.model.hub import HubModel, download, find_commit, parse_hub_model
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from tests.model.hub_server import TOKEN, HubServer, Repository, serve
 
@@ -72,6 +72,24 @@ def test_a_revision_keeps_its_commit_when_the_branch_moves_on(hub: HubServer, re
     assert download(HubModel(NAME, first.commit)).folder == first.folder
 
 
+def test_a_branch_that_moves_on_during_a_download_does_not_change_what_is_downloaded(
+    hub: HubServer, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The commit that a run records is told before the first file comes."""
+    newer = Path(shutil.copytree(repository.folder, tmp_path / "newer"))
+    (newer / "config.json").write_text((newer / "config.json").read_text() + "\n")
+
+    def found_before_it_moves(model: HubModel) -> str:
+        commit = find_commit(model)
+        repository.commit(newer, "main")
+        return commit
+
+    monkeypatch.setattr("temper_gpu.model.hub.find_commit", found_before_it_moves)
+    snapshot = download(HubModel(NAME, None))
+    assert snapshot.commit == repository.commits[repository.folder]
+    assert (snapshot.folder / "config.json").read_bytes() == (repository.folder / "config.json").read_bytes()
+
+
 def test_what_the_cache_has_is_had_without_the_hub(hub: HubServer, monkeypatch: pytest.MonkeyPatch):
     first = download(HubModel(NAME, None))
     hub.asked.clear()
@@ -93,11 +111,13 @@ def test_a_download_that_broke_off_is_taken_up_where_it_ended(hub: HubServer):
 
 def test_files_of_other_formats_and_folders_are_left_there(hub: HubServer, repository: Repository):
     folder = repository.folder
-    for name in ("pytorch_model.bin", "modeling_own.py", "consolidated.safetensors", "onnx/model.safetensors"):
+    other = ("pytorch_model.bin", "modeling_own.py", "consolidated.safetensors", "onnx/model.safetensors")
+    for name in (*other, "adapter_config.json", "adapter_model.safetensors"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(b"not wanted")
     found = {file.name for file in download(HubModel(NAME, None)).folder.rglob("*")}
     assert not found & {"pytorch_model.bin", "modeling_own.py", "consolidated.safetensors", "onnx"}
+    assert not found & {"adapter_config.json", "adapter_model.safetensors"}
 
 
 def test_pickled_weights_alone_are_refused(hub: HubServer, repository: Repository):

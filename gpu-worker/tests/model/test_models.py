@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
 import torch
 import transformers
@@ -188,7 +189,7 @@ def test_a_model_that_cannot_be_used_is_refused_by_its_kind_when_it_is_loaded(co
     make, reason = UNUSABLE[kind]
     for name in ("model.safetensors", "config.json", "generation_config.json"):
         (copy / name).unlink(missing_ok=True)
-    make().save_pretrained(copy)
+    make().save_pretrained(str(copy))
     with pytest.raises(
         TemperError, match=rf"model {kind} must be a plain text decoder, but .*{reason}.*use a Qwen2"
     ) as caught:
@@ -200,6 +201,18 @@ def test_weights_that_the_files_lack_are_not_made_up(copy: Path):
     edit(copy, num_hidden_layers=3, layer_types=["full_attention"] * 3)
     with pytest.raises(TemperError, match=r"must have all weights .* are missing \(model.layers.2"):
         library(short=copy).get("short")
+
+
+def test_an_adapter_beside_a_models_weights_is_not_loaded_into_them(copy: Path):
+    """transformers would: the model has more tensors then, and the first use fails."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(copy)
+    peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["q_proj"])).save_pretrained(str(copy))
+    with pytest.raises(TemperError, match=r"mine must be weights without an adapter, but .*--adapter") as caught:
+        library(mine=copy).get("mine")
+    assert caught.value.type == "BadConfig"
+    for file in copy.glob("adapter_*"):
+        file.unlink()
+    assert library(mine=copy).get("mine").sha256 == library().get("pocket").sha256
 
 
 def test_whatever_transformers_raises_is_the_names_fault(copy: Path):

@@ -1,12 +1,15 @@
 """A chat template in the place of a model's own, from the first check to the first step."""
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import LoraConfig
@@ -38,7 +41,10 @@ def written(folder: Path, template: str) -> str:
 def test_the_program_tells_what_a_template_leaves_out(tmp_path: Path, bare: Path, capsys: pytest.CaptureFixture[str]):
     model = ["--model=bare", f"--source={bare}"]
     assert check_template.main([*model, written(tmp_path, QWEN)]) == 0
-    assert json.loads(capsys.readouterr().out) == {"gaps": ["it leaves out names of messages"]}
+    assert json.loads(capsys.readouterr().out) == {
+        "gaps": ["it leaves out names of messages"],
+        "readsClock": False,
+    }
     assert check_template.main([*model, written(tmp_path, WITHOUT_TOOLS)]) == 0
     assert "leaves tools out" in json.loads(capsys.readouterr().out)["gaps"][-1]
     assert check_template.main([*model, written(tmp_path, "\n{% for %}")]) == 2
@@ -62,6 +68,58 @@ def test_the_plan_of_a_model_is_that_with_the_template(tmp_path: Path, bare: Pat
     assert (told["refusal"], told["templateGaps"]) == (None, ["it leaves out names of messages"])
 
 
+def with_token_beyond(folder: Path) -> Path:
+    """To whose tokenizer a token was added alone; its template opens answers with it."""
+    shutil.copytree(POCKET_FOLDER, folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|new|>"]})
+    tokenizer.chat_template = tokenizer.chat_template.replace("'<|assistant|>'", "'<|new|><|assistant|>'")
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def with_another_end(folder: Path) -> Path:
+    """All of whose files name another end than its template writes."""
+    shutil.copytree(POCKET_FOLDER, folder)
+    end = {"eos_token_id": 256}
+    for name, change in [
+        ("config.json", end),
+        ("generation_config.json", end),
+        ("tokenizer_config.json", {"eos_token": "<|endoftext|>"}),
+    ]:
+        (folder / name).write_text(json.dumps(json.loads((folder / name).read_text()) | change))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (
+            with_token_beyond,
+            r"must be below 264, the size of odd's vocabulary, got 264 \(<\|new\|>, which .* no embedding for",
+        ),
+        (
+            with_another_end,
+            r"must end an answer with a token .* \(<\|endoftext\|>\), it writes <\|end\|>.* add 261 to eos",
+        ),
+    ],
+)
+def test_a_model_whose_template_writes_what_it_cannot_sample_is_refused_before_a_run_and_by_its_plan(
+    make: Callable[[Path], Path], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    folder, store = make(tmp_path / "odd"), FileStore(tmp_path / "store")
+    models = ModelLibrary(lambda: {"odd": str(folder)}, torch.float32, torch.device("cpu"))
+    templates = StoredTemplates(store)
+    with pytest.raises(TemperError, match=words) as caught:
+        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, initialise_input(base_model="odd"))
+    assert caught.value.type == "BadConfig"
+    named = ["--model=odd", f"--source={folder}"]
+    assert plan.main([*named, "--lora-rank=16", "--micro-batch-tokens=512", "--context=64"]) == 0
+    assert re.search(words, json.loads(capsys.readouterr().out)["refusal"])
+    assert check_template.main(named) == 2
+    assert re.search(words, capsys.readouterr().err)
+
+
 def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare: Path):
     store = FileStore(tmp_path / "store")
     models = ModelLibrary(lambda: {"bare": str(bare)}, torch.float32, torch.device("cpu"))
@@ -77,6 +135,31 @@ def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare
         with pytest.raises(TemperError, match=reason) as caught:
             check(broken)
         assert caught.value.type == "BadConfig"
+
+
+DATED = "{%- if day is not defined -%}{%- set day = strftime_now('%d %B %Y') -%}{%- endif -%}Today: {{ day }}." + QWEN
+
+
+def test_a_run_whose_template_writes_the_date_names_the_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """As Llama 3's templates do, unless a variable says the day."""
+    store = FileStore(tmp_path / "store")
+    models, templates = ModelLibrary(dict, torch.float32, torch.device("cpu")), StoredTemplates(store)
+    dated = store.put_blob(DATED.encode()).sha256
+
+    def check(kwargs: dict[str, object] | None) -> None:
+        changes = {"base_model": "pocket", "chat_template_sha256": dated, "chat_template_kwargs": kwargs}
+        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, initialise_input(**changes))
+
+    check({"strftime_now": "2024-07-26"})
+    check({"day": "26 July 2024"})
+    for kwargs, words in [
+        (None, r"same on every day, .* pocket writes the date; .*--chat-template-kwargs '{\"strftime_now\": \"20"),
+        ({"strftime_now": "tomorrow"}, 'must set strftime_now to a day, got "tomorrow"; write it as YYYY-MM-DD'),
+    ]:
+        with pytest.raises(TemperError, match=words):
+            check(kwargs)
+    assert check_template.main(["--model=pocket", written(tmp_path, DATED)]) == 0
+    assert json.loads(capsys.readouterr().out)["readsClock"] is True
 
 
 @pytest.mark.parametrize(

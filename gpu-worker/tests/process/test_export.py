@@ -215,6 +215,16 @@ def test_tied_weights_are_written_once(make: Make):
     assert "lm_head.weight" not in load_file(exporter.folder / "model.safetensors")
 
 
+def test_a_head_with_weights_of_its_own_is_not_said_to_be_tied(make: Make):
+    """The pocket model's is no copy of its embedding, whatever its config says."""
+    exporter = make()
+    config = Path(exporter.source, "config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"tie_word_embeddings": True}))
+    head = exporter.merged().get_output_embeddings().weight
+    assert json.loads((exporter.folder / "config.json").read_text())["tie_word_embeddings"] is False
+    assert torch.equal(head, load_file(POCKET_FOLDER / "model.safetensors")["lm_head.weight"])
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_weights_are_merged_in_float32_and_rounded_once(make: Make, dtype: torch.dtype):
     exporter = make()

@@ -37,7 +37,7 @@ def good() -> dict[str, object]:
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda work: {**work, "path": "/etc"},
+        lambda work: {**work, "path": "/etc", "run": "../other"},
         lambda work: {**work, "run": "../other"},
         lambda work: {**work, "baseModel": "/models/x"},
         lambda work: {**work, "baseModel": "a/../b"},
@@ -53,6 +53,19 @@ def test_an_input_that_is_not_of_the_contract_is_refused_for_good(name: str, spo
     error = refusal(name, spoil(good()))
     assert (error.type, error.non_retryable) == ("BadConfig", True)
     assert f"the input of the activity {name} must follow the contract" in error.message
+
+
+@pytest.mark.parametrize(
+    ("more", "unknown"),
+    [({"unheardOf": 1}, "unheardOf"), ({"optimizerKind": "unheard-of"}, "optimizerKind")],
+)
+def test_an_input_of_a_later_version_waits_for_a_worker_of_that_version(more: dict[str, object], unknown: str):
+    error = refusal("initialise", {**good(), **more})
+    assert (error.type, error.non_retryable) == ("LaterVersion", False)
+    assert f"was sent by a later version of Temper ({unknown}: " in error.message
+    assert error.message.endswith(
+        "upgrade this worker: Temporal retries until a worker of that version takes the activity"
+    )
 
 
 def test_what_workflows_send_is_of_the_contract():

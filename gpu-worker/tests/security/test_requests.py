@@ -45,6 +45,7 @@ def url() -> Iterator[str]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     engine = EngineSettings(num_threads=1, max_pass_tokens=256)
     host = EngineHost(library, engine, DeviceLock(), on_death=lambda error: None)
+    host.engine("pocket")
     with serving(host, ServerSettings(max_header_bytes=10_000, header_timeout_s=2)) as url:
         yield url
     host.close()
@@ -86,11 +87,11 @@ def test_others_are_answered_while_a_long_prompt_is_tokenised(client: httpx.Clie
     began, goes_on = threading.Event(), threading.Event()
     encode = ControlTokens.encode
 
-    def slowly(self: ControlTokens, text: str) -> list[int]:
+    def slowly(self: ControlTokens, text: str, is_behind_text: bool = False) -> list[int]:
         if len(text) > 4000:
             began.set()
             assert goes_on.wait(20)
-        return encode(self, text)
+        return encode(self, text, is_behind_text)
 
     monkeypatch.setattr(ControlTokens, "encode", slowly)
     long = [{"role": "user", "content": "x" * 10_000}]

@@ -24,6 +24,8 @@ def host(device_lock: DeviceLock) -> Iterator[EngineHost]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=8)
     host = EngineHost(library, settings, device_lock, on_death=lambda error: None)
+    # A busy machine needs longer than a request waits.
+    host.engine("pocket")
     yield host
     host.close()
 

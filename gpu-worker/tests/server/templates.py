@@ -140,4 +140,6 @@ def with_special_tags(base: BaseModel, *tags: str) -> BaseModel:
     """Some models mark the tags of calls as special tokens."""
     tokenizer = copy.deepcopy(base.tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": list(tags or ("<tool_call>", "</tool_call>"))})
-    return BaseModel(base.name, base.config, base.tensors, tokenizer)
+    config = copy.deepcopy(base.config)
+    config.vocab_size = len(tokenizer)
+    return BaseModel(base.name, config, base.tensors, tokenizer)

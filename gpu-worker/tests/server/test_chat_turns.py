@@ -52,6 +52,13 @@ def test_the_last_message_alone_is_one_turn_and_what_follows_it_is_left_out():
     assert turns_of({"messages": longer}, turns="last") == turns_of({"messages": CHAT})[1:]
 
 
+def test_a_message_of_weight_0_is_asked_behind_and_not_trained():
+    weighed = [CHAT[0], {**CHAT[1], "weight": 0}, CHAT[2], {**CHAT[3], "weight": 1}]
+    assert turns_of({"messages": weighed}) == turns_of({"messages": CHAT})[1:]
+    weighed[3] = {**CHAT[3], "weight": 0}
+    assert turns_of({"messages": weighed}, turns="last") == []
+
+
 def test_what_a_template_writes_after_the_end_of_a_turn_is_not_trained():
     assert [message for _, message in turns_of({"messages": CHAT}, QWEN)] == ["b<|end|>", "d<|end|>"]
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from temper_gpu.failures import TemperError
-from tests.server.templates import QWEN, SILENT, WITH_NAMES, prompts_by
+from temper_gpu.server.prompts import Prompts
+from tests.server.templates import QWEN, SILENT, WITH_NAMES, pocket, prompts_by
 
 ASK = {"role": "user", "content": "Go."}
 INSTRUCT = {"role": "developer", "content": "Be brief."}
@@ -50,6 +51,16 @@ def test_a_member_that_the_template_leaves_out_is_refused_by_name(role: str, mem
         prompts_by().encode(messages, None)
     absent = prompts_by().encode([{**messages[0], member: None}], None)
     assert absent == prompts_by().encode([{"role": role, "content": "Go."}], None)
+
+
+def test_a_token_that_was_added_to_the_tokenizer_alone_is_refused_wherever_it_comes_from():
+    base = pocket()
+    base.tokenizer.add_special_tokens({"additional_special_tokens": ["<|new|>"]})
+    prompts = Prompts(base)
+    assert prompts.encode([ASK], None) == prompts_by().encode([ASK], None)
+    for ask in (lambda: prompts.encode_text("a<|new|>", False), lambda: prompts.known_ids((264,))):
+        with pytest.raises(TemperError, match=r"must be below 264, .*got 264 \(<\|new\|>, which the tokenizer has"):
+            ask()
 
 
 def test_a_name_is_honoured_where_the_template_writes_it():

@@ -39,7 +39,8 @@ def test_an_answer_has_openais_shape_and_what_training_needs(client: httpx.Clien
 
 @pytest.mark.numerics
 def test_the_same_request_has_the_same_answer_and_another_seed_another(client: httpx.Client):
-    assert chat(client).content == chat(client).content
+    call = {"x-temper-call": "attempt/call/0"}
+    assert chat(client, call).content == chat(client, call).content
     texts = {chat(client, seed=seed).json()["choices"][0]["message"]["content"] for seed in range(30)}
     assert len(texts) > 2
     without = {chat(client, seed=None).json()["choices"][0]["message"]["content"] for _ in range(30)}
@@ -65,7 +66,16 @@ def test_a_policy_is_loaded_on_demand_and_its_hash_is_in_the_answer(client: http
 
 def test_an_id_says_nothing_of_the_policys_name(client: httpx.Client):
     """Ids of tool calls are part of what is hashed, and no run's name may be."""
-    assert chat(client, model="demo@1").json()["id"] == chat(client).json()["id"] != chat(client, seed=4).json()["id"]
+    call = {"x-temper-call": "attempt/call/0"}
+    [same, again, other] = [
+        chat(client, call, **changes).json()["id"] for changes in ({"model": "demo@1"}, {}, {"seed": 4})
+    ]
+    assert same == again != other
+
+
+def test_an_answer_that_is_none_of_an_attempts_has_an_id_of_its_own_whatever_it_is_asked_with(client: httpx.Client):
+    asked: list[dict[str, Any]] = [{}, {}, {"temperature": 0.5}, {"max_tokens": 1}]
+    assert len({chat(client, **changes).json()["id"] for changes in asked}) == len(asked)
 
 
 def test_a_stop_string_ends_the_text_before_it(client: httpx.Client):

@@ -1,5 +1,6 @@
 """Variables of chat templates, and templates in the place of a model's own: honoured, or refused by name."""
 
+from datetime import date, timedelta
 from typing import Any
 
 import httpx
@@ -29,6 +30,35 @@ def test_a_variable_changes_the_prompt_that_the_template_writes():
 def test_what_the_template_does_not_know_is_refused_by_name():
     with pytest.raises(TemperError, match="must be known to the chat template of pocket, which does not know enable_"):
         prompts_by(QWEN, OFF)
+
+
+@pytest.mark.parametrize(
+    ("template", "kwargs", "reads_clock"),
+    [
+        (QWEN, (), False),
+        ("{{ strftime_now('%Y') }}" + QWEN, (), True),
+        ("{{ strftime_now('%Y') }}" + QWEN, (("strftime_now", "2024-07-26"),), False),
+        ("{{ tools and strftime_now('%A') }}" + QWEN, (), True),
+        ("{{ day or strftime_now('%d') }}" + QWEN, (("day", "26"),), False),
+        ("{# strftime_now #}" + QWEN, (), False),
+    ],
+)
+def test_whether_prompts_depend_on_the_day(template: str, kwargs: TemplateKwargs, reads_clock: bool):
+    assert prompts_by(template, kwargs).reads_clock is reads_clock
+
+
+def test_a_day_that_is_set_is_what_the_template_writes_and_otherwise_it_is_today():
+    dated = "{{ strftime_now('%d %b %Y') }}" + QWEN
+    assert rendered(dated, (("strftime_now", "2024-07-26"),)).startswith("26 Jul 2024")
+    prompts = prompts_by(dated)
+    days = {prompts.decode(list(prompts.encode(ASK, None)))[:11] for _ in range(2)}
+    assert days <= {f"{day:%d %b %Y}" for day in (date.today(), date.today() - timedelta(1))}
+
+
+@pytest.mark.parametrize("start", ["", "\n\n a", "  {% if true %}b{% endif %}", "\t{{- 'c' }}", "{%- set x = 1 %}\nd"])
+def test_a_day_that_is_set_changes_nothing_else(start: str):
+    template = start + "{# strftime_now #}" + QWEN
+    assert rendered(template, (("strftime_now", "2024-07-26"),)) == rendered(template)
 
 
 def test_text_in_it_is_no_control_token():

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from temper_gpu.model.detokenizer import END, START
-from temper_gpu.server.tool_calls import parse_answer
+from temper_gpu.server.tool_calls import ParsedAnswer, parse_answer
 
 FIXTURES = json.loads(Path(__file__).with_name("hermes_outputs.json").read_text())["outputs"]
 
@@ -19,7 +19,7 @@ any_json = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_text, inner, max_size=3),
     max_leaves=8,
 )
-without_tags = any_json.filter(lambda value: END not in json.dumps(value, ensure_ascii=False))
+any_object = st.dictionaries(any_text | st.sampled_from([START, END]), any_json | st.just(END), max_size=3)
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture["name"] for fixture in FIXTURES])
@@ -35,13 +35,18 @@ def test_the_fixtures_are_many_and_say_whose_rule_they_hold():
     assert {fixture["definedBy"] for fixture in FIXTURES} == {"vllm", "temper"}
 
 
-@given(any_text.filter(bool), without_tags)
-def test_what_was_written_as_a_call_is_read_as_it_was(name: str, arguments: Any):
+@given(any_text.filter(bool), any_object)
+@example("write", {"text": f"It ends with {END}."})
+def test_what_was_written_as_a_call_is_read_as_it_was(name: str, arguments: dict[str, Any]):
     written = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-    if END in written:
-        return
     [call] = parse_answer(f"{START}{written}{END}").calls
     assert (call.name, json.loads(call.arguments)) == (name, arguments)
+
+
+@given(any_json.filter(lambda value: not isinstance(value, dict)))
+def test_arguments_that_a_template_could_not_write_again_are_malformed(arguments: Any):
+    text = START + json.dumps({"name": "look", "arguments": arguments}) + END
+    assert parse_answer(text) == ParsedAnswer(text, num_malformed=1)
 
 
 @given(st.lists(st.sampled_from([START, END, "{", "}", '"name"', '"arguments"', ":", '"f"', " ", "\n", "text"])))

@@ -14,6 +14,7 @@ from temper_gpu.server.harmony import HARMONY_TOOLS
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.sampling import Sampled
 from temper_gpu.server.streams import ChatWriter
+from temper_gpu.server.tool_calls import ParsedAnswer, ToolCall
 from temper_gpu.server.tool_forms import FUNCTION_GEMMA as PARSE_FUNCTION_GEMMA
 from temper_gpu.server.tool_forms import GEMMA_4 as PARSE_GEMMA_4
 from temper_gpu.server.tool_forms import parse_llama, parse_mistral
@@ -180,11 +181,29 @@ def test_what_is_no_call_is_text(form: Form, text: str):
     assert "tool_calls" not in choice["message"]
 
 
+@pytest.mark.parametrize("text", ['{"name": "Alice", "age": 3}', '{"name": "look"}', '{"type": "function"}'])
+def test_an_answer_in_json_is_no_call_of_llamas(text: str):
+    assert parse_llama(text) == ParsedAnswer(text)
+
+
+def test_a_call_of_llamas_may_name_its_type():
+    call = ToolCall("look", '{"cell": 5}')
+    assert parse_llama('{"type": "function", "name": "look", "parameters": {"cell": 5}}') == ParsedAnswer(None, (call,))
+
+
+def test_a_text_in_a_call_of_mistrals_may_hold_its_tag():
+    call = ToolCall("look", '{"why": "[TOOL_CALLS]"}')
+    written = [f'[{{"name": "look", "arguments": {call.arguments}}}]', f"look[ARGS]{call.arguments}"]
+    for calls in written:
+        assert parse_mistral(f"[TOOL_CALLS]{calls}[TOOL_CALLS]{calls}") == ParsedAnswer(None, (call, call))
+
+
 @pytest.mark.parametrize(
     ("read", "text"),
     [
         (parse_llama, '{"name": "look", "parameters": {'),
-        (parse_llama, '{"name": "look"}'),
+        (parse_llama, '{"name": "look", "parameters": 5}'),
+        (parse_llama, '{"type": "function", "name": "look", "par'),
         (parse_llama, '{"name": "look", "parameters": {}} and then'),
         (parse_mistral, "[TOOL_CALLS]"),
         (parse_mistral, "[TOOL_CALLS] [5]"),

@@ -40,6 +40,10 @@ class FailingAt(FileSystem):
         self._change()
         super().rename(source, target)
 
+    def touch(self, path: Path) -> None:
+        self._change()
+        super().touch(path)
+
     def sync_folder(self, folder: Path) -> None:
         self._change()
         super().sync_folder(folder)

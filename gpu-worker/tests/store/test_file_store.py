@@ -1,4 +1,5 @@
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,16 @@ def test_a_disk_that_cannot_be_asked_is_not_taken_for_one_without_the_object(tmp
     with pytest.raises(TemperError, match="EIO") as caught:
         FileStore(tmp_path, Unreadable()).stamp("runs/demo")
     assert caught.value.type == "StoreUnavailable"
+
+
+def test_an_old_blob_of_another_user_is_put_again(tmp_path: Path):
+    class NotOwned(FileSystem):
+        def touch(self, path: Path) -> None:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+    store = FileStore(tmp_path, NotOwned())
+    ref = store.put_blob(b"weights")
+    os.utime(tmp_path / ref.key, (1e9, 1e9))
+    store.put_blob(b"weights")
+    assert (tmp_path / ref.key).stat().st_mtime > 1e9
+    assert store.get_blob(ref) == b"weights"

@@ -65,6 +65,8 @@ def test_the_files_of_a_model_are_downloaded_once(model: S3Model, aws: pytest.Mo
         "pytorch_model.bin",
         "modeling_own.py",
         "consolidated.safetensors",
+        "adapter_config.json",
+        "adapter_model.safetensors",
         "onnx/model.safetensors",
         ".a.json",
     ):

@@ -1,15 +1,20 @@
 """What a server may say that the one in the tests never does: answers as AWS and others document them."""
 
+import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from botocore import exceptions as boto
 
 from temper_gpu.store.s3_client import S3Settings
+from temper_gpu.store.s3_failures import s3_failure
 from temper_gpu.store.s3_store import S3Store
 from tests.store.test_stores import failure_of
 
+REPOSITORY = Path(__file__).parents[3]
 ONE_TRY = S3Settings(max_attempts=1)
 
 
@@ -96,7 +101,7 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(server: ScriptedServe
         (507, "InsufficientStorage", "StoreUnavailable", "507"),
         (400, "RequestTimeout", "StoreUnavailable", "RequestTimeout"),
         (400, "ExpiredToken", "StoreUnavailable", "AWS_SESSION_TOKEN"),
-        (403, "RequestTimeTooSkewed", "StoreUnavailable", "clock"),
+        (403, "RequestTimeTooSkewed", "BadConfig", "clock"),
         (403, "AccessDenied", "BadConfig", "s3:PutObject"),
         (403, "InvalidAccessKeyId", "BadConfig", "AWS_ACCESS_KEY_ID"),
         (404, "NoSuchBucket", "BadConfig", "create it"),
@@ -111,3 +116,32 @@ def test_a_refusal_is_told_in_our_own_words(server: ScriptedServer, status: int,
     assert "s3://bucket/runs/a" in failure.message
     assert told in failure.message
     assert "quoting a secret" not in failure.message
+
+
+CODES: dict[str, list[str]] = json.loads((REPOSITORY / "test/store/s3-failures.json").read_text())["codes"]
+
+
+@pytest.mark.parametrize(("code", "types"), CODES.items(), ids=CODES)
+def test_a_code_ends_a_run_where_no_repetition_mends_it_as_in_typescript(
+    server: ScriptedServer, code: str, types: list[str]
+):
+    store, found = S3Store("bucket", settings=ONE_TRY), []
+    for name in ("first", "second"):
+        server.script = [(503 if code == "SlowDown" else 403, code)]
+        found.append(failure_of(lambda name=name: store.publish(name, b"x")).type)
+        server.script = []
+        assert store.publish(name, b"x").created
+    assert found == types
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        boto.NoCredentialsError(),
+        boto.UnauthorizedSSOTokenError(),
+        boto.TokenRetrievalError(provider="sso", error_msg="expired"),
+    ],
+)
+def test_credentials_that_were_there_once_may_come_back(error: boto.BotoCoreError):
+    types = [s3_failure(error, "read", "key", has_answered).type for has_answered in (False, True)]
+    assert types == ["BadConfig", "StoreUnavailable"]

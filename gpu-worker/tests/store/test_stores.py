@@ -1,5 +1,7 @@
 """What every store does: the same cases on a folder and on a bucket."""
 
+import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -59,6 +61,16 @@ def test_a_blob_lies_under_its_hash_and_is_written_once(place: Place):
     assert (place.folder / ref.key).read_bytes() == store.get_blob(ref) == b"weights"
     assert stamp is not None
     assert store.stamp(ref.key) == stamp
+
+
+def test_an_old_blob_that_is_put_again_counts_as_written_now(place: Place):
+    store = place.open()
+    ref = store.put_blob(b"weights")
+    file = place.folder / ref.key
+    os.utime(file, (1e9, 1e9))
+    assert store.put_blob(b"weights") == ref
+    assert time.time() - file.stat().st_mtime < 3600
+    assert store.get_blob(ref) == b"weights"
 
 
 @pytest.mark.parametrize("found", [b"weighty", b"weig", b"weights and more", b""])

@@ -169,6 +169,18 @@ def test_a_worker_that_lives_refuses_nothing_whatever_its_clock_says(skew_s: flo
     assert not host.is_refused(handed_out_ago_s=9)
 
 
+def test_a_clock_that_was_ahead_and_is_put_right_stops_no_work():
+    """The jump ahead is a standstill like any other; the one back ends it, long before the clock comes there again."""
+    host = Host()
+    host.stand_still(3600)
+    assert host.is_refused(handed_out_ago_s=0.1)
+    host.stand_still(-3600)
+    host.live(2)
+    assert not host.is_refused(handed_out_ago_s=0.1)
+    host.stand_still(11)
+    assert host.is_refused(handed_out_ago_s=0.1)
+
+
 def test_a_frozen_workers_attempt_ends_before_any_effect(tmp_path: Path):
     host = Host()
     host.stand_still(11)

@@ -20,8 +20,8 @@ def call(**more: Any) -> dict[str, Any]:
     return {"request": request, **sampled, **more}
 
 
-def parse(attempts: list[list[dict[str, Any]]], **verdict: Any) -> Group:
-    lines = [{"schema": 1}, *({"status": "ok", "truncated": False, "calls": calls} for calls in attempts)]
+def parse(attempts: list[list[dict[str, Any]]], schema: int = 1, /, **verdict: Any) -> Group:
+    lines = [{"schema": schema}, *({"status": "ok", "truncated": False, "calls": calls} for calls in attempts)]
     rollouts = gzip.compress("\n".join(map(json.dumps, lines)).encode(), mtime=0)
     sha256 = hashlib.sha256(rollouts).hexdigest()
     ref = GroupRef(group=3, rollouts_sha256=sha256, judged_sha256="0" * 64)
@@ -52,6 +52,16 @@ def test_without_a_verdict_on_turns_an_attempt_is_one_turn_that_earned_nothing()
 def test_a_verdict_on_turns_that_does_not_fit_its_rollouts_is_refused(calls: list[dict[str, Any]], given: list[Any]):
     with pytest.raises((ValueError, TypeError)):
         parse([calls], turnRewards=[given])
+
+
+def test_a_group_of_a_later_schema_is_of_a_later_version():
+    with pytest.raises(
+        TemperError, match=r"verdict on group 3 was made by a later version of Temper \(schema 2"
+    ) as caught:
+        parse([[call()]], schema=2, rewards=None)
+    assert caught.value.type == "LaterVersion"
+    with pytest.raises(TemperError, match=r"file with the rollouts of group 3 was made by a later version"):
+        parse([[call()]], 2)
 
 
 def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_not_fit(tmp_path: Path):

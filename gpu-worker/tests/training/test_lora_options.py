@@ -30,6 +30,7 @@ from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Packing, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
+from tests.training.agreement import require_near
 from tests.training.samples import lora, sampled_groups, tiny_base, train_config
 
 pytestmark = pytest.mark.numerics
@@ -164,7 +165,7 @@ def test_dropout_depends_on_seed_and_tokens_alone(monkeypatch: pytest.MonkeyPatc
     layouts: list[tuple[int, Packing]] = [(1, "rows"), (16, "rows"), (1000, "tree"), (12, "tree")]
     for max_tokens, packing in layouts:
         found = gradient(policy, "1/1/0", max_tokens, packing)
-        torch.testing.assert_close(found, whole, atol=1e-6, rtol=1e-4)
+        require_near(found, whole)
     monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
     assert torch.equal(gradient(policy, "1/1/0", 1000, "rows"), whole)
     others = [gradient(policy, seed, 1000, "rows") for seed in ("1/1/1", "1/2/0", None)]
@@ -242,7 +243,7 @@ def test_a_layer_and_its_adapter_in_one_node_have_peft_s_numbers_and_gradients(m
             plain_N = policy.log_probabilities(batch).logprobs_N
         found.append((plain_N, gradient(policy, None, 1000, "rows")))
     for one, of_peft in zip(*found, strict=True):
-        torch.testing.assert_close(one, of_peft, atol=1e-6, rtol=1e-5)
+        require_near(one, of_peft)
 
 
 def test_below_float32_the_inputs_of_layers_are_kept_once_and_the_bits_are_peft_s(monkeypatch: pytest.MonkeyPatch):

@@ -121,9 +121,7 @@ def test_loss_by_hand(
     assert clipped == is_clipped
 
 
-@pytest.mark.parametrize(
-    ("config", "spread"), [(PPO_28, 0.3), (GSPO, 2e-3), (DPPO, 0.3), (SAPO, 0.3), (IMPORTANCE_SAMPLING, 0.3)]
-)
+@pytest.mark.parametrize(("config", "spread"), [(PPO_28, 0.3), (DPPO, 0.3), (SAPO, 0.3), (IMPORTANCE_SAMPLING, 0.3)])
 def test_gradients_are_the_finite_differences(config: LossConfig, spread: float):
     """Of five sequences, some of them clipped."""
     generator = torch.Generator().manual_seed(1)
@@ -131,6 +129,44 @@ def test_gradients_are_the_finite_differences(config: LossConfig, spread: float)
     logprobs_N, sampled_N, advantages_N = draws[0] - 2, draws[0] - 2 - spread * draws[1], draws.prod(0)
     loss = partial(loss_of, config, sampled_N=sampled_N, advantages_N=advantages_N, num_sequences=5)
     torch.autograd.gradcheck(loss, logprobs_N.requires_grad_(), eps=1e-7)
+
+
+def test_gspos_gradient_is_the_finite_difference_where_all_tokens_of_a_sequence_are_worth_the_same():
+    generator = torch.Generator().manual_seed(1)
+    draws = torch.randn(2, 50, dtype=torch.float64, generator=generator)
+    advantages_N = torch.randn(5, dtype=torch.float64, generator=generator).repeat_interleave(10)
+    logprobs_N, sampled_N = draws[0] - 2, draws[0] - 2 - 2e-3 * draws[1]
+
+    def loss(logprobs_N: Tensor) -> Tensor:
+        return loss_of(GSPO, logprobs_N, sampled_N, advantages_N, num_sequences=5).sum()
+
+    torch.autograd.gradcheck(loss, logprobs_N.requires_grad_(), eps=1e-7)
+
+
+@pytest.mark.parametrize("config", ALL)
+def test_in_the_first_update_each_token_is_moved_by_its_own_advantage(config: LossConfig):
+    """Whatever the loss, and where the turns of a sequence cancel."""
+    advantages_N = torch.tensor([1.0, 1.0, -1.0, -1.0, 0.5, -0.25], dtype=torch.float64)
+    sampled_N = torch.linspace(-3, -0.5, 6, dtype=torch.float64)
+    logprobs_N = sampled_N.clone().requires_grad_()
+    loss = loss_of(config, logprobs_N, sampled_N, advantages_N, num_sequences=1).sum()
+    [gradient_N] = torch.autograd.grad(loss, logprobs_N)
+    torch.testing.assert_close(gradient_N, -advantages_N)
+
+
+@pytest.mark.parametrize("config", ALL)
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+@pytest.mark.parametrize("log_ratio", [27.7, 200.0, -27.7, -200.0])
+def test_a_ratio_is_bounded_and_counted(config: LossConfig, advantage: float, log_ratio: float):
+    """Of a token that the sampler thought impossible and that is certain now, or the other way round."""
+    sampled_N, logprobs_N = torch.tensor([-abs(log_ratio), 0.0]).sort(descending=log_ratio < 0).values[:, None]
+    moving_N = logprobs_N.clone().requires_grad_()
+    result = find_loss(config).function(batch_of(sampled_N, torch.tensor([advantage])), moving_N)
+    assert result.loss_N.abs().item() <= max(exp(20), 5 * abs(log_ratio))
+    [gradient_N] = torch.autograd.grad(result.loss_N.sum(), moving_N)
+    assert torch.isfinite(gradient_N).all()
+    if "clippedShare" in result.metrics and not isinstance(config, CispoLoss):
+        assert result.metrics["clippedShare"].all()
 
 
 def test_cispos_gradient_is_that_of_its_weighted_log_probability():
@@ -163,9 +199,9 @@ def test_a_sequence_has_the_geometric_mean_of_its_ratios():
     ratio = exp(0.0001)
     assert result.loss_N.tolist() == pytest.approx([-1.0004, -1.0004, -ratio, -2 * ratio], rel=1e-12)
     assert result.metrics["clippedShare"].tolist() == [True, True, False, False]
-    # Each token of the second sequence is half of its mean, which both of its tokens' losses hang on.
+    # The second sequence's ratio stands at each of its tokens, which its own advantage moves.
     [gradient_N] = torch.autograd.grad(result.loss_N.sum(), logprobs_N)
-    assert gradient_N.tolist() == pytest.approx([0.0, 0.0, -1.5 * ratio, -1.5 * ratio], rel=1e-12)
+    assert gradient_N.tolist() == pytest.approx([0.0, 0.0, -ratio, -2 * ratio], rel=1e-12)
 
 
 def trl_loss(config: LossConfig, logprobs_BT: Tensor, old_BT: Tensor, advantages_B1: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
 from tests.process.test_plan import CONFIGS, random_base
 from tests.process.test_plan import row as row_of
+from tests.training.agreement import gradients, require_same_gradients
 from tests.training.samples import lora, sampled_groups, tiny_base, train_config
 
 pytestmark = pytest.mark.numerics
@@ -59,7 +60,7 @@ def policy_with_a_step_behind_it(base: BaseModel) -> TrainablePolicy:
 POLICY = policy_with_a_step_behind_it(tiny_base())
 
 
-def gradient(seed: int, max_tokens: int) -> torch.Tensor:
+def gradients_of(seed: int, max_tokens: int) -> dict[str, torch.Tensor]:
     groups = sampled_groups("x", seed)
     attempts = [attempt for group in groups for attempt in group.attempts]
     rows = build_rows(attempts, [[attempt.reward or 0.0] for attempt in attempts], "keep")
@@ -67,28 +68,27 @@ def gradient(seed: int, max_tokens: int) -> torch.Tensor:
     for batch in pack(rows.rows, rows.num_trained_tokens, max_tokens, POLICY.device):
         logprobs_N = POLICY.log_probabilities(batch).logprobs_N
         find_loss(train_config().loss).function(batch, logprobs_N).loss_N.sum().backward()
-    return torch.cat(
-        [parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None]
-    )
+    return gradients(POLICY)
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 5), st.integers(1, 400))
 def test_the_gradient_does_not_depend_on_the_micro_batches(seed: int, max_tokens: int):
-    torch.testing.assert_close(gradient(seed, max_tokens), gradient(seed, 10**6), atol=1e-6, rtol=1e-4)
+    require_same_gradients(gradients_of(seed, max_tokens), gradients_of(seed, 10**6))
 
 
 def test_the_gradient_does_not_depend_on_the_chunks_of_the_output_head(monkeypatch):
-    whole = gradient(0, 10**6)
+    whole = gradients_of(0, 10**6)
     monkeypatch.setattr("temper_gpu.training.policy.MAX_LOGITS", 37 * 5)
-    torch.testing.assert_close(gradient(0, 10**6), whole, atol=1e-6, rtol=1e-4)
+    require_same_gradients(gradients_of(0, 10**6), whole)
 
 
 def test_layers_that_are_computed_again_give_the_same_bits(monkeypatch):
-    kept = gradient(0, 60)
+    kept = gradients_of(0, 60)
     monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
     assert POLICY.recomputes(1)
-    assert torch.equal(gradient(0, 60), kept)
+    again = gradients_of(0, 60)
+    assert again.keys() == kept.keys() and all(again[name].equal(tensor) for name, tensor in kept.items())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -3,6 +3,7 @@
 Attempt a (A = 1/2) sampled 0 and 1, attempt b (A = −1/2) 3, so the mean is over three tokens.
 """
 
+from collections.abc import Mapping
 from math import log
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from temper_gpu.training.groups import Attempt, Call, Group
-from temper_gpu.training.losses import kl_penalty, kl_reward
+from temper_gpu.training.losses import kl_penalty, kl_reward, policy_kl_penalty
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
@@ -26,10 +27,12 @@ PROBABILITIES = [2 / 5, 1 / 5, 1 / 5, 1 / 5]
 ENTROPY = -sum(p * log(p) for p in PROBABILITIES)
 
 
-def step(**changes: object) -> tuple[list[float], dict[str, float]]:
+def step(said: Mapping[int, float] | None = None, **changes: object) -> tuple[list[float], dict[str, float]]:
+    """`said`: the sampler's log-probabilities, where they are not the policy's."""
     policy = TablePolicy(torch.tensor([log(2), 0.0, 0.0, 0.0], requires_grad=True))
+    said = dict(enumerate(map(log, PROBABILITIES))) if said is None else said
     attempts = [
-        Attempt(reward, False, [Call([9], answer, [log(PROBABILITIES[t]) for t in answer], 1.0, ADAPTER)])
+        Attempt(reward, False, [Call([9], answer, [said[t] for t in answer], 1.0, ADAPTER)])
         for reward, answer in ((1, [0, 1]), (0, [3]))
     ]
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
@@ -59,6 +62,45 @@ def test_the_penalty_of_a_divergence():
     assert metrics["loss"] == pytest.approx(step()[1]["loss"] + 0.5 * kl, rel=1e-5)
 
 
+@pytest.mark.parametrize("sampler", [[0.0, 0.0, 0.0, 0.0], [1.0, -1.0, 0.5, 0.2]])
+def test_weighed_by_the_ratio_the_gradient_is_that_of_the_policys_divergence(sampler: list[float]):
+    """Over all tokens that a sampler may draw; k3 alone has that of the reference's divergence, where they are one."""
+    logits_V, reference_V = torch.tensor([[1.2, -0.3, 0.4, 0.1], [-0.5, 0.9, 0.0, 0.3]], dtype=torch.float64)
+    logits_V.requires_grad_()
+    logprobs_V, reference_V = logits_V.log_softmax(-1), reference_V.log_softmax(-1)
+    samplers_V = (logits_V.detach() + torch.tensor(sampler)).log_softmax(-1)
+
+    def gradient(value: Tensor) -> Tensor:
+        return torch.autograd.grad(value, logits_V, retain_graph=True)[0]
+
+    expected = gradient((logprobs_V.exp() * (logprobs_V - reference_V)).sum())
+    weighed_V = policy_kl_penalty(logprobs_V, reference_V, samplers_V)
+    torch.testing.assert_close(gradient((samplers_V.exp() * weighed_V).sum()), expected)
+    alone = gradient((samplers_V.exp() * kl_penalty(logprobs_V, reference_V)).sum())
+    assert (alone - expected).norm() > 0.2 * expected.norm()
+    if not any(sampler):
+        torch.testing.assert_close(alone, gradient(-(reference_V.exp() * logprobs_V).sum()))
+
+
+def test_the_penalty_weighed_by_the_ratio():
+    """β ρ (π_ref / π − log(π_ref / π) − 1) has the slope β log(π / π_ref) where ρ is 1."""
+    gradient, metrics = step(kl_coefficient=0.5, kl_estimator="k3-ratio")
+    high, low = log(8 / 5) / 6, log(4 / 5) / 6
+    assert gradient == pytest.approx(by_hand({0: -1 / 6 + high, 1: -1 / 6 + low, 3: 1 / 6 + low}), rel=1e-4)
+    plain = step(kl_coefficient=0.5)[1]
+    assert (metrics["loss"], metrics["kl"]) == pytest.approx((plain["loss"], plain["kl"]), rel=1e-5)
+
+
+def test_the_weighed_penalty_has_the_weights_of_the_loss_where_a_correction_truncates():
+    """Token 0 was sampled with 1/5, so its weight π₀ / μ is 2, truncated to 3/2; token 1 with 2/5: it has 1/2."""
+    said = {0: log(1 / 5), 1: log(2 / 5), 3: log(1 / 5)}
+    options = {"correction": "token-truncate", "correction_cap": 1.5, "max_logprob_mismatch": 10.0}
+    gradient, _ = step(said, kl_coefficient=0.5, kl_estimator="k3-ratio", **options)
+    high, low = log(8 / 5) / 6, log(4 / 5) / 6
+    slopes = {0: 1.5 * (-1 / 6 + high), 1: 0.5 * (-1 / 6 + low), 3: 1 / 6 + low}
+    assert gradient == pytest.approx(by_hand(slopes), rel=1e-4)
+
+
 def test_a_divergence_in_the_reward():
     """log π / π_ref is log 8/5 for token 0 and log 4/5 for 1 and 3; what is above their mean is taken off."""
     high, low = log(8 / 5), log(4 / 5)
@@ -80,12 +122,17 @@ def test_entropy_that_is_worth_something():
 
 
 def test_the_penalty_is_trls_and_its_gradient_the_finite_difference():
-    """GRPOTrainer's `per_token_kl` (huggingface/trl f2cd577)."""
+    """GRPOTrainer's `per_token_kl` (TRL 1.16)."""
     logprobs_N, reference_N = torch.randn(2, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(5)) - 2
+    old_N = logprobs_N + torch.linspace(-1, 1, 30, dtype=torch.float64)
     expected = torch.exp(reference_N - logprobs_N) - (reference_N - logprobs_N) - 1
     torch.testing.assert_close(kl_penalty(logprobs_N, reference_N), expected)
+    # `use_bias_correction_kl`, its default.
+    weighed = expected * torch.exp(logprobs_N - old_N)
+    torch.testing.assert_close(policy_kl_penalty(logprobs_N, reference_N, old_N), weighed)
     leaves_N = logprobs_N.clone().requires_grad_()
     torch.autograd.gradcheck(lambda logprobs: kl_penalty(logprobs, reference_N), leaves_N, eps=1e-7)
+    torch.autograd.gradcheck(lambda logprobs: policy_kl_penalty(logprobs, reference_N, old_N), leaves_N, eps=1e-7)
     assert kl_reward(logprobs_N, reference_N).mean().item() == pytest.approx(0, abs=1e-12)
 
 
@@ -104,9 +151,15 @@ def test_the_reference_is_the_base_model_and_the_adapter_comes_back():
 
 
 def test_penalties_change_the_adapter_where_the_policy_has_left_its_base(tmp_path: Path):
-    options = {"none": {}, "kl": {"kl_coefficient": 0.5}, "entropy": {"entropy_coefficient": 0.1}}
+    kl = {"kl_coefficient": 0.5}
+    options = {
+        "none": {},
+        "kl": kl,
+        "weighed kl": {**kl, "kl_estimator": "k3-ratio"},
+        "entropy": {"entropy_coefficient": 0.1},
+    }
     twice = {name: step_of(tmp_path / name, passes=2, **of) for name, of in options.items()}
-    assert len({manifest.adapter.sha256 for manifest in twice.values()}) == 3
+    assert len({manifest.adapter.sha256 for manifest in twice.values()}) == len(options)
     moved = twice["kl"].metrics["kl"]
     assert moved is not None and moved > 1e-6
     # A fresh adapter is its base: the first update of a run has nothing to pay.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_gpu.commits.checkpoints import manifest_key, pruned_key, read_parent
+from temper_gpu.commits.checkpoints import manifest_key, pruned_key, read_commit, read_parent
 from temper_gpu.contract import Checkpoint, Sampler, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
@@ -57,8 +57,12 @@ def test_a_step_is_trained_from_its_parent_and_held_to_its_samplers_own_weights(
 def test_laying_in_the_samplers_weights_leaves_no_trace(tmp_path: Path):
     looked, pruned = open_folder(tmp_path / "looked"), open_folder(tmp_path / "pruned")
     works = [stale_step(store, 2)[1] for store in (looked, pruned)]
-    # Made again after the sampler was pruned: there is nothing to lay in.
+    # Made again after the sampler was pruned: there is nothing to lay in, and nothing to read.
     pruned.publish(pruned_key("demo", 0, 0), json.dumps({"schema": 1, "pruned": True}).encode())
+    sampler = read_commit(pruned, "demo", 0, 0)
+    assert sampler is not None
+    [weights] = (tmp_path / "pruned").rglob(sampler.manifest.adapter.sha256)
+    weights.unlink()
     commits = [
         new_trainer(store).train(work, never).commit for store, work in zip((looked, pruned), works, strict=True)
     ]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load
 
 from temper_gpu.commits.checkpoints import manifest_key
@@ -17,7 +19,7 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
 from temper_gpu.training import supervised
-from temper_gpu.training.examples import Dataset, check_examples, read_examples
+from temper_gpu.training.examples import Dataset, Datasets, check_examples, read_examples
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
@@ -25,6 +27,7 @@ from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.supervised import Supervision, backward, load_supervision, supervised_step
 from temper_gpu.training.trainer import Trainer
 from tests.server.templates import FORGETFUL, loaded_pocket, pocket
+from tests.training.agreement import first_moments, gradients, require_same_gradients
 from tests.training.samples import initialise_input, load_adapter, lora, open_folder, train_config
 
 make_deterministic(1)
@@ -96,6 +99,26 @@ def never() -> bool:
     return False
 
 
+class CountingStore(FileStore):
+    """How often each blob was read."""
+
+    def get_blob(self, ref: BlobRef) -> bytes:
+        self.reads = [*getattr(self, "reads", []), ref.sha256]
+        return super().get_blob(ref)
+
+
+def test_a_dataset_is_read_once_for_all_steps_in_a_row(tmp_path: Path):
+    store = CountingStore(tmp_path)
+    trainer = new_trainer(store)
+    parent = begin(trainer)
+    for examples in ([0], [1], [2]):
+        parent = trainer.train(work_of(parent, step_of(store, examples)), never).commit.checkpoint("demo")
+    assert store.reads.count(put_dataset(store).sha256) == 1
+    # Of another one its own lines are trained: two tokens in the first, not three.
+    other = step_of(store, [0], rendering={"dataset": put_dataset(store, CHATS[1:])})
+    assert trainer.train(work_of(parent, other), never).commit.manifest.metrics["trainedTokens"] == 2
+
+
 def plain_nats(base: BaseModel, chat: list[tuple[str, str]]) -> list[float]:
     """Of each trained token, by the template's text and transformers alone."""
     text = "".join(f"<|user|>{question}<|end|><|assistant|>{answer}<|end|>" for question, answer in chat)
@@ -119,7 +142,9 @@ def fresh_policy(trainer: Trainer) -> TrainablePolicy:
 @pytest.mark.numerics
 def test_the_loss_is_the_mean_of_nats_over_all_trained_tokens_of_the_step(store: FileStore, trainer: Trainer):
     policy = fresh_policy(trainer)
-    work = load_supervision(store, step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True), policy.base, TURNS)
+    work = load_supervision(
+        Datasets(store), step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True), policy.base, TURNS
+    )
     metrics = supervised_step(policy, work, train_config(), 1e-2)
     nats = [nat for chat in (CHATS[0], CHATS[2], CHATS[3]) for nat in plain_nats(policy.base, chat)]
     assert metrics["trainedTokens"] == len(nats) == 3 + 3 + 2 + 4
@@ -137,17 +162,12 @@ def test_micro_batches_and_packing_change_rounding_alone(
 ):
     policy = fresh_policy(trainer)
     # The base model's own answers first: B of a fresh adapter is zero, and so is the gradient of A.
-    work = load_supervision(store, step_of(store, [0, 1, 2, 3]), policy.base, TURNS).trained
+    work = load_supervision(Datasets(store), step_of(store, [0, 1, 2, 3]), policy.base, TURNS).trained
     supervised_step(policy, Supervision(work, None, False), train_config(), 1e-2)
     backward(policy, work, train_config(micro_batch_tokens=4096), never)
-    whole = {
-        name: parameter.grad.clone() for name, parameter in policy.parameters.items() if parameter.grad is not None
-    }
+    whole = gradients(policy)
     backward(policy, work, train_config(micro_batch_tokens=tokens, packing=packing), never)
-    for name, gradient in whole.items():
-        found = policy.parameters[name].grad
-        assert found is not None
-        torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-6)
+    require_same_gradients(gradients(policy), whole)
 
 
 @pytest.mark.numerics
@@ -156,16 +176,17 @@ def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row_and_sa
 ):
     policy = TrainablePolicy(loaded_pocket(), lora())
     monkeypatch.setattr(policy, "_options", lambda batch, is_recomputed: {})
-    work = load_supervision(store, step_of(store, [0, 2]), policy.base, TURNS)
+    work = load_supervision(Datasets(store), step_of(store, [0, 2]), policy.base, TURNS)
     found = supervised_step(policy, work, train_config(packing="tree"), 0.0)
     assert (found["packedAsRows"], found["sharedTokens"]) == (1, 0)
     assert "packedAsRows" not in supervised_step(policy, work, train_config(packing="rows"), 0.0)
 
 
+@pytest.mark.numerics
 def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp_path: Path):
     policy = fresh_policy(trainer)
     step = step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True)
-    work = load_supervision(store, step, policy.base, TURNS)
+    work = load_supervision(Datasets(store), step, policy.base, TURNS)
     expected = supervised_step(policy, work, train_config(), 1e-2)
     found: dict[int, dict[str, float]] = {}
     policies = [TrainablePolicy(policy.base, lora(), Joined(rank, 2)) for rank in range(2)]
@@ -187,16 +208,34 @@ def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp
     # Padding hangs on the micro-batches, of which each rank has some.
     same = expected.keys() - {"computedTokens"}
     assert {name: found[0][name] for name in same} == pytest.approx({name: expected[name] for name in same}, rel=1e-5)
-    for name, tensor in policy.adapter_tensors().items():
-        torch.testing.assert_close(policies[0].adapter_tensors()[name], tensor, rtol=1e-4, atol=1e-6)
-        assert policies[1].adapter_tensors()[name].equal(policies[0].adapter_tensors()[name])
+    require_same_gradients(*(first_moments(each.optimizer_tensors()) for each in (policies[0], policy)))
+    for name, tensor in policies[0].adapter_tensors().items():
+        assert policies[1].adapter_tensors()[name].equal(tensor)
 
 
 def test_steps_lower_the_loss_of_what_they_train(store: FileStore, trainer: Trainer):
     policy = fresh_policy(trainer)
-    work = load_supervision(store, step_of(store, [0, 1, 3]), policy.base, TURNS)
+    work = load_supervision(Datasets(store), step_of(store, [0, 1, 3]), policy.base, TURNS)
     losses = [supervised_step(policy, work, train_config(), 1e-2)["loss"] for _ in range(8)]
     assert losses[-1] < losses[0] / 2
+
+
+@given(st.floats(allow_nan=False), st.integers(), st.sampled_from(["repr", "json", ".3f", "e", "inf", "-0"]))
+def test_a_number_keeps_its_digits_or_its_line_is_refused(number: float, whole: int, form: str):
+    """What stands in the prompt is what json.dumps writes of what was read: so do chat templates."""
+    written = {"repr": repr(number), "json": json.dumps(whole), "inf": "1e999", "-0": "-0"}
+    digits = (written.get(form) or format(number, form)).replace("inf", "1e999")
+    dataset = Dataset.__new__(Dataset)
+    for arguments in (digits, json.dumps(digits)):
+        call = f'{{"function": {{"name": "look", "arguments": {arguments}}}}}'
+        dataset._lines = [f'{{"messages": [{{"role": "assistant", "tool_calls": [{call}]}}]}}'.encode()]
+        try:
+            dataset.require_exact_numbers(0)
+        except TemperError as error:
+            assert error.type == "BadConfig"
+            assert f"but {digits[:100]} becomes" in error.message
+        else:
+            assert json.dumps(json.loads(digits)) == digits
 
 
 def test_an_example_over_the_limit_is_left_out_cut_or_refused_and_counted(store: FileStore):
@@ -322,7 +361,7 @@ def test_a_step_of_neither_groups_nor_examples_is_refused(store: FileStore, trai
 
 def test_weights_that_have_diverged_are_not_committed(store: FileStore, trainer: Trainer):
     policy = fresh_policy(trainer)
-    work = load_supervision(store, step_of(store, [0]), policy.base, TURNS)
+    work = load_supervision(Datasets(store), step_of(store, [0]), policy.base, TURNS)
     with torch.no_grad():
         next(iter(policy.parameters.values())).fill_(float("nan"))
     with pytest.raises(TemperError) as caught:

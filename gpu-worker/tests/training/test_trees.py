@@ -261,7 +261,8 @@ def test_a_step_says_what_it_computed_and_what_its_rows_share():
 STEPS: dict[str, dict[str, Any]] = {
     "default": {},
     "two passes of gspo": {"loss": GSPO, "passes": 2},
-    "kl": {"kl_coefficient": 0.1},
+    "kl": {"kl_coefficient": 0.5},
+    "weighed kl": {"kl_coefficient": 0.5, "kl_estimator": "k3-ratio"},
     "kl as reward": {"kl_coefficient": 0.1, "kl_as": "reward"},
     **{kind: {"correction": kind, "correction_cap": 1.2} for kind in get_args(Kind)},
     "entropy": {"entropy_coefficient": 0.1},

@@ -100,7 +100,8 @@ export function isBrokenJson(bytes: Uint8Array, key: string): boolean {
   try {
     decodeJson(bytes, key);
     return false;
-  } catch {
-    return true;
+  } catch (error) {
+    // What a later version wrote is right: it is never repaired.
+    return !(error instanceof TemperError && error.type === 'LaterVersion');
   }
 }

@@ -8,6 +8,7 @@ import type { BlobRef, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
+import { refuseDeleted } from '../deletions.ts';
 import { isPruned, isMarkedPruned, markPruned, unmarkPruned } from '../pruned.ts';
 import { isEnded, readState } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
@@ -57,6 +58,7 @@ export async function copyRun(from: Store, to: Store, run: string, options: Copy
       'BadConfig',
       `a run must be copied to a different store than its own, got ${to.uri} twice; name another`,
     );
+  await refuseDeleted(to, run);
   const contents = await readContents(from, run);
   requireWhole(from, contents);
   await to.checkWritable();

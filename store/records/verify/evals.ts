@@ -1,6 +1,7 @@
-import { EvalResult } from '../../../core/contract.ts';
+import { EvalResult, firstIssue, isFromLaterVersion } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
+import { laterVersion } from '../../../core/later-version.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
 import type { RunPosition } from '../../../core/plan-step.ts';
 import { summariseEval } from '../eval-result.ts';
@@ -62,5 +63,6 @@ function parseEval(value: unknown, key: string): EvalFile {
   const { schema: _schema, inputsSha256, ...result } = (value ?? {}) as Record<string, unknown>;
   const parsed = EvalResult.safeParse(result);
   if (parsed.success && typeof inputsSha256 === 'string') return { result: parsed.data, inputsSha256 };
+  if (parsed.error && isFromLaterVersion(parsed.error, result)) throw laterVersion(key, firstIssue(parsed.error));
   throw new TemperError('StoreCorrupt', `${key} is not a valid evaluation`);
 }

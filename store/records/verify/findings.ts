@@ -1,5 +1,5 @@
 /** What a verification has looked at, and what is wrong. */
-import { TemperError } from '../../../core/failures.ts';
+import { isUnreadable } from '../../../core/later-version.ts';
 
 const CHECKS = [
   'run files',
@@ -65,8 +65,9 @@ export class Findings {
     try {
       return await look();
     } catch (error) {
-      if (!(error instanceof TemperError) || error.type !== 'StoreCorrupt') throw error;
-      this.problem(check, object, error.message.split('; restore')[0] ?? error.message);
+      if (!isUnreadable(error)) throw error;
+      const [finding = error.message, remedy] = error.message.split(/; (?=restore|upgrade)/);
+      this.problem(check, object, finding, error.type === 'LaterVersion' ? remedy : undefined);
       return null;
     }
   }

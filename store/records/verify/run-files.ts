@@ -3,6 +3,7 @@ import type { z } from 'zod';
 
 import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
+import { isUnreadable } from '../../../core/later-version.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
 import { blobKey, curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
@@ -128,7 +129,7 @@ async function readOrTell<T>(findings: Findings, key: string, look: () => Promis
   try {
     return await look();
   } catch (error) {
-    if (!(error instanceof TemperError) || error.type !== 'StoreCorrupt') throw error;
+    if (!isUnreadable(error)) throw error;
     findings.problem('run files', key, 'it cannot be read', REWRITTEN);
     return null;
   }

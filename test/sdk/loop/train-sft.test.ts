@@ -83,7 +83,7 @@ test('what cannot be trained is refused before anything is asked of the trainer'
     `"demo.one would be trained on nothing because the list of chats is empty; pass at least one"`,
   );
   expect(await refused([chat('a'), { messages: [{ role: 'user', content: 'b' }] }])).toMatchInlineSnapshot(
-    `"chat 2 of model.trainSft must have an assistant message, which is what is trained, got none; add one"`,
+    `"chat 2 of model.trainSft must have an assistant message, which is what is trained, got none; add one without "weight": 0"`,
   );
   expect(await refused([chat('a')], { heldOut: [chat('a')] })).toMatchInlineSnapshot(
     `"model.trainSft must have different examples (one could be trained, and its copy held out), chat 2 repeats chat 1; remove one of them"`,

@@ -38,6 +38,25 @@ test('temporary files are not listed, and none stays', async () => {
   expect(keys).toEqual(['runs/run.json']);
 });
 
+test('writes that were not finished are found wherever they lie, by the names of both languages, and nothing else is', async () => {
+  const store = new FileStore(root);
+  await store.putBlob(bytes('abc'));
+  const torn = [
+    '.3f2504e0-4f89-41d3-9a0c-0305e82c3301.tmp',
+    'blobs/.abc.77.0a1b2c3d.tmp',
+    'runs/a/.manifest.json.9.ffffffff.tmp',
+  ];
+  mkdirSync(join(root, 'runs', 'a'), { recursive: true });
+  for (const name of [...torn, 'runs/.of-somebody-else.tmp', 'runs/.hidden']) writeFileSync(join(root, name), 'torn');
+  const found = [];
+  for await (const object of store.unfinished()) found.push(object);
+  expect(found.map(({ key }) => key).toSorted()).toEqual(torn.toSorted());
+  expect(found.every((object) => object.bytes === 4)).toBe(true);
+  expect(await Promise.all(found.map((object) => store.removeUnchanged(object)))).toEqual([true, true, true]);
+  expect(existsSync(join(root, torn[1]!))).toBe(false);
+  await expect(store.removeUnchanged({ ...found[0]!, key: '../x/.a.1.0a1b2c3d.tmp' })).rejects.toThrow('key');
+});
+
 test('a store is opened by folder or file URI, without touching the disk; others are refused', async () => {
   const folder = join(root, 'not yet', 'there');
   expect((await openStore(folder)).uri).toMatch(/^file:\/\/.*not%20yet\/there$/);

@@ -1,8 +1,8 @@
 /** What every store does alike, wherever it keeps its bytes. */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 
-import type { Store } from '../../../store/store.ts';
+import type { Store, StoredObject } from '../../../store/store.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 
 export interface StoreWorld {
@@ -146,6 +146,29 @@ export function storeSuite(makeWorld: () => StoreWorld): void {
     expect((await store.openJournal('runs/a/journal/0.1/eval')).existing).toEqual([]);
     expect((await store.openJournal('runs/a/journal/0.10/0')).existing.map(text)).toEqual(['runs/a/journal/0.10/0']);
     expect(text(await store.read('runs/a/state.json'))).toBe('state');
+  });
+
+  test('objects are described with size and age; an old blob that is put again counts as written now, and is not removed for its former age', async () => {
+    const ref = await store.putBlob(bytes('abc'));
+    await store.replace('runs/a/state.json', bytes('1'));
+    const described = async (prefix: string): Promise<StoredObject[]> => {
+      const objects = [];
+      for await (const object of store.describe(prefix)) objects.push(object);
+      return objects;
+    };
+    const longAgo = new Date(Date.UTC(2020, 1, 2));
+    utimesSync(world.file(ref.key), longAgo, longAgo);
+    const [old] = await described('blobs');
+    expect(old).toEqual({ key: ref.key, bytes: 3, modifiedAtMs: longAgo.getTime() });
+    await store.putBlob(bytes('abc'));
+    expect(await store.removeUnchanged(old!)).toBe(false);
+    const [fresh] = await described('blobs');
+    expect(Date.now() - fresh!.modifiedAtMs).toBeLessThan(60_000);
+    expect(await described('runs')).toMatchObject([{ key: 'runs/a/state.json', bytes: 1 }]);
+    expect(await described('nothing/here')).toEqual([]);
+    expect(await store.removeUnchanged(fresh!)).toBe(true);
+    expect(await store.removeUnchanged(fresh!)).toBe(false);
+    expect(await store.blobBytes(ref)).toBeNull();
   });
 
   test('stored bytes are those that were given', async () => {

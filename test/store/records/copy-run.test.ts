@@ -172,7 +172,8 @@ async function isThere(store: FileStore, ref: BlobRef): Promise<boolean> {
 
 test('pruning keeps what it was told to keep, the first and the last two; the rest is marked, then gone', async () => {
   await makeRun(here, { steps: 9, evals: { 2: 0.9, 3: 0.1, 4: 0.8, 9: 0.5 } });
-  const plan = await planPrune(here, 'demo', { keepLast: 1, keepBest: [{ metric: 'reward', count: 1 }], keepEvery: 5 });
+  const retention = { keepLast: 1, keepBest: [{ metric: 'reward', count: 1 }], keepEvery: 5 };
+  const plan = await planPrune(here, 'demo', retention);
   expect(plan.kept.map(({ checkpoint, because }) => [checkpoint.step, because])).toEqual([
     [0, 'the run starts from it'],
     [2, 'one of the best 1 by reward'],
@@ -182,7 +183,7 @@ test('pruning keeps what it was told to keep, the first and the last two; the re
   ]);
   const { adapter, optimizer, adapterConfig } = (await readManifest(here, place(3)))!;
   await here.replace(`${layout.viewPrefix(place(3))}/adapter/adapter_config.json`, new Uint8Array());
-  await prune(here, plan);
+  expect(await prune(here, 'demo', retention)).toEqual(plan);
   expect([await isThere(here, adapter), await isThere(here, optimizer), await isThere(here, adapterConfig)]).toEqual([
     false,
     false,
@@ -202,7 +203,7 @@ test('blobs that a branch or another run needs stay', async () => {
   expect(plan.kept.find(({ checkpoint }) => checkpoint.step === 2)?.because).toBe('a branch starts from it');
   expect(plan.kept.filter(({ checkpoint }) => checkpoint.branch === 1)).toHaveLength(1);
   expect(numbers(plan.pruned)).toEqual([1, 3, 4]);
-  await prune(here, plan);
+  await prune(here, 'demo', lean);
   expect((await verifyRun(here, 'copy')).findings.problems).toEqual([]);
   const { findings } = await verifyRun(here, 'demo');
   expect(findings.problems).toEqual([]);
@@ -232,7 +233,7 @@ test('a copy of a pruned run says so; what was pruned comes back when it is aske
   await makeRun(here, { steps: 6 });
   await copy(here, there);
   const whole = contents('here');
-  await prune(here, await planPrune(here, 'demo', lean));
+  await prune(here, 'demo', lean);
   expect(await copy(there, here, { isThorough: true })).toMatchObject({ copied: 0, repaired: [], pruned: 4 });
   const third = new FileStore(join(root, 'third'));
   expect(await copy(here, third)).toMatchObject({ pruned: 4 });

@@ -7,7 +7,7 @@ import { planGroups } from '../../../core/plan-step.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { branchKey, manifestKey } from '../../../store/layout.ts';
-import { findPosition } from '../../../store/records/lineage.ts';
+import { findPosition, openBranch } from '../../../store/records/lineage.ts';
 import { planPrune } from '../../../store/records/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeBranch, makeRun } from './made-run.ts';
@@ -47,6 +47,19 @@ test('it goes on with what the next steps would have sampled from, and from the 
   // Killed while step 4 trained: step 5 was played, and even decided.
   for (const step of [4, 5]) rmSync(join(root, manifestKey(place(step))));
   expect(await findPosition(store, 'demo', null)).toMatchObject({ step: 3, checkpoint: positions[3]!.parent });
+});
+
+test('the first steps of a branch sample from where it began, and from nothing before', async () => {
+  const made = await makeRun(store, { steps: 6, maxStaleness: 2 });
+  await openBranch(store, 'demo', { requestId: 'back', step: 4 });
+  await makeBranch(store, made, 1, 4, 1);
+  const { step, checkpoint, policies } = await findPosition(store, 'demo', null);
+  expect([step, checkpoint.branch]).toEqual([5, 1]);
+  expect(policies?.map(({ branch, step: after }) => [branch, after])).toEqual([
+    [0, 4],
+    [0, 4],
+    [1, 5],
+  ]);
 });
 
 test('what steps in progress sample from is not pruned', async () => {

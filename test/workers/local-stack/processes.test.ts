@@ -72,7 +72,7 @@ it('splits what a child prints into lines, whatever its pieces, and cuts a line 
 
 it('names the run of what Temporal logs, and holds nothing that JSON cannot', () => {
   const fields = logFields({
-    workflowId: 'run/demo',
+    workflowId: 'run/a-store/demo',
     attempt: 2,
     taskToken: 'secret',
     size: 3n,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, createServer, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeReply } from '../../../play/transports/http.ts';
 import { openFront, type FrontOptions } from '../../../workers/serving/front.ts';
@@ -19,10 +19,13 @@ interface Asked {
 
 const silent: FrontOptions['answer'] = () => Promise.reject(new Error('nothing is to be asked'));
 
-async function openFrontOf(answer: FrontOptions['answer'], maxHeldBytes = 512 << 20): Promise<number> {
+async function openFrontOf(
+  answer: FrontOptions['answer'],
+  limits: Pick<FrontOptions, 'maxHeldBytes' | 'maxConnections'> = {},
+): Promise<number> {
   const kept = { answer: () => null, forget: () => undefined };
   const options = { host: '127.0.0.1', port: 0, hosts: ['models.internal'], key: KEY, models: ['demo'], kept };
-  const front = await openFront({ ...options, answer, maxHeldBytes });
+  const front = await openFront({ ...options, answer, ...limits });
   onTestFinished(() => front.close());
   return front.port;
 }
@@ -43,7 +46,9 @@ async function* forever(): AsyncGenerator<string> {
 }
 
 test('a body counts among those that are held until its stream has ended', async () => {
-  const port = await openFrontOf(() => Promise.resolve({ status: 200, headers: {}, events: forever() }), 100);
+  const port = await openFrontOf(() => Promise.resolve({ status: 200, headers: {}, events: forever() }), {
+    maxHeldBytes: 100,
+  });
   const first = await begin(port);
   expect(first.response.statusCode).toBe(200);
   const second = await begin(port);
@@ -103,4 +108,41 @@ test('a client that goes away without reading ends its answer', async () => {
   asking.destroy();
   await until('the answer is ended', () => isEnded);
   server.close();
+});
+
+/** Each asks once, without a key, and stays. */
+async function crowd(port: number, count: number): Promise<Socket[]> {
+  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+  for (const socket of sockets) {
+    socket.on('error', () => undefined).resume();
+    socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  }
+  const settled = (socket: Socket) => new Promise((resolve) => socket.once('data', resolve).once('close', resolve));
+  await Promise.all(sockets.map(settled));
+  return sockets;
+}
+
+test('one process without the key holds every connection; clients that have it are answered, and keep theirs', async () => {
+  const port = await openFrontOf(silent, { maxConnections: 300 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  const askKept = async (): Promise<number | undefined> => {
+    const asking = request({ port, path: '/v1/models', headers: KNOWN, agent });
+    asking.end();
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    await response.toArray();
+    return asking.socket?.localPort;
+  };
+  const kept = await askKept();
+  expect(kept).toBeGreaterThan(0);
+  const first = await crowd(port, 299);
+  await until('the oldest give way', () => first.some(({ closed }) => closed));
+  expect(await askAt(port, '/v1/models', KNOWN)).toMatchObject({ status: 200 });
+  const left = (): number => first.filter(({ closed }) => !closed).length;
+  await until('256 are left', () => left() <= 256);
+  await crowd(port, 40);
+  await until('they have replaced older ones', () => left() <= 226);
+  expect(await askKept()).toBe(kept);
 });

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { examine } from '../../../workers/doctor/doctor.ts';
 import { modulePath, nodeFlags } from '../../../workers/module-path.ts';
+import { openProjectStore } from '../../../workers/project-store.ts';
 import {
   childPid,
   isRunning,
@@ -50,16 +51,17 @@ it('polls the workflows and its agent, is back after a kill, and is started anew
   const folder = project();
   const file = writeAgent(folder, 1);
   const { events } = await opened(folder, file);
+  const storeId = await (await openProjectStore(folder, process.env)).id();
   const checks = async () => {
     const found = await examine({ project: folder, env: process.env, agents: ['coin'] });
-    return new Map(found.map((check) => [check.name.replace(/rollout\/[^/]+/, 'rollout'), check]));
+    return new Map(found.map((check) => [check.name.replace(storeId, 'ID'), check]));
   };
-  await expect.poll(async () => (await checks()).get('queue rollout/coin')?.ok, { timeout: 15_000 }).toBe(true);
+  await expect.poll(async () => (await checks()).get('queue rollout/ID/coin')?.ok, { timeout: 15_000 }).toBe(true);
   const all = await checks();
-  const failures = [...all.values()].filter((check) => check.ok === false).map((check) => check.name);
+  const failures = [...all].filter(([, check]) => check.ok === false).map(([name]) => name);
   // The GPU worker is a stand-in that polls nothing.
-  expect(failures.filter((name) => name !== 'Python environment')).toEqual(['queue gpu']);
-  expect(all.get('queue gpu')).toMatchObject({
+  expect(failures.filter((name) => name !== 'Python environment')).toEqual(['queue gpu/ID']);
+  expect(all.get('queue gpu/ID')).toMatchObject({
     detail: 'no worker polls it',
     remedy: 'start a GPU worker, or temper dev',
   });

@@ -56,6 +56,8 @@ class EmbeddedEngine:
         self.base = base
         self.settings = settings
         self.failure: BaseException | None = None
+        # By the monotonic clock: when it was last asked for.
+        self.used_at = time.monotonic()
         self._device_lock = device_lock or DeviceLock()
         self._on_death = on_death
         self._is_closed = False
@@ -87,6 +89,7 @@ class EmbeddedEngine:
         self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
     ) -> Future[Generation]:
         self._check(request)
+        self.used_at = time.monotonic()
         policy = None if adapter is None else adapter.sha256
         sequence = Sequence(policy, request, time.monotonic() + deadline_s, self._detokenizer.decode)
         with self._lock:
@@ -97,6 +100,11 @@ class EmbeddedEngine:
                 self._constraining.append(sequence)
                 self._constrainer.submit(self._constrain, adapter, sequence, request.schema)
         return sequence.future
+
+    @property
+    def is_idle(self) -> bool:
+        """No request waits or is being answered."""
+        return not self._num_waiting() and not self._scheduler.num_running()
 
     def health(self) -> EngineHealth:
         return EngineHealth(
@@ -231,20 +239,23 @@ class EmbeddedEngine:
                             self._step()
         except BaseException as error:
             self.failure = error
-            self._fail_all(
-                TemperError("EngineFailed", f"the engine of {self.base.name} failed ({error!r}) and is being restarted")
-            )
+            self._fail_all(self._is_restarted(error))
             if self._on_death is not None:
                 self._on_death(error)
 
     def _step(self) -> None:
-        """One pass. If it has no room, the longest request is dropped, and the others begin again."""
+        """One pass. If it has no room, the longest request is dropped, and the others begin again. If it fails
+        otherwise, they do so one by one."""
         try:
             self._scheduler.step()
             return
         except Exception as error:
+            if not is_out_of_memory(error):
+                if self._scheduler.num_running() == 0:
+                    raise
+                return self._find_culprit(error)
             is_roomy = self._scheduler.longest_answered >= self._lack_tokens
-            longest = self._scheduler.take_longest() if is_out_of_memory(error) else None
+            longest = self._scheduler.take_longest()
             if longest is None:
                 raise
             # One lack of memory may take several along: that is one try. Who comes later is the next.
@@ -259,6 +270,19 @@ class EmbeddedEngine:
         log.warning("no memory for a pass, the longest request is dropped: %s", self._lack)
         longest.fail(self._lack)
         free_memory()
+
+    def _find_culprit(self, error: Exception) -> None:
+        log.error("a pass failed, its requests run once more, each alone", exc_info=error)
+        culprit = self._scheduler.take_culprit()
+        is_sound = self._scheduler.is_sound()
+        if culprit is not None:
+            # Of no kind that was foreseen: the server answers as to any such request.
+            culprit.fail(error if is_sound else self._is_restarted(error))
+        if not is_sound:
+            raise error
+
+    def _is_restarted(self, error: BaseException) -> TemperError:
+        return TemperError("EngineFailed", f"the engine of {self.base.name} failed ({error!r}) and is being restarted")
 
     def _wait_for_work(self) -> bool:
         with self._scheduler.arrived:

@@ -1,8 +1,9 @@
-"""All embedded engines of one process: one per base model, started on first use; outlives none of them."""
+"""All embedded engines of one process: one per base model, started on first use. The longest idle one makes room."""
 
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
@@ -13,6 +14,8 @@ from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.model.models import BaseModel, ModelLibrary
 
 EXIT_CODE = 70
+# Base models that stay loaded at once: each has its weights and its key-value cache.
+MOST_MODELS = 4
 
 log = logging.getLogger(__name__)
 
@@ -42,30 +45,55 @@ class EngineHost:
         self._engines: dict[str, EmbeddedEngine] = {}
         self._opening = threading.Lock()
         self._shortages: dict[str, Shortage] = {}
+        # The base model whose policy the trainer holds.
+        self.trained: Callable[[], str | None] = lambda: None
 
     def engine(self, base_model: str) -> EmbeddedEngine:
         # Looked up without the lock, which is held for as long as another model is being opened.
-        if base_model in self._engines:
-            return self._engines[base_model]
-        with self._opening:
-            if base_model not in self._engines:
-                self._engines[base_model] = self._start(base_model)
-            return self._engines[base_model]
+        engine = self._engines.get(base_model)
+        if engine is None:
+            with self._opening:
+                engine = self._engines.get(base_model) or self._open(base_model)
+        engine.used_at = time.monotonic()
+        return engine
+
+    def _open(self, base_model: str) -> EmbeddedEngine:
+        while len(self._engines) >= MOST_MODELS and self.close_idle():
+            pass
+        self._engines[base_model] = self._start(base_model)
+        return self._engines[base_model]
+
+    def close_idle(self) -> bool:
+        """Closes the engine that was asked longest ago, with its model, of those without a request whose model is not
+        in training. False: there is none."""
+        trained = self.trained()
+        idle = [name for name, engine in self.started().items() if name != trained and engine.is_idle]
+        if not idle:
+            return False
+        name = min(idle, key=lambda name: self._engines[name].used_at)
+        # Who found it a moment ago, and asks it now, is told to come again.
+        self._engines.pop(name).close()
+        self._library.forget(name)
+        free_memory()
+        log.info("model closed", extra={"model": name, "reason": "another one needs its memory"})
+        return True
 
     def _start(self, base_model: str) -> EmbeddedEngine:
         shortage = self._shortages.setdefault(base_model, Shortage(f"the model {base_model}", ROOM_REMEDY))
-        try:
-            base = self._library.get(base_model)
-            engine = self._prove(base)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            failure = shortage.failed(error)
-        else:
-            shortage.succeeded()
-            return engine
-        free_memory()
-        raise failure
+        while True:
+            try:
+                base = self._library.get(base_model)
+                engine = self._prove(base)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                failure = shortage.failed(error)
+            else:
+                shortage.succeeded()
+                return engine
+            free_memory()
+            if not self.close_idle():
+                raise failure
 
     def _prove(self, base: BaseModel) -> EmbeddedEngine:
         try:

@@ -82,6 +82,9 @@ class Sequence:
     def is_prefilled(self) -> bool:
         return self.computed == len(self.prompt)
 
+    def is_abandoned(self, now: float) -> bool:
+        return now > self.deadline or self.future.cancelled()
+
     def part(self, position: int) -> tuple[bytes, bool]:
         """The key of the piece that this token of the prompt is in, and whether it is the prompt's last."""
         index = position // self.piece_size

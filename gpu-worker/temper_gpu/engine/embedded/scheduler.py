@@ -25,7 +25,8 @@ from temper_gpu.engine.embedded.sampling import sample, uniforms
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
-from temper_gpu.engine.interface import DeadlinePassed
+from temper_gpu.engine.embedded.trials import Trials
+from temper_gpu.engine.interface import DeadlinePassed, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
 
@@ -64,6 +65,7 @@ class Scheduler:
         self._turns: deque[Hashable] = deque()
         self._prefilled: set[Hashable] = set()
         self._seating: Sequence | None = None
+        self._trials = Trials()
         # In tokens, since a pass had no room: a proof that requests up to this length have room now.
         self.longest_answered = 0
         self._settings = settings
@@ -92,7 +94,7 @@ class Scheduler:
             self.arrived.notify()
 
     def num_waiting(self) -> int:
-        return sum(map(len, tuple(self._waiting.values())))
+        return sum(map(len, tuple(self._waiting.values()))) + len(self._trials)
 
     def num_running(self) -> int:
         return len(self._slots.sequences)
@@ -114,7 +116,7 @@ class Scheduler:
         return self._slots.bytes_of(num_tokens)
 
     def has_work(self) -> bool:
-        return bool(self._slots.sequences) or any(self._waiting.values())
+        return bool(self._slots.sequences or self._trials) or any(self._waiting.values())
 
     # ---- the engine's thread
 
@@ -141,9 +143,10 @@ class Scheduler:
         self._next_sweep = now + SWEEP_S
         with self.arrived:
             for policy, queue in self._waiting.items():
-                if any(is_abandoned(sequence, now) for sequence in queue):
+                if any(sequence.is_abandoned(now) for sequence in queue):
                     self._waiting[policy] = deque(s for s in queue if not self._drop_if_abandoned(s, now))
-        for sequence in [s for s in self._slots.sequences.values() if is_abandoned(s, now)]:
+        self._trials.drop(lambda sequence: self._drop_if_abandoned(sequence, now))
+        for sequence in [s for s in self._slots.sequences.values() if s.is_abandoned(now)]:
             self._drop_if_abandoned(sequence, now)
 
     def take_longest(self) -> Sequence | None:
@@ -176,11 +179,29 @@ class Scheduler:
         with self.arrived:
             waiting = [sequence for queue in self._waiting.values() for sequence in queue]
             self._waiting.clear()
-        for sequence in (*waiting, *self._slots.sequences.values()):
+        for sequence in (*waiting, *self._trials.clear(), *self._slots.sequences.values()):
             sequence.fail(error)
 
+    def take_culprit(self) -> Sequence | None:
+        """After a pass that failed: frees the slot table. Who was in it runs once more, alone; one that was alone
+        already is taken out. The caller owes it a failure."""
+        culprit = self._trials.after_failure(self._slots.clear())
+        if culprit is not None:
+            self._policies.leave(culprit.policy)
+        return culprit
+
+    def is_sound(self) -> bool:
+        """Whether the engine still answers a request that nothing is wrong with. Its slot table has to be empty."""
+        plain = Sequence(None, GenerationRequest((0,), 1, 0.0, 0), math.inf, lambda token_ids: "")
+        try:
+            if self._seat(plain):
+                self._prefill([plain])
+        except Exception:
+            return False
+        return plain.future.done()
+
     def _drop_if_abandoned(self, sequence: Sequence, now: float) -> bool:
-        if not is_abandoned(sequence, now):
+        if not sequence.is_abandoned(now):
             return False
         state = "waiting for a slot" if sequence.slot < 0 else f"after {len(sequence.token_ids)} tokens"
         sequence.fail(
@@ -205,6 +226,8 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
+        if self._trials.admit(self._slots.sequences.values(), self._seat):
+            return
         with self.arrived:
             self._waiting = {policy: queue for policy, queue in self._waiting.items() if queue}
             while self._waiting:
@@ -375,7 +398,3 @@ class Scheduler:
             self.counters.requests += 1
             self.longest_answered = max(self.longest_answered, sequence.num_tokens)
             sequence.finish(reason)
-
-
-def is_abandoned(sequence: Sequence, now: float) -> bool:
-    return now > sequence.deadline or sequence.future.cancelled()

@@ -23,6 +23,7 @@ class ServedModel:
     name: str
     tokenizer: Any
     context_window: int
+    vocabulary_size: int
     end_token_ids: frozenset[int]
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-# What an answer to a request of the largest context comes to, many times over.
-MAX_ANSWER_BYTES = 256 << 20
+from temper_gpu.contract import MAX_ANSWER_BYTES
+
 CHUNK_BYTES = 1 << 20
 # A host that is there accepts a connection at once.
 CONNECT_S = 5.0

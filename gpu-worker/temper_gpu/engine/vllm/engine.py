@@ -64,7 +64,9 @@ class VllmEngine:
     def _started(self, found: Server, seconds: float) -> None:
         """A server that somebody else runs may come back with another context, or another version."""
         base = self._base
-        self.model = ServedModel(base.name, base.tokenizer, found.context_window, base.end_token_ids)
+        self.model = ServedModel(
+            base.name, base.tokenizer, found.context_window, base.vocabulary_size, base.end_token_ids
+        )
         self.recorded = found.recorded()
         self._count(starts=1, start_s=seconds)
 

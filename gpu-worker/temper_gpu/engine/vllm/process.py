@@ -5,6 +5,7 @@ A life ends for good; who needs another one starts it (engine.py).
 
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -19,7 +20,6 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.contract import ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE
 from temper_gpu.engine.vllm.client import Address, Client, Unreachable
 from temper_gpu.engine.vllm.folders import OwnFolders
 from temper_gpu.engine.vllm.server import Completion
@@ -174,10 +174,17 @@ class VllmProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
 
+# Names of variables that say who somebody is: of Temporal, stores, hubs and providers.
+SECRET = re.compile(
+    r"^(AWS|TEMPORAL|AZURE|GOOGLE)_|(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_ID|_FILE)?$", re.IGNORECASE
+)
+
+
 def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> dict[str, str]:
-    """This process's own, less what would lead another Python astray."""
-    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE}
-    environment = {name: value for name, value in os.environ.items() if name not in astray}
+    """This process's own, less what would lead another Python astray, and less every key: vLLM reads a folder, and
+    asks nobody for anything."""
+    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"}
+    environment = {name: value for name, value in os.environ.items() if name not in astray and not SECRET.search(name)}
     environment |= {
         "PYTHONUNBUFFERED": "1",
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",

@@ -11,7 +11,7 @@ In a step's first update ρ is 1 but for rounding: no range clips anything, and 
 from temper_gpu.training.losses.cross_entropy import cross_entropy
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss
 from temper_gpu.training.losses.reductions import token_weights
-from temper_gpu.training.losses.regularisers import kl_penalty, kl_reward
+from temper_gpu.training.losses.regularisers import kl_penalty, kl_reward, policy_kl_penalty
 from temper_gpu.training.losses.table import find_loss
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     "find_loss",
     "kl_penalty",
     "kl_reward",
+    "policy_kl_penalty",
     "token_weights",
 ]

@@ -10,6 +10,15 @@ from temper_gpu.training.packing import MicroBatch
 CLIPPED_SHARE = "clippedShare"
 
 
+# Of log ρ, beyond which a ratio says nothing but that sampler and policy are strangers; as verl and SkyRL bound it.
+MAX_LOG_RATIO = 20.0
+
+
+def bounded_ratio(log_ratio_N: Tensor, most: float = MAX_LOG_RATIO) -> tuple[Tensor, Tensor]:
+    """exp(log ρ) with log ρ held to ± `most`, where it has no gradient; and which tokens' was held."""
+    return log_ratio_N.clamp(-most, most).exp(), log_ratio_N.detach().abs() > most
+
+
 class TokenLoss(NamedTuple):
     """Of each sampled token: its share of the loss, and numbers whose mean over the step is a metric of that name.
 

@@ -1,10 +1,9 @@
 """Losses that weigh each sampled token by its own ratio ρ."""
 
-import torch
 from torch import Tensor, maximum, minimum, where
 
 from temper_gpu.contract import CispoLoss, DppoLoss, ImportanceSamplingLoss, PpoLoss, SapoLoss
-from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss
+from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss, bounded_ratio
 from temper_gpu.training.packing import MicroBatch
 
 # A ratio this far beyond its range got there because sampler and trainer add in another order: that is no clipping.
@@ -13,7 +12,7 @@ ROUNDING = 1e-3
 
 def cispo(config: CispoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
     """−sg(clip(ρ, 1 − εl, 1 + εh)) · A · log π: every token keeps a gradient (MiniMax-M1, arXiv 2506.13585, eq. 4)."""
-    ratio_N = (logprobs_N.detach() - batch.sampled_logprobs_N).exp()
+    ratio_N, _ = bounded_ratio(logprobs_N.detach() - batch.sampled_logprobs_N)
     clipped_ratio_N = ratio_N.clamp(1 - config.epsilon_low, 1 + config.epsilon_high)
     was_clipped_N = (clipped_ratio_N - ratio_N).abs() > ROUNDING
     return TokenLoss(-clipped_ratio_N * batch.weighted_advantages_N * logprobs_N, {CLIPPED_SHARE: was_clipped_N})
@@ -25,7 +24,7 @@ def ppo(config: PpoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
     PPO: arXiv 1707.06347, eq. 7. Dual clip: arXiv 1912.09729, eq. 5.
     """
     advantages_N, dual_clip = batch.weighted_advantages_N, config.dual_clip
-    ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
+    ratio_N, was_bounded_N = bounded_ratio(logprobs_N - batch.sampled_logprobs_N)
     clipped_ratio_N = ratio_N.clamp(1 - config.epsilon_low, 1 + config.epsilon_high)
     unclipped_N, clipped_N = ratio_N * advantages_N, clipped_ratio_N * advantages_N
     objective_N = minimum(unclipped_N, clipped_N)
@@ -34,14 +33,13 @@ def ppo(config: PpoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
         floor_N = where(advantages_N < 0, dual_clip * advantages_N, objective_N)
         was_clipped_N = was_clipped_N | ((floor_N > objective_N) & (ratio_N > dual_clip + ROUNDING))
         objective_N = maximum(objective_N, floor_N)
-    return TokenLoss(-objective_N, {CLIPPED_SHARE: was_clipped_N.detach()})
+    return TokenLoss(-objective_N, {CLIPPED_SHARE: was_clipped_N.detach() | was_bounded_N})
 
 
 def importance_sampling(_config: ImportanceSamplingLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
-    """−ρA: the unclipped policy gradient under a sampler of its own."""
-    ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
-    nothing_N = ratio_N.new_zeros(ratio_N.shape, dtype=torch.bool)
-    return TokenLoss(-ratio_N * batch.weighted_advantages_N, {CLIPPED_SHARE: nothing_N})
+    """−ρA: the policy gradient under a sampler of its own, clipped by nothing but the bound of all ratios."""
+    ratio_N, was_bounded_N = bounded_ratio(logprobs_N - batch.sampled_logprobs_N)
+    return TokenLoss(-ratio_N * batch.weighted_advantages_N, {CLIPPED_SHARE: was_bounded_N})
 
 
 def dppo(config: DppoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
@@ -55,14 +53,15 @@ def dppo(config: DppoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
     was_clipped_N = (shift_N * batch.weighted_advantages_N.sign()) > config.max_shift
     kept_N = where(was_clipped_N, 0.0, batch.weighted_advantages_N)
     penalty_N = config.log_ratio_penalty * log_ratio_N.square()
-    return TokenLoss(-kept_N * log_ratio_N.exp(), {CLIPPED_SHARE: was_clipped_N}, penalty_N)
+    ratio_N, was_bounded_N = bounded_ratio(log_ratio_N)
+    return TokenLoss(-kept_N * ratio_N, {CLIPPED_SHARE: was_clipped_N | was_bounded_N}, penalty_N)
 
 
 def sapo(config: SapoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
     """−(4 / τ) σ(τ (ρ − 1)) · A, with a τ for A > 0 and another for A ≤ 0: the gradient is that of −ρA at ρ = 1, and
     fades smoothly away from it (Soft Adaptive Policy Optimization, arXiv 2511.20347; TRL's `loss_type="sapo"`)."""
     advantages_N = batch.weighted_advantages_N
-    ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
+    ratio_N, _ = bounded_ratio(logprobs_N - batch.sampled_logprobs_N)
     temperature_N = where(advantages_N > 0, config.tau_positive, config.tau_negative)
     gate_N = (temperature_N * (ratio_N - 1)).sigmoid() * 4 / temperature_N
     return TokenLoss(-gate_N * advantages_N, {})

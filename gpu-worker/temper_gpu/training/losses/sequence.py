@@ -4,19 +4,30 @@ import torch
 from torch import Tensor, minimum
 
 from temper_gpu.contract import GspoLoss
-from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss
+from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss, bounded_ratio
 from temper_gpu.training.packing import MicroBatch
+
+# Of the mean log ρ of a sequence; as verl and SkyRL bound it.
+MAX_LOG_SEQUENCE_RATIO = 10.0
 
 
 def gspo(config: GspoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
-    """−min(sA, clip(s, 1 − εl, 1 + εh) A) with s = exp(mean of log ρ over the sequence).
+    """−min(sA, clip(s, 1 − εl, 1 + εh) A) with s = exp(mean of log ρ over the sequence), as each token's own ratio.
 
-    GSPO: arXiv 2507.18071, eq. 5 to 7. Means move by thousandths: clipping is reported as it is.
+    GSPO-token: arXiv 2507.18071, eq. 13 and 14. s has the value of GSPO's ratio (eq. 7) and the gradient of the token
+    that it stands at, so that a token's advantage moves that token. Where all tokens of a sequence are worth the same,
+    that is GSPO's gradient. Means move by thousandths: clipping is reported as it is.
     """
-    ratio_N = sequence_means(logprobs_N - batch.sampled_logprobs_N, batch).exp()
+    with torch.no_grad():
+        level_N, was_bounded_N = bounded_ratio(
+            sequence_means(logprobs_N - batch.sampled_logprobs_N, batch), MAX_LOG_SEQUENCE_RATIO
+        )
+    ratio_N = level_N * (logprobs_N - logprobs_N.detach()).exp()
     clipped_ratio_N = ratio_N.clamp(1 - config.epsilon_low, 1 + config.epsilon_high)
     unclipped_N, clipped_N = ratio_N * batch.weighted_advantages_N, clipped_ratio_N * batch.weighted_advantages_N
-    return TokenLoss(-minimum(unclipped_N, clipped_N), {CLIPPED_SHARE: (clipped_N < unclipped_N).detach()})
+    return TokenLoss(
+        -minimum(unclipped_N, clipped_N), {CLIPPED_SHARE: (clipped_N < unclipped_N).detach() | was_bounded_N}
+    )
 
 
 def sequence_means(values_N: Tensor, batch: MicroBatch) -> Tensor:

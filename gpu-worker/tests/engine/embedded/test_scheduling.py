@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.requests import stop_check
+from temper_gpu.engine.embedded.requests import Sequence, stop_check
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
@@ -220,6 +220,35 @@ def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypat
     with pytest.raises(TemperError, match="is down") as caught:
         ask(engine, request(0, 5, 2))
     assert caught.value.retryable
+
+
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_a_request_that_fails_a_pass_twice_fails_alone_and_the_others_are_answered(
+    phase: str, base, monkeypatch: pytest.MonkeyPatch
+):
+    """At its fifth token, or at its prompt: two that are alike, of an adapter, among nine."""
+    deaths: list[BaseException] = []
+    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_slots=16)
+    engine = EmbeddedEngine(base, settings, on_death=deaths.append)
+    adapter = held(tiny_adapter(base, 98))
+    others = [request(seed, 12 + seed, 8) for seed in range(9)]
+    expected = [ask(engine, other) for other in others]
+    poison, compute = request(77, 100, 8), getattr(engine._scheduler, f"_{phase}")
+
+    def fail_with(sequences: list[Sequence]) -> None:
+        if any(s.request == poison and (phase == "prefill" or len(s.token_ids) == 5) for s in sequences):
+            raise IndexError("index out of range in self")
+        compute(sequences)
+
+    monkeypatch.setattr(engine._scheduler, f"_{phase}", fail_with)
+    futures = [engine.submit(None, others[0], 60), *(engine.submit(adapter, poison, 60) for _ in range(2))]
+    rest = [engine.submit(None, other, 60) for other in others[1:]]
+    for future in futures[1:]:
+        with pytest.raises(IndexError, match="out of range"):
+            future.result(60)
+    assert [future.result(60) for future in (futures[0], *rest)] == expected
+    assert (deaths, engine.health().running, engine.health().waiting) == ([], 0, 0)
+    engine.close()
 
 
 def test_closing_fails_what_waits(base):

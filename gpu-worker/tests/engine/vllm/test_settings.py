@@ -53,9 +53,16 @@ def test_a_model_on_the_trainers_gpu_sleeps_while_that_trains_and_one_on_its_own
 def test_its_environment_has_its_key_and_nothing_that_leads_another_python_astray(pocket, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/of/this")
     monkeypatch.setenv("TEMPER_ENGINE_KEY", "ours")
+    secrets = ("TEMPORAL_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "HF_TOKEN")
+    others = ("OPENAI_API_KEY", "TEMPER_VLLM_KEY", "TEMPORAL_TLS_CLIENT_CERT_DATA", "GOOGLE_APPLICATION_CREDENTIALS")
+    for name in (*secrets, *others):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("HF_HOME", "/kept")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     found = server_environment(pocket, settings(num_threads=3), "/tmp/x")
     assert not {"PYTHONPATH", "TEMPER_ENGINE_KEY", "VLLM_SERVER_DEV_MODE"} & found.keys()
+    assert not {"secret", "ours"} & set(found.values())
+    assert found["HF_HOME"] == "/kept"
     assert (found["OMP_NUM_THREADS"], found["VLLM_CPU_OMP_THREADS_BIND"]) == ("3", "nobind")
     assert "--tensor-parallel-size=2" in flags_of(pocket, settings(devices=(0, 1)))
 

@@ -1,0 +1,61 @@
+/**
+ * JSON as its author wrote it: JavaScript would change numbers beyond 2^53 and `1.0`, and put names that look like numbers
+ * first. Blanks between tokens go, and each string is escaped in one way. Expects text that `JSON.parse` takes.
+ */
+
+/** Of an object, in order; values as text. */
+export type Members = readonly (readonly [name: string, value: string])[];
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+
+/** Refuses, by an `Error`, half of a surrogate pair: it is JSON, but no text. */
+export function compactJson(text: string): string {
+  return text.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part.startsWith('"') ? escapedOnce(part) : ''));
+}
+
+/** Where a text was cut in the middle of a character: U+FFFD, as whatever encodes it in UTF-8 would write. */
+export function wellFormed<T>(value: T): T {
+  const json = JSON.stringify(value) ?? 'null';
+  const repaired = wellFormedJson(json);
+  return repaired === json ? value : (JSON.parse(repaired) as T);
+}
+
+/** Of what `JSON.stringify` wrote: it escapes halves of surrogate pairs, which other readers of JSON refuse. */
+export function wellFormedJson(json: string): string {
+  return json.replace(/\\(?:ud[89a-f][\da-f]{2}|.)/g, (escape) => (escape.length > 2 ? '\uFFFD' : escape));
+}
+
+/** Refuses, by an `Error`, a name that stands twice: readers differ in which of the values they take. */
+export function membersOf(object: string): Members {
+  const members = partsOf(object).map((part) => {
+    const [name] = part.match(TOKEN)!;
+    return [JSON.parse(name) as string, part.slice(name.length + 1)] as const;
+  });
+  const names = new Set<string>();
+  for (const [name] of members) {
+    if (names.has(name)) throw new Error(`"${name}" stands twice in one object`);
+    names.add(name);
+  }
+  return members;
+}
+
+/** Members of an object, or items of a list, of compact JSON. */
+export function partsOf(compact: string): string[] {
+  const parts: string[] = [];
+  let [depth, begin] = [0, 1];
+  for (const { 0: token, index } of compact.matchAll(TOKEN)) {
+    if (token === '{' || token === '[') depth++;
+    if (token === '}' || token === ']') depth--;
+    const ends = (token === ',' && depth === 1) || depth === 0;
+    if (!ends) continue;
+    if (index > begin) parts.push(compact.slice(begin, index));
+    begin = index + 1;
+  }
+  return parts;
+}
+
+function escapedOnce(string: string): string {
+  const text = JSON.parse(string) as string;
+  if (text.isWellFormed()) return JSON.stringify(text);
+  throw new Error(`${string.slice(0, 100)} holds half of a surrogate pair, which is no character`);
+}

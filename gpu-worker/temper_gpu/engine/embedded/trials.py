@@ -1,0 +1,45 @@
+"""A pass that fails may be one request's fault: those that took part run once more, each alone.
+
+One that fails again fails by itself, and does not end the engine, and with it the worker, as often as it is retried.
+The others sample what they would have sampled: answers do not depend on the load.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection
+
+from temper_gpu.engine.embedded.requests import Sequence
+
+
+class Trials:
+    """Belongs to the engine's thread."""
+
+    def __init__(self) -> None:
+        self._suspects: deque[Sequence] = deque()
+        self._tried: Sequence | None = None
+
+    def __len__(self) -> int:
+        return len(self._suspects)
+
+    def after_failure(self, seated: list[Sequence]) -> Sequence | None:
+        """Returns the one that was alone, and failed again. The rest are suspects, and begin again."""
+        for sequence in seated:
+            sequence.begin_again()
+        if seated == [self._tried]:
+            return self._tried
+        self._suspects.extendleft(reversed(seated))
+        return None
+
+    def admit(self, seated: Collection[Sequence], seat: Callable[[Sequence], bool]) -> bool:
+        """Whether suspects come before whoever waits. The next one is seated where nobody is."""
+        if not seated and self._suspects and seat(self._suspects[0]):
+            self._tried = self._suspects.popleft()
+            return True
+        return bool(self._suspects) or self._tried in seated
+
+    def drop(self, is_dropped: Callable[[Sequence], bool]) -> None:
+        self._suspects = deque(sequence for sequence in self._suspects if not is_dropped(sequence))
+
+    def clear(self) -> list[Sequence]:
+        suspects = list(self._suspects)
+        self._suspects.clear()
+        return suspects

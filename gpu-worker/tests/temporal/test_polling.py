@@ -1,0 +1,47 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.temporal import polling
+
+
+def queue_of(folder: Path) -> str:
+    return asyncio.run(polling.store_queue(FileStore(folder), "h200"))
+
+
+class LateStore(FileStore):
+    """Away for the first two questions."""
+
+    asked = 0
+
+    def read(self, key: str) -> bytes | None:
+        self.asked += 1
+        if self.asked <= 2:
+            raise TemperError("StoreUnavailable", "the store is away")
+        return super().read(key)
+
+
+def test_workers_of_two_stores_poll_two_queues_and_those_of_one_store_the_same(tmp_path: Path):
+    first, again = (queue_of(tmp_path / "first") for _ in range(2))
+    other = queue_of(tmp_path / "other")
+    assert first == again != other
+    assert first.startswith("h200/")
+
+
+def test_a_store_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(polling, "RECONNECT_S", 0)
+    store = LateStore(tmp_path)
+    queue = asyncio.run(polling.store_queue(store, "h200"))
+    assert store.asked > 2
+    assert queue == queue_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", [b'{"id":"../b"}', b'{"id":7}', b"{}", b"[]", b"no json"])
+def test_a_store_without_a_proper_id_is_not_polled_for(tmp_path: Path, name: bytes):
+    (tmp_path / "store.json").write_bytes(name)
+    with pytest.raises(TemperError, match="must hold the store's id") as caught:
+        queue_of(tmp_path)
+    assert caught.value.type == "StoreCorrupt"

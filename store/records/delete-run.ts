@@ -1,0 +1,98 @@
+/**
+ * A run as a whole: refused while it is in progress, or another one is about to use it. Blobs that anything else in the
+ * store names stay. Its name is marked first, `run.json` goes next, its folder last: killed anywhere, it is no run any
+ * more, and deleting it again does the rest.
+ */
+import { TemperError } from '../../core/failures.ts';
+import { parsePolicyName } from '../../core/policy-name.ts';
+import { BLOBS_PREFIX, runKey, runPrefix } from '../layout.ts';
+import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
+import { readIntended } from './intended.ts';
+import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
+import { readCommits, sizeOf } from './prune.ts';
+import { isUnderWay, requireRun } from './run-reader.ts';
+import type { Store, StoredObject } from '../store.ts';
+
+export interface RunDeletion {
+  /** In its folder. */
+  objects: StoredObject[];
+  /** That nothing else names. */
+  blobs: StoredObject[];
+  /** Why blobs are left to `temper gc`; null where none are. */
+  leftBecause: string | null;
+  bytes: number;
+}
+
+export async function planRunDeletion(store: Store, run: string): Promise<RunDeletion> {
+  if (!(await isBeingDeleted(store, run))) await refuseNeeded(store, run);
+  const folders = await describeRuns(store);
+  const own = folders.filter((folder) => folder.run === run);
+  const others = folders.filter((folder) => folder.run !== run);
+  const named = await readNamed(store, own);
+  const elsewhere = [await readNamed(store, others), await readScheduled(store)];
+  const leftBecause = await findTwin(store, run, others);
+  const blobs: StoredObject[] = [];
+  for await (const blob of store.describe(BLOBS_PREFIX)) {
+    const isOwn = named.has(blobHash(blob)) && !elsewhere.some((hashes) => hashes.has(blobHash(blob)));
+    if (leftBecause === null && isOwn) blobs.push(blob);
+  }
+  const objects = own.flatMap((folder) => folder.objects);
+  return { objects, blobs, leftBecause, bytes: sizeOf([...objects, ...blobs]) };
+}
+
+export async function deleteRun(store: Store, run: string): Promise<RunDeletion> {
+  if (!(await isBeingDeleted(store, run))) {
+    await refuseNeeded(store, run);
+    await markDeleted(store, run);
+    await refuseContinued(store, run);
+  }
+  const plan = await planRunDeletion(store, run);
+  const file = plan.objects.find(({ key }) => key === runKey(run));
+  if (file !== undefined) await store.removeUnchanged(file);
+  for (const blob of plan.blobs) await store.removeUnchanged(blob);
+  await store.removeFolder(runPrefix(run));
+  await forgetDeletion(store, run);
+  return plan;
+}
+
+/** Somebody may have continued it before it was marked; from then on nobody does. */
+async function refuseContinued(store: Store, run: string): Promise<void> {
+  try {
+    await refuseNeeded(store, run);
+  } catch (error) {
+    await forgetDeletion(store, run);
+    throw error;
+  }
+}
+
+async function refuseNeeded(store: Store, run: string): Promise<void> {
+  await requireRun(store, run);
+  if (await isUnderWay(store, run)) {
+    const remedy = `end it with temper stop ${run} or temper cancel ${run}`;
+    throw refusal(
+      run,
+      'it has not ended',
+      `${remedy}; if no server knows it any more, remove its folder and run temper gc`,
+    );
+  }
+  for (const [policy, because] of await readIntended(store))
+    if (parsePolicyName(policy)?.run === run) throw refusal(run, `${policy}: ${because}`, 'end that first');
+}
+
+function refusal(run: string, because: string, remedy: string): TemperError {
+  return new TemperError('BadConfig', `the run ${run} cannot be deleted (${because}); ${remedy}`);
+}
+
+/** A run in progress that makes the same bytes finds a blob in its place, and names it only later. */
+async function findTwin(store: Store, run: string, others: readonly RunFolder[]): Promise<string | null> {
+  const adapters = new Set((await readCommits(store, run)).map(({ manifest }) => manifest.adapter.sha256));
+  for (const { run: other, isRun } of others) {
+    if (!isRun) return `the folder runs/${other} has no run.json: it may be a copy that is under way`;
+    if (!(await isUnderWay(store, other))) continue;
+    const commits = await readCommits(store, other);
+    if (commits.length === 0) return `the run ${other} is about to make its first checkpoint`;
+    if (commits.some(({ manifest }) => adapters.has(manifest.adapter.sha256)))
+      return `the run ${other} in progress has some of the same weights`;
+  }
+  return null;
+}

@@ -1,0 +1,43 @@
+/**
+ * Checkpoints that somebody is about to use: runs that have not begun yet, judges of runs under way, and schedules. No
+ * manifest refers to them yet, or ever will.
+ */
+import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
+import { SCHEDULES_PREFIX } from '../layout.ts';
+import { childNames } from './children.ts';
+import { isUnderWay, listRuns, readRun } from './run-reader.ts';
+import { newestOf, readActiveSchedules, readFirings } from './schedules.ts';
+import type { Store } from '../store.ts';
+
+/** Why each of them is needed, by its policy's name. */
+export type Intended = ReadonlyMap<string, string>;
+
+export async function readIntended(store: Store): Promise<Intended> {
+  const intended = new Map<string, string>();
+  const add = (policy: Policy | null | undefined, because: string) => {
+    if (policy) intended.set(policyName(policy), because);
+  };
+  for (const run of await listRuns(store)) {
+    if (!(await isUnderWay(store, run))) continue;
+    const config = (await readRun(store, run))?.file.config;
+    add(config?.parent, `the run ${run} begins with it`);
+    add(judgingPolicy(config), `the run ${run} is judged by it`);
+  }
+  for (const { name, from, config } of await readActiveSchedules(store)) {
+    // Once a run of it has ended well, the next one begins with what that ended with.
+    if (newestOf(await readFirings(store, name)) === null) add(from, `the schedule ${name} begins with it`);
+    add(judgingPolicy(config), `the runs of the schedule ${name} are judged by it`);
+  }
+  for (const schedule of await childNames(store, SCHEDULES_PREFIX)) {
+    const firings = await readFirings(store, schedule);
+    add(newestOf(firings), `the next run of the schedule ${schedule} begins with it`);
+    const last = firings.at(-1);
+    if (last?.checkpoint === null) add(last.parent, `a run of the schedule ${schedule} begins with it`);
+  }
+  return intended;
+}
+
+/** Null where it is no checkpoint of this store that judges. */
+function judgingPolicy(config: { readonly judge?: string | null | undefined } | undefined): Policy | null {
+  return parsePolicyName(config?.judge?.replace(/^engine\//, '') ?? '');
+}

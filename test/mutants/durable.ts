@@ -1,0 +1,156 @@
+/** Broken lines of what keeps a run going, and of what must never be removed, answered or paid for. */
+import type { Mutant } from './mutant.ts';
+
+const EMBEDDED = 'gpu-worker/temper_gpu/engine/embedded';
+const PRUNE_TEST = 'test/store/records/prune.test.ts';
+const GATEWAY_TEST = 'test/play/gateway-limits.test.ts';
+
+export const DURABLE: readonly Mutant[] = [
+  {
+    name: 'prune removes blobs before it marks their step',
+    file: 'store/records/prune.ts',
+    find: '  for (const checkpoint of plan.pruned) {',
+    replace: '  for (const ref of plan.blobs) await store.removeBlob(ref);\n  for (const checkpoint of plan.pruned) {',
+    test: PRUNE_TEST,
+  },
+  {
+    name: 'prune does what it planned, whatever began meanwhile',
+    file: 'store/records/prune.ts',
+    find: 'const plan = bothPlan(await planPrune(store, run, retention), await planPrune(store, run, retention));',
+    replace: 'const plan = await planPrune(store, run, retention);',
+    test: PRUNE_TEST,
+  },
+  {
+    name: 'the parent of a run that has not begun is pruned',
+    file: 'store/records/intended.ts',
+    find: 'add(config?.parent,',
+    replace: 'add(null,',
+    test: PRUNE_TEST,
+  },
+  {
+    name: 'garbage that was written again since it was found is removed',
+    file: 'store/bytes/file-store.ts',
+    find: 'modifiedAt === null || modifiedAt > modifiedAtMs',
+    replace: 'modifiedAt === null',
+    test: 'test/store/records/garbage.test.ts',
+  },
+  {
+    name: 'what a manifest alone names is garbage',
+    file: 'store/records/named.ts',
+    find: 'run|prepared|branches',
+    replace: 'run|prepared|branch',
+    test: 'test/store/records/garbage.test.ts',
+  },
+  {
+    name: 'the judge of a run under way is pruned',
+    file: 'store/records/intended.ts',
+    find: "config?.judge?.replace(/^engine\\//, '') ?? ''",
+    replace: "''",
+    test: PRUNE_TEST,
+  },
+  {
+    name: 'steps of a branch sample from before it began',
+    file: 'store/records/lineage.ts',
+    find: 'Math.max(first, step - maxStaleness + index)',
+    replace: 'Math.max(0, step - maxStaleness + index)',
+    test: 'test/store/records/overlap.test.ts',
+  },
+  {
+    name: 'a clock that was put right stops all work',
+    file: 'activities/pulse.ts',
+    find: ' && endedAt <= now',
+    replace: '',
+    test: 'test/activities/pulse.test.ts',
+  },
+  {
+    name: 'whoever was in a pass that failed fails with it',
+    file: `${EMBEDDED}/trials.py`,
+    find: 'if seated == [self._tried]:',
+    replace: 'if len(seated) == 1:',
+    test: 'gpu-worker/tests/engine/embedded/test_scheduling.py',
+  },
+  {
+    name: 'a program that ends itself is played again for ever',
+    file: 'play/programs/play-program.ts',
+    find: '< SAME_DEATHS) return death',
+    replace: '< Infinity) return death',
+    test: 'test/play/programs.test.ts',
+  },
+  {
+    name: 'the requests of an attempt at once are not bounded',
+    file: 'play/transports/gateway.ts',
+    find: 'door.requests >= MAX_REQUESTS',
+    replace: 'door.requests >= Infinity',
+    test: GATEWAY_TEST,
+  },
+  {
+    name: 'the bytes that an attempt may have read are not bounded',
+    file: 'play/transports/gateway.ts',
+    find: 'door.heldBytes <= MAX_HELD_BYTES',
+    replace: 'door.heldBytes <= Infinity',
+    test: GATEWAY_TEST,
+  },
+  {
+    name: 'the connections of an attempt are not bounded',
+    file: 'play/transports/gateway-connections.ts',
+    find: 'owned.size >= MAX_OF_AN_ATTEMPT',
+    replace: 'owned.size >= Infinity',
+    test: GATEWAY_TEST,
+  },
+  {
+    name: 'the files of a revision are downloaded, not those of the recorded commit',
+    file: 'gpu-worker/temper_gpu/model/hub.py',
+    find: 'model.repository, revision=commit,',
+    replace: 'model.repository, revision=model.revision,',
+    test: 'gpu-worker/tests/model/test_hub.py',
+  },
+  {
+    name: 'a pruned sampler is read all the same',
+    file: 'gpu-worker/temper_gpu/training/stale_sampler.py',
+    find: 'None if is_pruned(store, work.run, manifest) else load_policy(store, manifest).tensors',
+    replace: 'load_policy(store, manifest).tensors',
+    test: 'gpu-worker/tests/training/test_stale_sampler.py',
+  },
+  {
+    name: 'what a later version wrote is damage',
+    file: 'core/later-version.ts',
+    find: 'schema > RECORD_SCHEMA',
+    replace: 'schema < RECORD_SCHEMA',
+    test: 'test/store/records/later-version.test.ts',
+  },
+  {
+    name: 'a copy repairs what a later version wrote',
+    file: 'store/records/copy/compare.ts',
+    find: "return !(error instanceof TemperError && error.type === 'LaterVersion');",
+    replace: 'return error instanceof Error;',
+    test: 'test/store/records/later-version.test.ts',
+  },
+  {
+    name: 'a command joins a stack of any version',
+    file: 'workers/local-stack/leash-connection.ts',
+    find: '    checkVersion(stack);\n',
+    replace: '',
+    test: 'test/security/stack-file.test.ts',
+  },
+  {
+    name: 'a GPU worker refuses for good what a later version sent',
+    file: 'gpu-worker/temper_gpu/temporal/activities.py',
+    find: 'if is_from_later_version(error):',
+    replace: 'if not error.errors():',
+    test: 'gpu-worker/tests/security/test_inputs.py',
+  },
+  {
+    name: 'the model that the trainer holds is closed for another one',
+    file: `${EMBEDDED}/host.py`,
+    find: 'if name != trained and engine.is_idle',
+    replace: 'if engine.is_idle',
+    test: 'gpu-worker/tests/process/test_room.py',
+  },
+  {
+    name: 'each base model is compared with all memory, whatever others hold',
+    file: 'gpu-worker/temper_gpu/process/room.py',
+    find: 'own + self._held() + self._needs[name] > total',
+    replace: 'own + self._needs[name] > total',
+    test: 'gpu-worker/tests/process/test_room.py',
+  },
+];

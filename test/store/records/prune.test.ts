@@ -1,0 +1,118 @@
+/** What pruning must leave alone, though no manifest refers to it yet. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
+import { FileStore } from '../../../store/bytes/file-store.ts';
+import { encodeJson } from '../../../store/bytes/json.ts';
+import * as layout from '../../../store/layout.ts';
+import { openBranch, requireWeights } from '../../../store/records/lineage.ts';
+import { planPrune, prune } from '../../../store/records/prune.ts';
+import { readCommit, readState } from '../../../store/records/run-reader.ts';
+import { recordSchedule, recordScheduleDeleted } from '../../../store/records/schedules.ts';
+import { isMarkedPruned } from '../../../store/records/pruned.ts';
+import { publishRun } from '../../../store/records/publish-run.ts';
+import { makeRun } from './made-run.ts';
+
+let root: string;
+let store: FileStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'temper-prune-'));
+  store = new FileStore(root);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const LEAN = { keepLast: 1, keepBest: [], keepEvery: null };
+
+/** Why steps of `demo` are kept that a lean pruning would remove. */
+async function reasons(): Promise<Record<number, string>> {
+  const { kept, pruned } = await planPrune(store, 'demo', LEAN);
+  expect(kept.length + pruned.length).toBe(7);
+  const told = kept.map(({ checkpoint, because }) => [checkpoint.step, because] as const);
+  return Object.fromEntries(told.filter(([step]) => step > 0 && step < 5));
+}
+
+async function checkpointAt(step: number) {
+  const { positions } = await makeRun(store, { steps: 6 });
+  return positions[step]!.parent;
+}
+
+function begin(run: string, options: Partial<RunOptions>) {
+  const config = defaultRunConfig({ run, agent: 'toy', baseModel: 'pocket', steps: 3, ...options });
+  return publishRun(store, { config, agentCodeSha256: 'a'.repeat(64) });
+}
+
+test('the parent of a fork that has no step yet is kept, and so is the checkpoint that judges a run under way', async () => {
+  await begin('child', { parent: await checkpointAt(2) });
+  await begin('judged', { judge: 'engine/demo@3' });
+  await begin('elsewhere', { judge: 'openai/demo@4' });
+  expect(await reasons()).toEqual({ 2: 'the run child begins with it', 3: 'the run judged is judged by it' });
+  await prune(store, 'demo', LEAN);
+  await requireWeights(store, 'demo', 2);
+  await requireWeights(store, 'demo', 3);
+});
+
+test('a run that has ended needs neither its parent nor its judge', async () => {
+  await makeRun(store, { steps: 1, run: 'child', seed: 2 });
+  await begin('other', { parent: await checkpointAt(2), judge: 'engine/demo@3' });
+  const state = await readState(store, 'child');
+  await store.replace(layout.stateKey('other'), encodeJson({ ...state, run: 'other', state: 'stopped' }));
+  expect(await reasons()).toEqual({});
+});
+
+test('what the runs of a schedule begin with is kept: the one in hand, and the next', async () => {
+  const parent = await checkpointAt(2);
+  const firing = { schema: 1, firing: 'a', run: 'nightly-1', parent };
+  await store.publish(layout.firingKey('nightly', 1), encodeJson(firing));
+  expect(await reasons()).toEqual({ 2: 'a run of the schedule nightly begins with it' });
+  const checkpoint = { ...parent, step: 4 };
+  await store.publish(layout.conclusionKey('nightly', 1), encodeJson({ schema: 1, checkpoint }));
+  expect(await reasons()).toEqual({ 4: 'the next run of the schedule nightly begins with it' });
+});
+
+test('what a schedule that has not fired begins with is kept, and its judge and reference, until it is deleted', async () => {
+  const from = await checkpointAt(2);
+  const { manifest } = (await readCommit(store, { ...from, step: 4 }))!;
+  const train = { klCoefficient: 0.01, klReference: manifest.adapter };
+  const config = defaultRunConfig({
+    run: 'nightly',
+    agent: 'toy',
+    baseModel: 'pocket',
+    steps: 1,
+    judge: 'engine/demo@3',
+    train,
+  });
+  await recordSchedule(store, 'nightly', { config, from });
+  expect(await reasons()).toEqual({
+    2: 'the schedule nightly begins with it',
+    3: 'the runs of the schedule nightly are judged by it',
+    4: 'runs of the schedule nightly are compared with it',
+  });
+  await recordScheduleDeleted(store, 'nightly');
+  expect(await reasons()).toEqual({});
+});
+
+test('a branch that is opened while a large store is being read keeps what it begins with', async () => {
+  await makeRun(store, { steps: 6 });
+  const list = store.list.bind(store);
+  let lists = 0;
+  // The first plan is over when the branches are looked up for the second time.
+  vi.spyOn(store, 'list').mockImplementation(async function* (prefix) {
+    if (prefix === layout.branchesPrefix('demo') && (lists += 1) === 4)
+      await openBranch(store, 'demo', { requestId: 'back', step: 3 });
+    yield* list(prefix);
+  });
+  const { pruned } = await prune(store, 'demo', LEAN);
+  expect(lists).toBeGreaterThanOrEqual(4);
+  expect(pruned).toEqual([]);
+  await requireWeights(store, 'demo', 3);
+});
+
+test('a step is marked before its first blob goes: who is killed between leaves nothing that reads as corrupt', async () => {
+  await makeRun(store, { steps: 6 });
+  vi.spyOn(store, 'removeBlob').mockRejectedValueOnce(new Error('killed'));
+  await expect(prune(store, 'demo', LEAN)).rejects.toThrow('killed');
+  for (const step of [1, 2, 3, 4]) expect(await isMarkedPruned(store, { run: 'demo', branch: 0, step })).toBe(true);
+});
