@@ -152,11 +152,17 @@ class Kept:
         return tensor
 
     def pack(self, tensor: Tensor) -> Tensor | Callable[[], Tensor]:
-        return self._makers.get(tensor.data_ptr(), tensor)
+        """A kernel may keep a view: those of GPUs keep a mask for all heads."""
+        make = self._makers.get(tensor.data_ptr())
+        return tensor if make is None else partial(_as_view, make, tensor.size(), tensor.stride())
 
     @staticmethod
     def unpack(packed: Tensor | Callable[[], Tensor]) -> Tensor:
         return packed if isinstance(packed, Tensor) else packed()
+
+
+def _as_view(make: Callable[[], Tensor], size: torch.Size, stride: tuple[int, ...]) -> Tensor:
+    return make().as_strided(size, stride)
 
 
 def _attend(mask: Mask, scaling: float, kept: Kept | None, query: Tensor, *keys_and_values: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from temper_gpu.training.packing.prefix_order import Placed
 from temper_gpu.training.packing.trees import deal_trees, lay_branches, num_unique_tokens
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
-from temper_gpu.training.tree_attention import TreePlan
+from temper_gpu.training.tree_attention import Kept, TreePlan
 from tests.engine.embedded.tiny import SHAPE, random_base
 from tests.training.samples import VOCABULARY, sampled_groups, tiny_base, train_config
 from tests.training.test_losses import GSPO
@@ -245,6 +245,18 @@ def test_layers_of_a_tree_that_are_computed_again_give_the_same_bits(monkeypatch
     kept = scored(POLICY, batches)[2]
     monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
     assert torch.equal(scored(POLICY, batches)[2], kept)
+
+
+def test_views_of_what_the_backward_pass_makes_again_are_made_again_as_views():
+    """As kernels of GPUs save a mask: for all heads, at the same address."""
+    kept = Kept()
+    made = kept.made(lambda: torch.arange(6.0).view(1, 1, 2, 3))
+    for view in (made, made.expand(1, 4, 2, 3), made[..., :2], made.mT):
+        packed = kept.pack(view)
+        assert not isinstance(packed, torch.Tensor)
+        again = kept.unpack(packed)
+        assert (again.shape, again.stride()) == (view.shape, view.stride())
+        assert torch.equal(again, view)
 
 
 def test_a_step_says_what_it_computed_and_what_its_rows_share():
