@@ -67,7 +67,8 @@ def _least_of_nucleus(probs_V: Tensor, top_p: float, least: float) -> float:
     """The nucleus: as few of the likeliest tokens as together have the share `top_p` of what is left."""
     wanted = top_p * float(probs_V.masked_fill(probs_V < least, 0).sum(dtype=torch.float64))
     for count in (FIRST_LOOK, len(probs_V)):
-        likeliest_first = probs_V.topk(min(count, len(probs_V))).values
+        # In main memory: CUDA has no deterministic kernel for running sums of floats.
+        likeliest_first = probs_V.topk(min(count, len(probs_V))).values.cpu()
         reached = (likeliest_first.cumsum(-1, dtype=torch.float64) >= wanted).nonzero()
         if len(reached):
             return max(least, float(likeliest_first[reached[0]]))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from transformers import (
     LogitsProcessor,
     MinPLogitsWarper,
@@ -55,6 +56,28 @@ def test_the_nucleus_is_that_of_a_whole_sort_however_few_tokens_are_looked_at_fi
     for first_look in (1, 7, 256):
         monkeypatch.setattr(distribution, "FIRST_LOOK", first_look)
         assert torch.equal(shape(Distribution(top_p=0.95)), by_transformers(TopPLogitsWarper(0.95), LOGITS_V))
+
+
+class SumsInMainMemory(TorchFunctionMode):
+    """CUDA's rule under deterministic algorithms: it has no kernel for running sums of floats."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._moved: list[torch.Tensor] = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if func is torch.Tensor.cpu:
+            self._moved.append(result)
+        if func is torch.Tensor.cumsum:
+            assert any(args[0] is moved for moved in self._moved), "cumsum has no deterministic kernel on CUDA"
+        return result
+
+
+def test_the_nucleus_is_summed_where_every_device_can():
+    expected = shape(Distribution(top_p=0.9))
+    with SumsInMainMemory():
+        assert torch.equal(shape(Distribution(top_p=0.9)), expected)
 
 
 def test_leaving_out_is_after_temperature():
