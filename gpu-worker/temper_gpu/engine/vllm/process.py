@@ -35,6 +35,9 @@ KEPT_LINES = 200
 POLL_S, ANSWER_S = 0.25, 5.0
 # The guard gives vLLM three seconds to end in order.
 END_S = 6.0
+# Of a GPU, which vLLM wants to find free before it starts: its default is nearly all, and the trainer's model is there
+# first. How much it takes, other flags say.
+LEAST_FREE = 0.05
 # Of a log line; a line of requests can be long.
 MAX_LINE = 2000
 _LEVELS = {"ERROR": logging.ERROR, "WARNING": logging.WARNING, "CRITICAL": logging.ERROR}
@@ -58,9 +61,7 @@ class VllmProcess:
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         # Not in the command line, which every user of this host can read.
         environment = server_environment(base, settings, str(self.folder)) | {"VLLM_API_KEY": self.address.key}
-        own = [f"--model={source}", f"--served-model-name={base.name}", f"--uds={self.address.socket}"]
-        sleeping = ["--enable-sleep-mode"] if is_shared(base.device, settings) else []
-        flags = [*own, *sleeping, "--disable-uvicorn-access-log", *flags_of(base, settings)]
+        flags = [*own_flags(base, source, str(self.address.socket), settings), *flags_of(base, settings)]
         command = [sys.executable, "-I", "-S", str(GUARD), str(self.folder), *settings.program, *flags]
         try:
             self._guard = subprocess.Popen(
@@ -75,6 +76,9 @@ class VllmProcess:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
         log.info("vLLM starts", extra={"model": base.name, "pid": self._guard.pid, "flags": flags_of(base, settings)})
+        if self.context_window < base.context_window:
+            # Of the model's window, as much as the key-value cache holds or the arguments allow.
+            log.info("context limited", extra={"model": base.name, "tokens": self.context_window})
         reader = threading.Thread(target=self._read_lines, name=f"log of vLLM of {base.name}", daemon=True)
         reader.start()
         threading.Thread(target=self._watch, args=(reader,), name=f"vLLM of {base.name}", daemon=True).start()
@@ -174,6 +178,15 @@ class VllmProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
 
+def own_flags(base: BaseModel, source: str, socket: str, settings: VllmSettings) -> list[str]:
+    """What no manifest records: it changes nothing that is computed."""
+    own = [f"--model={source}", f"--served-model-name={base.name}", f"--uds={socket}", "--disable-uvicorn-access-log"]
+    if base.device.type == "cpu":
+        return own
+    sleeping = ["--enable-sleep-mode"] if is_shared(base.device, settings) else []
+    return [*own, *sleeping, f"--gpu-memory-utilization={LEAST_FREE}"]
+
+
 # Names of variables that say who somebody is: of Temporal, stores, hubs and providers.
 SECRET = re.compile(
     r"^(AWS|TEMPORAL|AZURE|GOOGLE)_|(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_ID|_FILE)?$", re.IGNORECASE
@@ -199,7 +212,7 @@ def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> 
         threads = {"OMP_NUM_THREADS": str(settings.num_threads), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
         environment |= {name: value for name, value in threads.items() if name not in os.environ}
     elif settings.devices:
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, settings.devices))
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(visible_device, settings.devices))
     else:
         environment["CUDA_VISIBLE_DEVICES"] = visible_device(base.device.index or 0)
     if is_shared(base.device, settings):

@@ -15,6 +15,8 @@ from temper_gpu.model.models import BaseModel
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
 # vLLM has room for adapters of one rank, chosen at its start; `--max-lora-rank` among the arguments changes it.
 MAX_LORA_RANK = 64
+# Tokens of keys and values that stand together; no kernel of vLLM wants larger blocks.
+CACHE_BLOCK = 128
 # Flags that are Temper's own: what the proof and the engine rely on, or what another setting says.
 RESERVED: Mapping[str, str] = {
     **dict.fromkeys(["--model", "--tokenizer", "--served-model-name"], "pass --base-model"),
@@ -103,7 +105,7 @@ def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
     """What decides how vLLM computes: without paths, addresses and names, because manifests record it."""
     flags: dict[str, Any] = {
         "--dtype": dtype_name(base.dtype),
-        "--max-model-len": base.context_window,
+        "--max-model-len": longest_request(base, settings),
         "--max-num-seqs": settings.slots,
         "--kv-cache-memory-bytes": settings.kv_cache_bytes,
         "--max-lora-rank": MAX_LORA_RANK,
@@ -119,13 +121,24 @@ def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
     return ["--enable-lora", *chosen, *parallel, *settings.args]
 
 
+def longest_request(base: BaseModel, settings: VllmSettings) -> int:
+    """The model's window, or as much of it as the cache holds: vLLM does not start with a longer one."""
+    config, num_devices = base.config, max(1, len(settings.devices))
+    num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    bytes_per_token = 2 * config.num_hidden_layers * num_heads * head_size * base.dtype.itemsize
+    # One block stays empty.
+    held = (settings.kv_cache_bytes * num_devices // (bytes_per_token * CACHE_BLOCK) - 1) * CACHE_BLOCK
+    return max(CACHE_BLOCK, min(base.context_window, held))
+
+
 def context_window(base: BaseModel, settings: VllmSettings) -> int:
-    """The model's own, or the smaller one that somebody asked for."""
+    """Of the model and the cache, or the smaller one that somebody asked for."""
     words = [word for arg in settings.args for word in arg.replace("=", " ", 1).split()]
     for flag, value in pairwise(words):
         if flag.replace("_", "-") == "--max-model-len" and value.isdecimal():
             return min(int(value), base.context_window)
-    return base.context_window
+    return longest_request(base, settings)
 
 
 def recorded(base: BaseModel, settings: VllmSettings) -> dict[str, str]:

@@ -1,13 +1,15 @@
 """How vLLM is started: flags of Temper's own, flags passed on, and where it computes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from temper_gpu.engine.vllm.process import is_shared, last_words, require_devices, server_environment
+from temper_gpu.engine.vllm.process import is_shared, last_words, own_flags, require_devices, server_environment
 from temper_gpu.engine.vllm.settings import VllmSettings, context_window, flags_of, installed_version, recorded
 from temper_gpu.failures import TemperError
+from temper_gpu.model.models import BaseModel
 
 
 def settings(**given) -> VllmSettings:
@@ -48,6 +50,49 @@ def test_a_model_on_the_trainers_gpu_sleeps_while_that_trains_and_one_on_its_own
     assert not is_shared(gpu, settings(devices=(2, 3))) and not is_shared(torch.device("cpu"), settings())
     with pytest.raises(TemperError, match="engine.vllm.devices must be empty where the model is on the CPU"):
         require_devices(settings(devices=(0,)), torch.device("cpu"))
+
+
+class OnGpu(BaseModel):
+    """Says that it is on one."""
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cuda", 1)
+
+
+@pytest.fixture
+def on_gpu(pocket: BaseModel) -> BaseModel:
+    return OnGpu(pocket.name, pocket.config, pocket.tensors, pocket.tokenizer)
+
+
+def test_it_takes_what_the_trainer_leaves_free_of_a_gpu_and_no_manifest_says_so(pocket, on_gpu):
+    """Its check at start wants 92 % of the GPU by default, whatever the cache is set to."""
+    flag = "--gpu-memory-utilization=0.05"
+    assert flag in own_flags(on_gpu, "folder", "socket", settings())
+    assert flag not in recorded(on_gpu, settings())["engineFlags"]
+    assert flag not in own_flags(pocket, "folder", "socket", settings())
+
+
+def test_a_request_is_at_most_as_long_as_the_cache_holds(pocket):
+    """vLLM does not start with a longer one."""
+    config = pocket.config
+    head_size = config.hidden_size // config.num_attention_heads
+    per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * 4
+    small = settings(kv_cache_bytes=1024 * per_token)
+    assert context_window(pocket, small) == 1024 - 128
+    assert "--max-model-len=896" in flags_of(pocket, small)
+    # Its devices share the heads, and each has as many bytes.
+    assert context_window(pocket, replace(small, devices=(0, 1))) == 2048 - 128
+    mine = replace(small, args=("--max-model-len=2000",))
+    assert (context_window(pocket, mine), context_window(pocket, settings())) == (2000, 4096)
+
+
+def test_gpus_of_its_own_are_those_that_this_process_sees_under_these_numbers(on_gpu, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,GPU-5,6")
+    assert server_environment(on_gpu, settings(devices=(1, 2)), "/tmp/x")["CUDA_VISIBLE_DEVICES"] == "GPU-5,6"
+    assert server_environment(on_gpu, settings(), "/tmp/x")["CUDA_VISIBLE_DEVICES"] == "GPU-5"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert server_environment(on_gpu, settings(devices=(1, 2)), "/tmp/x")["CUDA_VISIBLE_DEVICES"] == "1,2"
 
 
 def test_its_environment_has_its_key_and_nothing_that_leads_another_python_astray(pocket, monkeypatch):
