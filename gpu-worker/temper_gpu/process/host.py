@@ -1,17 +1,27 @@
 """What names mean on this host: of devices, of types of numbers, and of base models."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import torch
 
 from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.memory import describe_error
+
+# Lists GPUs and their driver, whatever PyTorch makes of it.
+NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+SMI_S = 20.0
 
 
 def choose_device(name: str) -> torch.device:
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        require_no_gpu()
+        return torch.device("cpu")
     try:
         return torch.zeros(1, device=name).device
     except (RuntimeError, AssertionError) as error:
@@ -19,6 +29,33 @@ def choose_device(name: str) -> torch.device:
             "BadConfig",
             f"--device must be a device of this host, got {name} ({describe_error(error)}); pass --device cpu",
         ) from error
+
+
+def require_no_gpu() -> None:
+    """A host with a GPU that PyTorch does not see would train on its CPU, for days, without a word."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return
+    try:
+        done = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=SMI_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return
+    found = [line.replace(", ", ", driver ", 1) for line in done.stdout.splitlines() if ", " in line]
+    if not found:
+        return
+    cuda = torch.version.cuda
+    built = "is built for CPUs" if cuda is None else f"is built for CUDA {cuda} and cannot use it"
+    remedy = "install the GPU build" if cuda is None else "update the driver"
+    raise TemperError(
+        "BadConfig",
+        f"--device auto must find a GPU that PyTorch can use, but this host has {found[0]}, and PyTorch "
+        f"{torch.__version__} {built}; {remedy}, or pass --device cpu",
+    )
+
+
+def describe_device(device: torch.device, dtype: torch.dtype) -> dict[str, str]:
+    """For the log: where a worker computes, and in which type."""
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    return {"device": str(device), **gpu, "dtype": dtype_name(dtype)}
 
 
 def choose_dtype(name: str, device: torch.device) -> torch.dtype:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from temper_gpu.failures import TemperError
+from temper_gpu.process.host import choose_device
 from temper_gpu.process.ranks import open_trainer
 from temper_gpu.process.training import choose_devices, require_shardable
 from temper_gpu.training.group import RankSettings
@@ -55,3 +56,34 @@ def test_other_ranks_load_the_base_model_as_the_first_one_does(tmp_path: Path):
     base = open_trainer(settings, 1, ALONE)._library.get("pocket")
     assert base.packed
     assert base.dtype == torch.bfloat16
+
+
+SMI = """#!/bin/sh
+echo "NVIDIA H100 80GB HBM3, 550.54.15"
+"""
+
+
+@pytest.fixture
+def old_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that the driver's own tool lists and PyTorch does not see."""
+    (tmp_path / "nvidia-smi").write_text(SMI)
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+def test_a_gpu_that_pytorch_cannot_use_is_told_with_its_driver(old_driver: None, monkeypatch: pytest.MonkeyPatch):
+    complaint = "NVIDIA H100 80GB HBM3, driver 550.54.15.* PyTorch .* update the driver, or pass --device cpu"
+    with pytest.raises(TemperError, match=complaint) as caught:
+        choose_device("auto")
+    assert caught.value.type == "BadConfig"
+    assert choose_device("cpu") == CPU
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert choose_device("auto") == CPU
+
+
+def test_without_the_drivers_tool_a_host_has_no_gpu(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == CPU
