@@ -34,6 +34,9 @@ from temper_gpu.training.stale_sampler import StaleSampler, first_rows
 from temper_gpu.training.tokens import Laid, Tokens, lay, pack_all, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
 
+# How much larger the mean k3 of sampler and trainer may be below float32.
+HALF_MISMATCH = 10
+
 
 def train_step(
     policy: TrainablePolicy,
@@ -67,7 +70,7 @@ def train_step(
         check_sampler(policy, sampler, groups, rows, config, is_cancelled)
     tokens, compared = compare(policy, tokens_of(rows), config, is_cancelled, reference)
     if compared and sampler is None:
-        require_agreement(compared, groups, parent_sha256, config.max_logprob_mismatch)
+        require_agreement(compared, groups, parent_sha256, most_mismatch(policy, config))
     measured: list[tuple[Update, Metrics]] = []
     for number, update in enumerate(plan_updates(groups, rows, config, seed)):
         of_update = tokens.of_rows(update.rows)
@@ -76,7 +79,7 @@ def train_step(
         with policy.dropping(f"{seed}/{number}"):
             found = backward(policy, of_update, config, is_cancelled)
         if not measured and sampler is None and not policy.has_dropout:
-            require_agreement(found, groups, parent_sha256, config.max_logprob_mismatch)
+            require_agreement(found, groups, parent_sha256, most_mismatch(policy, config))
         require_sound(found)
         policy.optimizer_step(config.optimizer, learning_rate)
         require_finite_adapter(policy, learning_rate)
@@ -105,7 +108,7 @@ def check_sampler(
     with policy.with_adapter(sampler.adapter):
         scored_F, entropy = score(policy, tokens, config, is_cancelled)
     found = {**comparison_metrics(scored_F - tokens.anchors_F), "entropy": entropy}
-    require_agreement(found, groups, sampler.adapter_sha256, config.max_logprob_mismatch)
+    require_agreement(found, groups, sampler.adapter_sha256, most_mismatch(policy, config))
 
 
 def compare(
@@ -240,6 +243,11 @@ def require_policy(groups: Sequence[Group], parent_sha256: str, sampler: StaleSa
                 f"a step must train what {who} sampled: {who[4:]}'s adapter is {wanted}, but answers came "
                 f"from adapter {sha256}; roll back to the parent and run the step again",
             )
+
+
+def most_mismatch(policy: TrainablePolicy, config: TrainConfig) -> float:
+    """The bound is one for float32. With fewer bits, sampler and trainer round the same numbers further apart."""
+    return config.max_logprob_mismatch * (1 if policy.base.dtype == torch.float32 else HALF_MISMATCH)
 
 
 def require_agreement(metrics: Metrics, groups: Sequence[Group], parent_sha256: str, max_mismatch: float) -> None:
