@@ -22,14 +22,18 @@ LARGE_BLOCK = 256 << 10
 # malloc.h
 _M_MMAP_THRESHOLD = -3
 _CPU_ALLOCATOR = ("not enough memory", "can't allocate memory", "DefaultCPUAllocator")
+# Beside the class that PyTorch's own allocator raises: CUDA itself, as it loads kernels, and its libraries.
+_CUDA = ("CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
 
 
 class Shortage:
     """Counts failures for lack of memory that no success came between: what may pass, and from the last one on not."""
 
-    def __init__(self, subject: str, remedy: str) -> None:
+    def __init__(self, subject: str, remedy: str, device: torch.device | None = None) -> None:
+        """`device`: that lacks it; None: the one that this process computes on by default."""
         self._subject = subject
         self._remedy = remedy
+        self._device = device
         self._tries = 0
         self._lock = threading.Lock()
 
@@ -37,7 +41,7 @@ class Shortage:
         with self._lock:
             self._tries += 1
             tries = self._tries
-        message = f"{self._subject} must fit into memory: {describe_error(error)}, {describe_memory()}"
+        message = f"{self._subject} must fit into memory: {describe_error(error)}, {describe_memory(self._device)}"
         if tries < TRIES:
             return TemperError("EngineFailed", f"{message}; retrying ({tries} of {TRIES})")
         return TemperError("OutOfMemory", f"{message}, {tries} times in a row; {self._remedy}")
@@ -51,7 +55,12 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     """CUDA has a class for it, Python has one, and torch's CPU allocator raises a plain RuntimeError."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in _CPU_ALLOCATOR)
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in (*_CPU_ALLOCATOR, *_CUDA))
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """CUDA's errors stay: after one of them, nothing else computes in this process."""
+    return isinstance(error, torch.AcceleratorError) and not is_out_of_memory(error)
 
 
 def free_memory() -> None:
@@ -59,6 +68,12 @@ def free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def give_back(device: torch.device) -> None:
+    """What PyTorch keeps of a GPU for its next step, to whoever computes there until then."""
+    if device.type == "cuda":
+        free_memory()
 
 
 def total_bytes(device: torch.device) -> int | None:
@@ -97,11 +112,13 @@ def return_freed_memory() -> None:
             ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK)
 
 
-def describe_memory() -> str:
-    """`1.2 GiB of 24.0 GiB are free on cpu`."""
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        free, total = torch.cuda.mem_get_info()
-        return f"{format_bytes(free)} of {format_bytes(total)} are free on {torch.cuda.get_device_name()}"
+def describe_memory(device: torch.device | None = None) -> str:
+    """`1.2 GiB of 24.0 GiB are free on this host`."""
+    is_gpu = device is None or device.type == "cuda"
+    if is_gpu and torch.cuda.is_available() and torch.cuda.is_initialized():
+        free, total = torch.cuda.mem_get_info(device)
+        name = torch.cuda.get_device_name(device) + ("" if device is None else f" ({device})")
+        return f"{format_bytes(free)} of {format_bytes(total)} are free on {name}"
     known = _read_meminfo()
     if known is None:
         return "on this host's CPU"
