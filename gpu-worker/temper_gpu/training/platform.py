@@ -2,6 +2,8 @@
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +33,7 @@ def make_deterministic(threads: int) -> None:
     global _threads
     os.environ.setdefault(*_CUBLAS_WORKSPACE)
     fix_kernels()
+    fix_gpu_sums()
     _threads = threads
     fix_threads()
     torch.use_deterministic_algorithms(True)
@@ -42,6 +45,29 @@ def fix_kernels() -> None:
     """Before MKL's first call: kernels whose numbers do not depend on a row's place."""
     if _cpu_field("vendor_id") == _INTEL:
         os.environ.setdefault(*_STRICT_MKL)
+
+
+def fix_gpu_sums() -> None:
+    """cuBLAS may cut a sum into parts and round each of them to bfloat16, more or fewer by the product's shape: engine
+    and trainer, whose shapes differ, would be further apart."""
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+
+
+@contextmanager
+def repeatable(device: torch.device) -> Iterator[None]:
+    """Around what a step computes; nothing else computes meanwhile."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        between_steps(device)
+
+
+def between_steps(device: torch.device) -> None:
+    """On a GPU, PyTorch's deterministic kernels are the trainer's alone: storing a few keys and values with them copies
+    the engine's whole table."""
+    if device.type == "cuda":
+        torch.use_deterministic_algorithms(False)
 
 
 def fix_threads() -> None:

@@ -31,13 +31,20 @@ from temper_gpu.commits.same_base import require_same_base
 from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
+from temper_gpu.model.memory import give_back
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
 from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.optimizers import optimizer_fingerprint
-from temper_gpu.training.platform import base_fingerprint, fix_threads, platform_fingerprint, ranks_fingerprint
+from temper_gpu.training.platform import (
+    base_fingerprint,
+    fix_threads,
+    platform_fingerprint,
+    ranks_fingerprint,
+    repeatable,
+)
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.reference import read_reference
@@ -192,7 +199,13 @@ class Trainer:
             self._ranks.meet()
             self._clock.begin("train")
             held.manifest_sha256 = None
-            return parent, held, self._step(work, held.policy, parent, supervision or groups, compared, is_cancelled)
+            try:
+                with repeatable(held.policy.device):
+                    given = (work, held.policy, parent, supervision or groups, compared, is_cancelled)
+                    return parent, held, self._step(*given)
+            finally:
+                # The engine computes next, and needs the room.
+                give_back(held.policy.device)
 
     def _platform(self, base: BaseModel) -> dict[str, str | int]:
         return {**platform_fingerprint(base.device, base.dtype), **base_fingerprint(base), **self._sampler(base.name)}

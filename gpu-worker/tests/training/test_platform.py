@@ -1,13 +1,21 @@
 """What a manifest says about the machine that made it."""
 
 import os
+from contextlib import suppress
 
 import pytest
 import torch
 
 from temper_gpu.model.instructions import LIMITS
 from temper_gpu.training import platform
-from temper_gpu.training.platform import fix_kernels, fix_threads, platform_fingerprint
+from temper_gpu.training.platform import (
+    between_steps,
+    fix_gpu_sums,
+    fix_kernels,
+    fix_threads,
+    platform_fingerprint,
+    repeatable,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +59,28 @@ def test_on_intels_processors_matrix_products_are_strict(monkeypatch: pytest.Mon
     monkeypatch.setenv("MKL_CBWR", "AVX2")
     fix_kernels()
     assert os.environ["MKL_CBWR"] == "AVX2"
+
+
+def test_sums_of_bfloat16_products_are_not_rounded_on_the_way(monkeypatch: pytest.MonkeyPatch):
+    products = torch.backends.cuda.matmul
+    before = products.allow_bf16_reduced_precision_reduction
+    products.allow_bf16_reduced_precision_reduction = True
+    fix_gpu_sums()
+    assert not products.allow_bf16_reduced_precision_reduction
+    products.allow_bf16_reduced_precision_reduction = before
+
+
+@pytest.mark.parametrize(("device", "after"), [("cuda", False), ("cpu", True)])
+def test_on_a_gpu_kernels_are_deterministic_while_a_step_computes_and_on_a_cpu_always(device: str, after: bool):
+    """The engine's own give one result without; the deterministic ones copy its whole key-value cache."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    between_steps(torch.device(device))
+    assert torch.are_deterministic_algorithms_enabled() == after
+    with suppress(KeyError), repeatable(torch.device(device)):
+        assert torch.are_deterministic_algorithms_enabled()
+        raise KeyError
+    assert torch.are_deterministic_algorithms_enabled() == after
+    with repeatable(torch.device(device)):
+        assert torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(before)

@@ -3,6 +3,9 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,10 +17,12 @@ from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_pare
 from temper_gpu.contract import Checkpoint
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
+from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
+from temper_gpu.training.step import train_step
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
     TinyLibrary,
@@ -187,6 +192,48 @@ def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(s
         trainer.train(train_input(store, parent, groups), never)
     assert caught.value.type == "PolicyMismatch"
     assert store.read(manifest_key("demo", 0, 1)) is None
+
+
+@pytest.mark.parametrize(("dtype", "is_refused"), [(torch.float32, True), (torch.bfloat16, False)])
+def test_below_float32_sampler_and_trainer_may_differ_by_more(dtype: torch.dtype, is_refused: bool):
+    """By what two ways of rounding make of the same weights; ten times the bound."""
+    base = tiny_base()
+    base = replace(base, tensors={name: tensor.to(dtype) for name, tensor in base.tensors.items()})
+    policy = TrainablePolicy(base, lora())
+    groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in sampled_groups("p")]
+    step = partial(train_step, policy, "p", groups)
+    with pytest.raises(TemperError, match=r"mean k3 at most 0\.001\)") if is_refused else nullcontext():
+        step(train_config(max_logprob_mismatch=1e-3), 0.0)
+    with pytest.raises(TemperError, match="mean k3 at most"):
+        step(train_config(max_logprob_mismatch=1e-5), 0.0)
+
+
+class Watched:
+    """A lock that tells when it is released."""
+
+    def __init__(self, told: list[str]) -> None:
+        self._told = told
+
+    def __enter__(self) -> None:
+        self._told.append("taken")
+
+    def __exit__(self, *_) -> None:
+        self._told.append("released")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_memory_is_given_back_before_the_engine_goes_on(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch, fails: bool
+):
+    """Who waits for the device needs room on it: vLLM wakes up, the embedded engine computes a pass."""
+    told: list[str] = []
+    trainer = Trainer(TinyLibrary(), store, Watched(told))  # pyright: ignore[reportArgumentType]  (a fake library)
+    parent = begin(trainer)
+    monkeypatch.setattr(trainer_module, "give_back", lambda device: told.append(f"given back on {device}"))
+    groups = sampled_groups("e" * 64) if fails else fresh(parent)
+    with pytest.raises(TemperError) if fails else nullcontext():
+        trainer.train(train_input(store, parent, groups), never)
+    assert told == ["taken", "given back on cpu", "released"]
 
 
 def shifted(attempt: Attempt) -> Attempt:
