@@ -23,7 +23,7 @@ from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import InitialiseInput, LoraConfig
 from temper_gpu.engine.embedded.device_lock import DeviceLock
-from temper_gpu.engine.embedded.host import EngineHost
+from temper_gpu.engine.embedded.host import EngineHost, exit_process
 from temper_gpu.engine.interface import Engines, GenerationRequest
 from temper_gpu.engine.vllm.host import VllmHost
 from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
@@ -34,7 +34,7 @@ from temper_gpu.model.lora import adapter_shapes, dtype_name
 from temper_gpu.model.models import BaseModel, ModelLibrary, Models, RequireRoom, outline
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
-from temper_gpu.process.host import ModelFolders, choose_device, choose_dtype
+from temper_gpu.process.host import ModelFolders, choose_device, choose_dtype, describe_device
 from temper_gpu.process.leash import on_leash
 from temper_gpu.process.needs import (
     Machine,
@@ -53,7 +53,7 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import Dataset, TurnReader, check_examples
 from temper_gpu.training.group import RankSettings
 from temper_gpu.training.optimizers import packed_moments
-from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.platform import between_steps, make_deterministic
 from temper_gpu.training.trainer import Trainer
 
 # After this long an ordered end is no longer waited for; what it interrupts is made again from the store.
@@ -84,6 +84,8 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
     device = choose_device(arguments.device)
+    between_steps(device)
+    log.info("device chosen", extra=describe_device(device, choose_dtype(arguments.dtype, device)))
     devices, shards = choose_devices(arguments.devices, device, arguments.vllm_devices), arguments.shard_base_model
     if shards:
         require_shardable(arguments.engine, device)
@@ -120,7 +122,8 @@ class Sampling:
     models: Models
     # Held while the trainer computes.
     training: AbstractContextManager[object]
-    # What manifests say of the engine of a base model; nothing of the embedded one, which is part of this package.
+    # What manifests say of the engine of a base model; of the embedded one, which is part of this package, what it
+    # cannot promise.
     recorded: Callable[[str], Mapping[str, str]]
     close: Callable[[], None]
     machine: Machine
@@ -141,7 +144,7 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     device_lock = DeviceLock()
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
     room.loaded, room.close_idle = library.loaded, host.close_idle
-    return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close, machine)
+    return Sampling(host, ProvenModels(host), device_lock, host.recorded, host.close, machine)
 
 
 def open_library(models: str | None, machine: Machine, require_room: RequireRoom) -> ModelLibrary:
@@ -190,7 +193,7 @@ def _polling(
     asked: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
 ) -> Coroutine[Any, Any, None]:
     activities, polling = import_polling()
-    gpu = activities.GpuActivities(trainer, store, *asked)
+    gpu = activities.GpuActivities(trainer, store, *asked, on_lost_device=exit_process)
     return polling.poll_forever(
         arguments.temporal_address, arguments.namespace, arguments.queue, store, [gpu.initialise, gpu.train]
     )

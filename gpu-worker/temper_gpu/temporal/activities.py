@@ -22,7 +22,7 @@ from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned
 from temper_gpu.commits.later_version import describe, is_from_later_version
 from temper_gpu.contract import JUST_THAWED_MS, InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
-from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
+from temper_gpu.model.memory import Shortage, free_memory, is_device_lost, is_out_of_memory
 from temper_gpu.store import Store
 from temper_gpu.temporal.heartbeat import run_with_heartbeats
 from temper_gpu.temporal.pulse import Pulse, start_pulse
@@ -67,7 +67,10 @@ class GpuActivities:
         probe: Probe | None = None,
         check_run: CheckRun = lambda work: None,
         pulse: Pulse | None = None,
+        on_lost_device: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
+        """`on_lost_device`: nothing computes in this process any more. It may end it."""
+        self._on_lost_device = on_lost_device
         self._trainer = trainer
         self._store = store
         self._probe = probe
@@ -134,6 +137,8 @@ class GpuActivities:
             raise
         except Exception as error:
             log.exception("step failed", extra=fields | {"type": "TrainerFailed"})
+            if is_device_lost(error):
+                self._on_lost_device(error)
             raise self._unexpected(error, (run, step)) from None
         self._repeated.pop((run, step), None)
         return TrainResult(

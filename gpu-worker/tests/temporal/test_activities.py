@@ -259,6 +259,23 @@ def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: P
     assert "gpu-worker.jsonl" in seen[5].message
 
 
+def test_an_error_after_which_nothing_computes_on_a_gpu_ends_the_process(tmp_path: Path, monkeypatch):
+    """Each try in this process would fail alike; a new one has the GPU afresh."""
+    store, lost = open_folder(tmp_path), []
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    gpu = GpuActivities(trainer, store, on_lost_device=lost.append)
+    work = first_step(store, gpu)
+    error = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    def fail(*_) -> None:
+        raise error
+
+    monkeypatch.setattr("temper_gpu.training.trainer.train_step", fail)
+    with pytest.raises(ApplicationError, match="illegal memory access"):
+        run(gpu.train, work)
+    assert lost == [error]
+
+
 @pytest.mark.parametrize("how", ["torch", "python"])
 def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_flag(
     tmp_path: Path, monkeypatch, how: str

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 
@@ -14,7 +15,7 @@ from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.constraints import Constraints
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.policies import Policies, is_merged
-from temper_gpu.engine.embedded.proof import prove_mixing, prove_sizes
+from temper_gpu.engine.embedded.proof import Unproven, prove_mixing, prove_sizes
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.scheduler import Scheduler
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -38,6 +39,10 @@ POLICY_ROOM_TIMEOUT_S = 60.0
 ROOM_REMEDY = (
     "lower --kv-cache-bytes or --slots (engine.kvCacheBytes, engine.slots in temporal.config.ts), "
     "or use a smaller base model or --dtype bfloat16"
+)
+UNPROVEN = (
+    "on this GPU no size of a forward pass of %s gives the same bits at every place: what a request samples may depend "
+    "on which others run at the same time, as it does with vLLM (--engine vllm), which is faster"
 )
 
 log = logging.getLogger(__name__)
@@ -69,7 +74,7 @@ class EmbeddedEngine:
         self._constraining: list[Sequence] = []
         self._constrainer = ThreadPoolExecutor(1, thread_name_prefix=f"schemas of {base.name}")
         self._detokenizer = Detokenizer(base.tokenizer)
-        self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
+        self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY, base.device)
         # The last pass without room: when, how long the request was that it was laid to, and what that was told.
         self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
         self._num_threads = threads_for(base.num_parameters, settings.num_threads)
@@ -116,6 +121,7 @@ class EmbeddedEngine:
                 "sizes": self.sizes.allowed,
                 "threads": self._num_threads,
                 "mixing": self._mixing,
+                "proven": self.sizes.is_proven,
                 "kv_cache_usage": self._scheduler.kv_cache_usage(),
                 "prefix_cache_bytes": self._scheduler.num_prefix_bytes(),
             },
@@ -327,6 +333,12 @@ def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> tuple[Size
         if is_merged(base.dtype, base.device, bool(base.packed)):
             return prove_sizes(base, candidates, max_slots), "none"
         return prove_mixing(base, candidates, max_slots)
+    except Unproven:
+        if base.device.type == "cpu":
+            raise
+        # A GPU has no narrower instructions.
+        log.warning(UNPROVEN, base.name, extra={"model": base.name})
+        return replace(candidates, is_proven=False), "none"
     except Exception as error:
         if isinstance(error, TemperError) or is_out_of_memory(error):
             raise

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 def exit_process(error: BaseException) -> None:
     """A worker without an engine would take work and never do it; the supervisor starts a new one."""
-    log.critical("engine died, the process exits", exc_info=error)
+    log.critical("what computes died, the process exits", exc_info=error)
     logging.shutdown()
     os._exit(EXIT_CODE)
 
@@ -79,7 +79,8 @@ class EngineHost:
         return True
 
     def _start(self, base_model: str) -> EmbeddedEngine:
-        shortage = self._shortages.setdefault(base_model, Shortage(f"the model {base_model}", ROOM_REMEDY))
+        lacking = Shortage(f"the model {base_model}", ROOM_REMEDY, self._library.device)
+        shortage = self._shortages.setdefault(base_model, lacking)
         while True:
             try:
                 base = self._library.get(base_model)
@@ -109,6 +110,10 @@ class EngineHost:
                 f"of {num_candidates} sizes of a forward pass of {base.name} only {sizes} give the same bits"
             )
         return engine
+
+    def recorded(self, base_model: str) -> dict[str, str]:
+        """What manifests say of a base model's engine: where it cannot promise that answers do not depend on others."""
+        return {} if self.engine(base_model).sizes.is_proven else {"invariance": "none"}
 
     def started(self) -> dict[str, EmbeddedEngine]:
         return dict(self._engines)

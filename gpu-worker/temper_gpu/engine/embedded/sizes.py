@@ -20,6 +20,8 @@ class Sizes:
     allowed: tuple[int, ...]
     # A pass's fixed cost, in tokens: up to so many tokens of padding are cheaper than a second pass.
     overhead_tokens: float
+    # Whether they give the same bits, at every place (proof.py).
+    is_proven: bool = True
 
     @property
     def largest(self) -> int:

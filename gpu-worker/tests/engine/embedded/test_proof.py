@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 import temper_gpu.engine.embedded.engine as engine_module
 import temper_gpu.engine.embedded.forward as forward
 import temper_gpu.engine.embedded.scheduler as scheduler
+from temper_gpu.engine.embedded.engine import find_sizes
 from temper_gpu.engine.embedded.experts import EXPERTS, block_experts
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.proof import Unproven, prove_sizes
@@ -118,6 +120,39 @@ def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monke
     with pytest.raises(TemperError, match="token's position") as caught:
         open_engine(base)
     assert caught.value.type == "BadConfig"
+
+
+def on_a_gpu(base: BaseModel) -> BaseModel:
+    """Stands for one: its numbers are elsewhere."""
+    return replace(base, tensors={name: tensor.to("meta") for name, tensor in base.tensors.items()})
+
+
+def test_on_a_gpu_an_engine_without_a_proof_starts_without_its_promise_and_says_so(
+    base, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """There are no narrower instructions that would help."""
+
+    def prove(*_) -> None:
+        raise Unproven("every size depends on places")
+
+    monkeypatch.setattr(engine_module, "prove_mixing", prove)
+    sizes, mixing = find_sizes(on_a_gpu(base), Sizes((16, 128), 0), 128)
+    assert (sizes, mixing) == (Sizes((16, 128), 0, is_proven=False), "none")
+    assert "--engine vllm" in caplog.text
+
+
+@pytest.mark.parametrize(("is_proven", "recorded"), [(True, {}), (False, {"invariance": "none"})])
+def test_manifests_say_where_answers_may_depend_on_the_load(
+    base, monkeypatch: pytest.MonkeyPatch, is_proven: bool, recorded: dict[str, str]
+):
+    def find(base: BaseModel, sizes: Sizes, max_slots: int) -> tuple[Sizes, str]:
+        return replace(sizes, is_proven=is_proven), "none"
+
+    monkeypatch.setattr(engine_module, "find_sizes", find)
+    host = EngineHost(Library(base), EngineSettings(num_threads=1, max_pass_tokens=256))
+    assert host.recorded(base.name) == recorded
+    assert host.engine(base.name).health().details["proven"] == is_proven
+    host.close()
 
 
 # ---- where the proof leaves too little, the process is limited to narrower instructions
