@@ -32,7 +32,7 @@ class LoraParameters:
         self.saved_bytes_per_token = saved_bytes_per_token(self.model, lora)
         self._targets = target_modules(self.model, lora.target_modules)
         self._shapes = adapter_shapes(self.model, lora)
-        self._adapted: Any = _with_lora(self.model, lora, self._targets, dropping)
+        self._adapted: Any = _with_lora(self.model, lora, self._targets, dropping, base.device)
         self.weights = ShardedBase(self.model, ranks, base.device) if ranks.shards else WholeBase()
         self.last_layer = find_last_layer(self.model.get_decoder())
         self.parameters = _lora_parameters(self._adapted)
@@ -70,7 +70,9 @@ class LoraParameters:
             parameter.copy_(tensors[name])
 
 
-def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
+def _with_lora(
+    model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping, device: torch.device
+) -> nn.Module:
     """PEFT's modules in the places of the adapted ones, with dropout of our own."""
     from temper_gpu.training.peft_alone import peft  # seconds; the engine answers its first calls meanwhile
 
@@ -99,11 +101,17 @@ def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dro
             layer.training = True
         if lora.dora:
             continue
-        if is_half:
-            keep_inputs_small(layer)
-        elif not lora.dropout:
+        if not lora.dropout and (not is_half or joins_halves(device)):
             compute_as_one(layer)
+        elif is_half:
+            keep_inputs_small(layer)
     return adapted
+
+
+def joins_halves(device: torch.device) -> bool:
+    """Whether adapters of weights below float32 are computed in the weights' type. On a CPU they stay float32, which is
+    as fast there."""
+    return device.type == "cuda"
 
 
 def _lora_parameters(model: nn.Module) -> dict[str, nn.Parameter]:

@@ -4,6 +4,10 @@ PEFT computes the adapter's part by itself, scales it and adds it, and its backw
 of these reads and writes all outputs or inputs, which takes longer than the products of a small rank. Here each product
 adds to the one before it.
 
+Below float32, PEFT's factors, products and outputs are float32 beside the frozen layer. Here they have its type, as in
+the engine (model/lora.py): what the adapter adds comes first, and is taken up into the frozen layer's sum, so it is
+rounded once. Gradients of the factors are float32.
+
 Shapes: M tokens, I inputs, O outputs, R rank.
 """
 
@@ -40,8 +44,41 @@ class _LoraProduct(torch.autograd.Function):
         return x_grad, None, low_grad_MR.T @ x_MI, b_grad_OR, None
 
 
+class _HalfLoraProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor, scale: float):
+        x_MI = x.reshape(-1, x.shape[-1])
+        # s · B, as the engine rounds it.
+        a_half_RI, b_half_OR = a_RI.to(x.dtype), (b_OR * scale).to(x.dtype)
+        low_MR = x_MI @ a_half_RI.T
+        out_MO = (low_MR @ b_half_OR.T).addmm_(x_MI, frozen.weight.T)
+        if frozen.bias is not None:
+            out_MO += frozen.bias
+        ctx.save_for_backward(x, a_half_RI, b_half_OR, low_MR)
+        ctx.frozen, ctx.scale = frozen, scale
+        return out_MO.view(*x.shape[:-1], -1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        [grad] = grads
+        x, a_half_RI, b_half_OR, low_MR = ctx.saved_tensors
+        grad_MO, x_MI = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
+        low_grad_MR = grad_MO @ b_half_OR
+        b_grad_OR = _float_product(grad_MO.T, low_MR).mul_(ctx.scale)
+        needs_x = ctx.needs_input_grad[0]
+        x_grad = (low_grad_MR @ a_half_RI).addmm_(grad_MO, ctx.frozen.weight).view(x.shape) if needs_x else None
+        return x_grad, None, _float_product(low_grad_MR.T, x_MI), b_grad_OR, None
+
+
+def _float_product(left: Tensor, right: Tensor) -> Tensor:
+    """In float32 from halves. A GPU has a kernel for it, and keeps the sum as it is."""
+    if left.device.type == "cuda":
+        return torch.mm(left, right, out_dtype=torch.float32)
+    return left.float() @ right.float()
+
+
 def compute_as_one(layer: Any) -> None:
-    """Of one of PEFT's layers, without dropout or magnitudes, in the type of its frozen layer."""
+    """Of one of PEFT's layers, without dropout or magnitudes."""
     layer.forward = partial(_forward, layer)
 
 
@@ -50,4 +87,5 @@ def _forward(layer: Any, x: Tensor) -> Tensor:
     if layer.disable_adapters:
         return frozen(x)
     a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
-    return _LoraProduct.apply(x, frozen, a, b, layer.scaling["default"])
+    product = _LoraProduct if x.dtype == a.dtype else _HalfLoraProduct
+    return product.apply(x, frozen, a, b, layer.scaling["default"])

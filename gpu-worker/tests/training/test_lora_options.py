@@ -15,6 +15,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import (
     LORA_B,
     MAGNITUDE,
+    RANK_BLOCK,
     Adapter,
     adapter_bytes,
     attach,
@@ -244,6 +245,26 @@ def test_a_layer_and_its_adapter_in_one_node_have_peft_s_numbers_and_gradients(m
         found.append((plain_N, gradient(policy, None, 1000, "rows")))
     for one, of_peft in zip(*found, strict=True):
         require_near(one, of_peft)
+
+
+def test_below_float32_a_gpus_trainer_computes_a_layer_as_the_engine_does(monkeypatch: pytest.MonkeyPatch):
+    """The same bits; gradients are at least as near to those of float32 as PEFT's are."""
+    half = replace(tiny_base(), tensors={name: tensor.bfloat16() for name, tensor in tiny_base().tensors.items()})
+    whole = replace(half, tensors={name: tensor.float() for name, tensor in half.tensors.items()})
+    config = lora(rank=RANK_BLOCK)
+    tensors = trained(half, config, 0.02)
+    exact = gradient(policy_of(whole, config, tensors), None, 1000, "rows")
+    of_peft = gradient(policy_of(half, config, tensors), None, 1000, "rows")
+    monkeypatch.setattr("temper_gpu.training.lora_parameters.joins_halves", lambda device: True)
+    policy = policy_of(half, config, tensors)
+    found = gradient(policy, None, 1000, "rows")
+    assert (found - exact).norm() < 1.2 * (of_peft - exact).norm() < 0.1 * exact.norm()
+    adapter, _, _ = stored(config, tensors)
+    beside = attach(half.instantiate("eager"), adapter)
+    for name in ("model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"):
+        ours, engines = policy._trained.model.get_submodule(name), beside.get_submodule(name)
+        x = torch.randn(48, ours.in_features, generator=torch.Generator().manual_seed(0)).bfloat16()
+        assert torch.equal(ours(x), engines(x))
 
 
 def test_below_float32_the_inputs_of_layers_are_kept_once_and_the_bits_are_peft_s(monkeypatch: pytest.MonkeyPatch):
