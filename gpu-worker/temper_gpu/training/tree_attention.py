@@ -5,9 +5,9 @@ Shapes: H heads, D head size, T tokens of the row, Q queries and K keys of a blo
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,8 @@ from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blo
 
 # By its name in a model's config. transformers makes no masks for an attention that it does not know.
 TREE_ATTENTION = "temper_tree"
+
+Held = TypeVar("Held")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ class TreePlan:
     is_recomputed: bool
     # The tokens whose queries the last layer has, by their places, in order; None: all.
     asking_S: Tensor | None = None
+    # Made once for all layers, and for those that are computed again.
+    _held: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def held(self, key: object, make: Callable[[], Held]) -> Held:
+        if key not in self._held:
+            self._held[key] = make()
+        return self._held[key]
 
     @cached_property
     def blocks(self) -> dict[int | None, tuple[Block, ...]]:
@@ -57,14 +66,15 @@ def tree_attention(
     # One node of the graph for all pieces: each slice of its own would add a gradient of the whole row.
     queries, keys, values = (tensor.split(sizes, 2) for tensor in (query_1HTD, key_1HTD, value_1HTD))
     asking_S = tree_plan.asking_S if module.layer_idx == len(tree_plan.windows) - 1 else None
+    of = (window, asking_S is not None)
+    asked = tree_plan.held(("asked", *of), lambda: _asked_blocks(blocks, asking_S, query_1HTD.device))
     outputs = []
-    for index, block in enumerate(blocks):
-        asked_Q = block.queries_Q(asking_S)
-        if not len(asked_Q):
-            continue
+    for index, block, asked_Q, places_Q in asked:
         seen = (*block.before, index)
-        mask = Mask(tree_plan.tree, blocks, block, asked_Q, window, query_1HTD.dtype, query_1HTD.device)
-        given = _asked(queries[index], block, asked_Q), [keys[at] for at in seen], [values[at] for at in seen]
+        make = Mask(tree_plan.tree, blocks, block, asked_Q, window, query_1HTD.dtype, query_1HTD.device)
+        mask = make if make.device.type in REMADE_ON else HeldMask(make, tree_plan, ("mask", index, *of))
+        asking = queries[index] if places_Q is None else queries[index].index_select(2, places_Q)
+        given = asking, [keys[at] for at in seen], [values[at] for at in seen]
         if tree_plan.is_eager:
             outputs.append(_eager(module, *given, mask, scaling, options))
         else:
@@ -72,21 +82,36 @@ def tree_attention(
     attended_1QHD = torch.cat(outputs, 1)
     if asking_S is None:
         return attended_1QHD, None
-    return scattered(attended_1QHD[0], asking_S.to(query_1HTD.device), query_1HTD.shape[2])[None], None
+    places_S = tree_plan.held("places", lambda: asking_S.to(query_1HTD.device))
+    return scattered(attended_1QHD[0], places_S, query_1HTD.shape[2])[None], None
 
 
-def _asked(query: Tensor, block: Block, asked_Q: Tensor) -> Tensor:
-    if len(asked_Q) == len(block):
-        return query
-    return query.index_select(2, (asked_Q - block.start).to(query.device))
+def _asked_blocks(
+    blocks: tuple[Block, ...], asking_S: Tensor | None, device: torch.device
+) -> list[tuple[int, Block, Tensor, Tensor | None]]:
+    """Those with queries: their number, the queries' places in the row and, on the device, in the block; None: all."""
+    found = []
+    for index, block in enumerate(blocks):
+        asked_Q = block.queries_Q(asking_S)
+        if len(asked_Q):
+            is_whole = len(asked_Q) == len(block)
+            found.append((index, block, asked_Q, None if is_whole else (asked_Q - block.start).to(device)))
+    return found
 
 
 AttentionInterface.register(TREE_ATTENTION, tree_attention)  # pyright: ignore[reportArgumentType]
 
 
+# Where the masks of all blocks, kept, would weigh as much as their scores. A GPU holds them once for all layers, a few
+# bytes of each token, because to make one takes many kernels there, or a copy that it waits for.
+REMADE_ON = ("cpu",)
+# Of a row of a mask, in numbers: kernels of GPUs copy a mask whose rows begin anywhere.
+ALIGNED_KEYS = 8
+
+
 @dataclass(frozen=True)
 class Mask:
-    """Made where it is read: kept, the masks of all blocks would weigh as much as the scores."""
+    """Made where it is read."""
 
     tree: SegmentTree
     blocks: tuple[Block, ...]
@@ -106,10 +131,33 @@ class Mask:
         """To be added to scores. Without a window, a query sees all keys of the blocks before its own."""
         keys_K = block_keys(self.blocks, self.block)
         hidden = torch.finfo(self.dtype).min
-        added_QK = torch.zeros(len(self.queries_Q), len(keys_K), dtype=self.dtype)
+        padding = 0 if self.device.type in REMADE_ON else -len(keys_K) % ALIGNED_KEYS
+        added_QK = torch.zeros(len(self.queries_Q), len(keys_K) + padding, dtype=self.dtype)[:, : len(keys_K)]
         first = 0 if self.window is not None else len(keys_K) - len(self.block)
         added_QK[:, first:].masked_fill_(~self.tree.mask_QK(self.queries_Q, keys_K[first:], self.window), hidden)
-        return added_QK[None, None].to(self.device)
+        return _whole_rows(added_QK, padding).to(self.device)[None, None, :, : len(keys_K)]
+
+
+def _whole_rows(sliced_QK: Tensor, padding: int) -> Tensor:
+    """With what lies between its rows, so that a copy keeps their places."""
+    num_rows, width = sliced_QK.shape
+    return sliced_QK.as_strided((num_rows, width + padding), (width + padding, 1))
+
+
+@dataclass(frozen=True)
+class HeldMask:
+    """Made once."""
+
+    mask: Mask
+    plan: TreePlan
+    key: object
+
+    @property
+    def is_causal(self) -> bool:
+        return self.mask.is_causal
+
+    def make(self) -> Tensor:
+        return self.plan.held(self.key, self.mask.make)
 
 
 def _eager(
@@ -117,7 +165,7 @@ def _eager(
     query: Tensor,
     keys: list[Tensor],
     values: list[Tensor],
-    mask: Mask,
+    mask: "Mask | HeldMask",
     scaling: float,
     options: dict[str, Any],
 ) -> Tensor:
@@ -126,7 +174,12 @@ def _eager(
 
 
 def _fused(
-    query: Tensor, keys: list[Tensor], values: list[Tensor], mask: Mask, scaling: float, is_recomputed: bool
+    query: Tensor,
+    keys: list[Tensor],
+    values: list[Tensor],
+    mask: "Mask | HeldMask",
+    scaling: float,
+    is_recomputed: bool,
 ) -> Tensor:
     """The backward pass copies keys and values together once more, block by block: the copies of all blocks would weigh
     more than their tokens."""
@@ -165,7 +218,9 @@ def _as_view(make: Callable[[], Tensor], size: torch.Size, stride: tuple[int, ..
     return make().as_strided(size, stride)
 
 
-def _attend(mask: Mask, scaling: float, kept: Kept | None, query: Tensor, *keys_and_values: Tensor) -> Tensor:
+def _attend(
+    mask: "Mask | HeldMask", scaling: float, kept: Kept | None, query: Tensor, *keys_and_values: Tensor
+) -> Tensor:
     made = Kept().made if kept is None else kept.made
     half = len(keys_and_values) // 2
     pieces = keys_and_values[:half], keys_and_values[half:]

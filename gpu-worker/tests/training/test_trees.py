@@ -24,7 +24,7 @@ from temper_gpu.training.packing.prefix_order import Placed
 from temper_gpu.training.packing.trees import deal_trees, lay_branches, num_unique_tokens
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
-from temper_gpu.training.tree_attention import Kept, TreePlan
+from temper_gpu.training.tree_attention import Kept, Mask, TreePlan
 from tests.engine.embedded.tiny import SHAPE, random_base
 from tests.training.samples import VOCABULARY, sampled_groups, tiny_base, train_config
 from tests.training.test_losses import GSPO
@@ -257,6 +257,28 @@ def test_views_of_what_the_backward_pass_makes_again_are_made_again_as_views():
         again = kept.unpack(packed)
         assert (again.shape, again.stride()) == (view.shape, view.stride())
         assert torch.equal(again, view)
+
+
+@pytest.mark.parametrize("is_recomputed", [False, True])
+def test_masks_that_a_gpu_holds_for_all_layers_give_the_same_bits(is_recomputed: bool, monkeypatch: pytest.MonkeyPatch):
+    """Their rows begin at whole vectors, and each is made once."""
+    monkeypatch.setattr(POLICY, "recomputes", lambda num_tokens: is_recomputed)
+    batches = packed(shared_rows(num_shared=301, num_own=7), "tree")
+    made: list[torch.Tensor] = []
+    make = Mask.make
+
+    def counted(self: Mask) -> torch.Tensor:
+        made.append(make(self))
+        return made[-1]
+
+    monkeypatch.setattr(Mask, "make", counted)
+    again, num_again = scored(POLICY, batches), len(made)
+    made.clear()
+    monkeypatch.setattr("temper_gpu.training.tree_attention.REMADE_ON", ())
+    for held, remade in zip(scored(POLICY, batches), again, strict=True):
+        assert torch.equal(held, remade)
+    assert 0 < len(made) < num_again
+    assert all(mask.stride(-2) % 8 == 0 for mask in made)
 
 
 def test_a_step_says_what_it_computed_and_what_its_rows_share():
