@@ -222,9 +222,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_memory_is_given_back_before_the_engine_goes_on(
-    store: FileStore, monkeypatch: pytest.MonkeyPatch, fails: bool
-):
+def test_memory_is_given_back_before_the_engine_goes_on(store: FileStore, monkeypatch: pytest.MonkeyPatch, fails: bool):
     """Who waits for the device needs room on it: vLLM wakes up, the embedded engine computes a pass."""
     told: list[str] = []
     trainer = Trainer(TinyLibrary(), store, Watched(told))  # pyright: ignore[reportArgumentType]  (a fake library)
