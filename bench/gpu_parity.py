@@ -14,9 +14,6 @@ from pathlib import Path
 
 import torch
 from gpu_report import Bench, gib
-from tests.engine.embedded.tiny import held, request, tiny_adapter
-from tests.engine.embedded.tiny import tiny_base as tiny_base_of
-from tests.training.samples import sampled_groups, tiny_base, train_config
 from torch import Tensor
 
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
@@ -30,6 +27,9 @@ from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.platform import between_steps, repeatable
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
+from tests.engine.embedded.tiny import held, request, tiny_adapter
+from tests.engine.embedded.tiny import tiny_base as tiny_base_of
+from tests.training.samples import sampled_groups, tiny_base, train_config
 
 GPU_WORKER = Path(__file__).parents[1] / "gpu-worker"
 CPU = torch.device("cpu")
