@@ -10,22 +10,30 @@ export interface Grade {
   readonly words: number;
 }
 
-const COST_OF_A_WORD = 0.1;
+/** Of an answer that is the number alone, and of one with a single other word. */
+const ALONE = 1;
+const WITH_A_WORD = 0.6;
+const COST_OF_A_WORD = 0.05;
 /** Of an answer with the number in it, however long it is. */
-const LEAST = 0.2;
+const LEAST = 0.1;
 
 /**
  * An untrained model never says the number alone, so a reward for that alone would never be paid. It does mention the
- * number in a sentence. So the number pays, and each word beside it costs.
+ * number in a sentence. So the number pays, and each word beside it costs. The last one costs most: an answer that is
+ * sampled once in a thousand times must be worth the change.
  */
 export function grade(answer: string, { euros }: Receipt): Grade {
   const said = answer.trim();
   const words = said === '' ? 0 : said.split(/\s+/).length;
   const mentioned = new RegExp(`\\b${euros}\\b`).test(said);
   return {
-    reward: mentioned ? Math.max(LEAST, 1 - COST_OF_A_WORD * (words - 1)) : 0,
+    reward: mentioned ? payFor(words) : 0,
     correct: said.replace(/\.$/, '') === String(euros),
     mentioned,
     words,
   };
+}
+
+function payFor(words: number): number {
+  return words === 1 ? ALONE : Math.max(LEAST, WITH_A_WORD - COST_OF_A_WORD * (words - 2));
 }

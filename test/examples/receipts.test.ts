@@ -23,9 +23,9 @@ test('no receipt of the exam is trained on', () => {
 test.each([
   ['14', { reward: 1, correct: true, mentioned: true, words: 1 }],
   ['14.\n', { reward: 1, correct: true, mentioned: true, words: 1 }],
-  ['14 euros', { reward: 0.9, correct: false, mentioned: true, words: 2 }],
-  ['Nina paid 14 euros.', { reward: 0.7, correct: false, mentioned: true, words: 4 }],
-  [`14${' and more'.repeat(10)}`, { reward: 0.2, correct: false, mentioned: true, words: 21 }],
+  ['14 euros', { reward: 0.6, correct: false, mentioned: true, words: 2 }],
+  ['Nina paid 14 euros.', { reward: 0.5, correct: false, mentioned: true, words: 4 }],
+  [`14${' and more'.repeat(10)}`, { reward: 0.1, correct: false, mentioned: true, words: 21 }],
   ['140', { reward: 0, correct: false, mentioned: false, words: 1 }],
   ['fourteen', { reward: 0, correct: false, mentioned: false, words: 1 }],
   ['', { reward: 0, correct: false, mentioned: false, words: 0 }],
@@ -39,7 +39,7 @@ test('the agent asks once, with the receipt, and tells what the answer was', asy
   const rollout = (context: RolloutContext) =>
     agent.rollout(context as RolloutContext<Receipt>) as Promise<RolloutResult>;
   const attempt = await playOne(engine, rollout, { scenario: receipt });
-  expect(attempt).toMatchObject({ failure: null, reward: 0.9, metrics: { correct: false, mentioned: true, words: 2 } });
+  expect(attempt).toMatchObject({ failure: null, reward: 0.6, metrics: { correct: false, mentioned: true, words: 2 } });
   expect(engine.executed.map(({ request }) => request.messages)).toEqual([
     [{ role: 'user', content: 'Nina paid 14 euros.\nHow many euros were paid? Answer with the number only.' }],
   ]);
