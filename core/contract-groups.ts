@@ -84,6 +84,27 @@ export const JudgeGroupResult = z
   .meta({ id: 'JudgeGroupResult' });
 export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
 
+const ofOneGroup = { group: true, scenario: true, seed: true } as const;
+export const DealtGroup = RolloutInput.pick(ofOneGroup).meta({ id: 'DealtGroup' });
+export type DealtGroup = z.infer<typeof DealtGroup>;
+
+/** Several groups of a large step, each played and then judged as if it were handed out by itself. */
+export const PlayGroupsInput = RolloutInput.omit({ ...ofOneGroup, inputsSha256: true })
+  .extend({ groups: z.array(DealtGroup).min(1) })
+  .meta({ id: 'PlayGroupsInput' });
+export type PlayGroupsInput = z.infer<typeof PlayGroupsInput>;
+
+export const PlayGroupsResult = z
+  .strictObject({
+    groups: z.array(GroupResult),
+    /** By the run's judge; null where it has none. */
+    spent: JudgeSpending.nullable(),
+    /** That judging one of them took at most; display only. */
+    seconds: z.number().min(0),
+  })
+  .meta({ id: 'PlayGroupsResult' });
+export type PlayGroupsResult = z.infer<typeof PlayGroupsResult>;
+
 /** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
 export const JudgeInput = z
   .strictObject({
@@ -91,6 +112,8 @@ export const JudgeInput = z
     branch: count,
     step: positive,
     groups: z.array(GroupRef),
+    /** Of a large step, in the place of `groups`: so many, from 0 on. The hash below is over them all the same. */
+    played: positive.optional(),
     minimumGroupSize: z.int().min(2),
     ...rewardRules,
     inputsSha256: sha256,

@@ -9,13 +9,13 @@ import { z } from 'zod';
 import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
 import { JudgeSpending } from './contract-groups.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
-import { baseModel, BlobRef, count, GroupRef, name, positive, sha256 } from './contract-values.ts';
+import { baseModel, BlobRef, count, GroupList, GroupRef, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
 export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-supervised.ts';
-export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupRef, isFromLaterVersion } from './contract-values.ts';
+export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupList, GroupRef, isFromLaterVersion } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -79,6 +79,8 @@ export const TrainInput = z
     sampler: Sampler.optional(),
     /** The groups to train, in plan order; none in a supervised step. */
     groups: z.array(GroupRef),
+    /** Of a large step, in the place of `groups`: those that its verdict trains. */
+    groupList: GroupList.optional(),
     learningRate: z.number().min(0),
     seed: z.int().min(0),
     train: TrainConfig,
