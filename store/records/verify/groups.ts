@@ -41,7 +41,7 @@ export async function verifyGroups(context: VerifyContext, played: PlayedStep): 
   const stored = names
     .filter((name) => /^\d+\.(rollouts|judged)\./.test(name))
     .map((name) => Number.parseInt(name, 10));
-  const count = Math.max(-1, ...stored, ...refs.map(({ group }) => group)) + 1;
+  const count = [...stored, ...refs.map(({ group }) => group)].reduce((most, group) => Math.max(most, group + 1), 0);
   const limit = pLimit(AT_ONCE);
   const named = new Map(refs.map((ref) => [ref.group, ref]));
   const verify = (group: number) => limit(() => verifyGroup(context, played, group, named.get(group) ?? null));
