@@ -108,6 +108,19 @@ test(
   },
 );
 
+/** The smallest large steps, where commands may come in another order than the first time. */
+test('large steps that overlap are the same when every workflow task replays', async () => {
+  const config = { steps: 2, groupsPerStep: 2001, groupSize: 2, replacementRounds: 1, maxStaleness: 1 };
+  const use = ({ group }: RolloutInput): GroupResult['use'] => (group % 2 === 0 ? 'no-variance' : 'trained');
+  const fake = { use, maxStaleness: 1, trainScenarios: 300 };
+  await bed.play({ config, fake, maxCachedWorkflows: 0 }, async ({ handle, fake: { rollouts, trainings } }) => {
+    expect(await handle.result()).toMatchObject({ state: 'completed', step: 2 });
+    expect(trainings.map(({ groupList }) => groupList?.count)).toEqual([1501, 1501]);
+    // Half of each step's groups are played again, once.
+    expect(rollouts).toHaveLength(2 * 3002);
+  });
+});
+
 /** In small pages: a client takes 4 MiB at once. */
 async function readEvents(client: Client, workflowId: string): Promise<temporal.api.history.v1.IHistoryEvent[]> {
   const events: temporal.api.history.v1.IHistoryEvent[] = [];
