@@ -4,6 +4,7 @@ import { createAmendAndLocateActivities } from './amend-and-locate.ts';
 import { createEvaluateActivities } from './evaluate.ts';
 import { createJudgeGroupActivities } from './judge-group.ts';
 import { createJudgeActivities } from './judge.ts';
+import { createPlayGroupsActivities } from './play-groups.ts';
 import { createPrepareActivities } from './prepare.ts';
 import { createRecordActivities } from './record.ts';
 import { createRolloutActivities } from './rollout.ts';
@@ -14,6 +15,7 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createPrepareActivities(dependencies),
     ...createRolloutActivities(dependencies),
     ...createJudgeGroupActivities(dependencies),
+    ...createPlayGroupsActivities(dependencies),
     ...createJudgeActivities(dependencies),
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),

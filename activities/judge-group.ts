@@ -19,7 +19,13 @@ import { publishVerdict, readRollouts, readVerdict, type Written } from './writt
 import { checkInputs } from './write-once.ts';
 
 export function createJudgeGroupActivities(dependencies: PlayDependencies) {
+  return { judgeGroup: asActivity(dependencies, JudgeGroupInput, createJudgeGroup(dependencies)) };
+}
+
+export function createJudgeGroup(dependencies: PlayDependencies) {
   const { store } = dependencies;
+
+  return judgeGroup;
 
   async function judgeGroup({ group: input }: JudgeGroupInput, scope: Scope): Promise<JudgeGroupResult> {
     const startedAt = performance.now();
@@ -50,8 +56,6 @@ export function createJudgeGroupActivities(dependencies: PlayDependencies) {
       ...toVerdict(ruler, rollouts.attempts, judgement),
     });
   }
-
-  return { judgeGroup: asActivity(dependencies, JudgeGroupInput, judgeGroup) };
 }
 
 async function ask(

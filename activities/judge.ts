@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 import { JudgeInput, type GroupRef, type JudgeResult } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { hashOf } from '../core/hashes.ts';
+import { hashJudging, toGroupRef } from '../core/plan-step.ts';
 import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
 import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } from '../store/records/step-verdict.ts';
 import { asActivity } from './activity.ts';
@@ -19,16 +20,19 @@ export function createJudgeActivities(dependencies: Dependencies) {
 
   async function judge(input: JudgeInput): Promise<JudgeResult> {
     const limit = pLimit(AT_ONCE);
-    const decided = await Promise.all(input.groups.map((ref) => limit(() => decide(input, ref))));
+    const decided = await Promise.all(named(input).map((ref) => limit(() => decide(input, ref))));
+    if (input.played !== undefined) checkPlayed(input, decided);
     const recorded = await publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, decided));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
     checkInputs(what, recorded.inputsSha256, input.inputsSha256);
     const groups = decided.map(({ result }) => result);
+    // They are more than an answer holds. What the trainer finds in the verdict is held to what the workflow has.
+    if (input.played !== undefined) return { groups: null };
     return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
   }
 
   /** What the rollouts' activities answered was of these bytes. */
-  async function decide(input: JudgeInput, ref: GroupRef): Promise<DecidedGroup> {
+  async function decide(input: JudgeInput, ref: NamedGroup): Promise<DecidedGroup> {
     const place: GroupPlace = { ...input, group: ref.group };
     const { rollouts, sha256 } = await readRollouts(store, place);
     const { judged, judgedSha256 } = await readJudged(store, place);
@@ -41,8 +45,22 @@ export function createJudgeActivities(dependencies: Dependencies) {
   return { judge: asActivity(dependencies, JudgeInput, judge) };
 }
 
-function requireHash(key: string, wanted: string, found: string): void {
-  if (found === wanted) return;
+/** Of a large step only the hash of all is told. */
+type NamedGroup = Pick<GroupRef, 'group'> & Partial<GroupRef>;
+
+function named({ groups, played }: JudgeInput): NamedGroup[] {
+  return played === undefined ? groups : Array.from({ length: played }, (_, group) => ({ group }));
+}
+
+function checkPlayed(input: JudgeInput, decided: readonly DecidedGroup[]): void {
+  const groups = decided.map(({ result }) => toGroupRef(result));
+  if (hashJudging({ ...input, groups }) === input.inputsSha256) return;
+  const rule = `the ${groups.length} groups of step ${input.step} of the run ${input.run} must be those that were played`;
+  throw new TemperError('StoreCorrupt', `${rule}, but files of them have changed; restore them from a copy of the run`);
+}
+
+function requireHash(key: string, wanted: string | undefined, found: string): void {
+  if (wanted === undefined || found === wanted) return;
   const rule = `${key} must have the hash ${wanted} that it was written with, it has ${found}`;
   throw new TemperError('StoreCorrupt', `${rule}; restore it from a copy of the run`);
 }

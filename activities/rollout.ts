@@ -14,8 +14,14 @@ import { publishVerdict, readWritten, type Written } from './written-group.ts';
 import { checkInputs } from './write-once.ts';
 
 export function createRolloutActivities(dependencies: PlayDependencies) {
+  return { rollout: asActivity(dependencies, RolloutInput, createRollout(dependencies)) };
+}
+
+export function createRollout(dependencies: PlayDependencies) {
   const readScenario = createScenarioReader(dependencies.store);
   const { store } = dependencies;
+
+  return rollout;
 
   async function rollout(input: RolloutInput, scope: Scope): Promise<GroupResult> {
     const key = rolloutsKey(input);
@@ -57,8 +63,6 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     );
     return readWritten(bytes, rolloutsKey(input));
   }
-
-  return { rollout: asActivity(dependencies, RolloutInput, rollout) };
 }
 
 function planAttempts({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {

@@ -14,8 +14,8 @@ export function complaintAbout(config: RunConfig): string | null {
   return complaintAboutStart(config) ?? complaintAboutRestarts(config) ?? complaintAboutOptions(config);
 }
 
-/** Played, replaced and judged, each takes up to 24 events of a step's history, of which Temporal takes 51,200. */
-const MOST_GROUPS = 2000;
+/** Their results stand in the step's history, of which Temporal takes 50 MB. */
+const MOST_GROUPS = 10_000;
 
 function complaintAboutGroups({ groupsPerStep }: RunConfig): string | null {
   if (groupsPerStep <= MOST_GROUPS) return null;

@@ -20,6 +20,9 @@ export const GroupRef = z
   .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
   .meta({ id: 'GroupRef' });
 export type GroupRef = z.infer<typeof GroupRef>;
+/** So many groups of a step, by the hash of the list of them, as canonical JSON: which ones says the store. */
+export const GroupList = z.strictObject({ count: positive, sha256 }).meta({ id: 'GroupList' });
+export type GroupList = z.infer<typeof GroupList>;
 /** Variables of a chat template. */
 export const templateKwargs = z.record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]));
 /** As `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`: shown to people, never an address to go to. */

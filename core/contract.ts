@@ -7,16 +7,15 @@
  */
 import { z } from 'zod';
 import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
+import { JudgeSpending } from './contract-groups.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
-import { baseModel, BlobRef, count, GroupRef, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { baseModel, BlobRef, count, GroupList, GroupRef, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
+export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-supervised.ts';
-export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupRef, isFromLaterVersion } from './contract-values.ts';
-
-/** What changes the rewards that were given, and so which groups are trained. */
-const rewardRules = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
+export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupList, GroupRef, isFromLaterVersion } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -56,107 +55,6 @@ export const InitialiseInput = z
   .meta({ id: 'InitialiseInput' });
 export type InitialiseInput = z.infer<typeof InitialiseInput>;
 
-/** Attempts of one scenario, played by one policy. `group` is its index in the step, replacements included. */
-export const RolloutInput = z
-  .strictObject({
-    run: name,
-    branch: count,
-    step: positive,
-    group: count,
-    agent: name,
-    agentCodeSha256: sha256,
-    scenarios: BlobRef,
-    scenario: count,
-    attempts: positive,
-    seed: z.int().min(0),
-    policy: Checkpoint,
-    rollout: RolloutConfig,
-    minimumGroupSize: z.int().min(2),
-    /** What training does with attempts that were cut off, or nearly: changes nothing about what is played. */
-    ...rewardRules,
-    /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
-    judge: judgeName.nullable(),
-    inputsSha256: sha256,
-  })
-  .meta({ id: 'RolloutInput' });
-export type RolloutInput = z.infer<typeof RolloutInput>;
-
-/** Where a group's two files stand and what they hold, in numbers. */
-export const GroupResult = z
-  .strictObject({
-    step: positive,
-    group: count,
-    scenario: count,
-    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null where it is not judged yet. */
-    rolloutsSha256: sha256,
-    judgedSha256: sha256.nullable(),
-    attempts: positive,
-    failed: count,
-    truncated: count,
-    calls: count,
-    sampledTokens: count,
-    /** Rewards of the attempts that are data, in attempt order. */
-    rewards: z.array(z.number()),
-    /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
-    metrics: z.record(z.string(), z.number()),
-    /** `trained`, or the reason for which the group carries no signal. */
-    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'all-truncated', 'unjudged']),
-  })
-  .meta({ id: 'GroupResult' });
-export type GroupResult = z.infer<typeof GroupResult>;
-
-/** What a judge's answers came to; those that could not be used were paid for, too. */
-export const JudgeSpending = z
-  .strictObject({
-    /** Answers that were received. */
-    calls: count,
-    /** Verdicts that were known already and cost nothing. */
-    cached: count,
-    promptTokens: count,
-    completionTokens: count,
-    /** US dollars; null where it is not known what an answer costs. */
-    usd: z.number().min(0).nullable(),
-  })
-  .meta({ id: 'JudgeSpending' });
-export type JudgeSpending = z.infer<typeof JudgeSpending>;
-
-/** A group that was played is judged by the run's judge: the input that it was played from says which one it is. */
-export const JudgeGroupInput = z.strictObject({ group: RolloutInput }).meta({ id: 'JudgeGroupInput' });
-export type JudgeGroupInput = z.infer<typeof JudgeGroupInput>;
-
-export const JudgeGroupResult = z
-  .strictObject({
-    group: GroupResult,
-    spent: JudgeSpending,
-    /** That judging took; display only. */
-    seconds: z.number().min(0),
-  })
-  .meta({ id: 'JudgeGroupResult' });
-export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
-
-/** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
-export const JudgeInput = z
-  .strictObject({
-    run: name,
-    branch: count,
-    step: positive,
-    groups: z.array(GroupRef),
-    minimumGroupSize: z.int().min(2),
-    ...rewardRules,
-    inputsSha256: sha256,
-    /** Of the groups' results as the workflow has them: no part of the hash above. Absent: as before this field was there. */
-    resultsSha256: sha256.optional(),
-  })
-  .meta({ id: 'JudgeInput' });
-export type JudgeInput = z.infer<typeof JudgeInput>;
-
-/**
- * The verdict on a step: what each group came to, and which of them are trained. Null where that is what the workflow has
- * already: thousands of results are more than Temporal takes in one answer.
- */
-export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });
-export type JudgeResult = z.infer<typeof JudgeResult>;
-
 /** What sampled the groups of a step, where that is older than the step's parent. */
 export const Sampler = z
   .strictObject({
@@ -181,6 +79,8 @@ export const TrainInput = z
     sampler: Sampler.optional(),
     /** The groups to train, in plan order; none in a supervised step. */
     groups: z.array(GroupRef),
+    /** Of a large step, in the place of `groups`: those that its verdict trains. */
+    groupList: GroupList.optional(),
     learningRate: z.number().min(0),
     seed: z.int().min(0),
     train: TrainConfig,

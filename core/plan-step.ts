@@ -16,6 +16,7 @@ import type {
   TrainInput,
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
+import { isLargeStep } from './large-step.ts';
 import { planDeal } from './plan-deal.ts';
 import { deriveSeed } from './seeds.ts';
 import { learningRateOf, planRendering } from './supervised.ts';
@@ -82,20 +83,19 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   return { ...begun, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
-/** The groups that a step begins with. */
-export function planGroups(config: RunConfig, position: PlayPosition): RolloutInput[] {
-  return dealGroups(config, position, 0, config.groupsPerStep);
+/** The groups that a step lacks: all of them, then a fresh one for each without signal. The deal goes on where it stopped. */
+export function planGroups(config: RunConfig, position: PlayPosition, played: GroupResult[] = []): RolloutInput[] {
+  return dealMissing(config, position, played).map(withInputsHash);
 }
 
-/** One fresh group for each that carries no signal; none once the step is full. The deal goes on where it stopped. */
-export function planReplacements(config: RunConfig, position: PlayPosition, played: GroupResult[]): RolloutInput[] {
-  const missing = config.groupsPerStep - trainedGroups(played).length;
-  return dealGroups(config, position, played.length, missing);
+/** The same, to be hashed where they are played. */
+export function dealMissing(config: RunConfig, position: PlayPosition, played: GroupResult[]): DealtRollout[] {
+  return dealGroups(config, position, played.length, config.groupsPerStep - trainedGroups(played).length);
 }
 
 /** Any one group of a step, dealt first or as a replacement. */
 export function planGroup(config: RunConfig, position: PlayPosition, group: number): RolloutInput {
-  return dealGroups(config, position, group, 1)[0]!;
+  return withInputsHash(dealGroups(config, position, group, 1)[0]!);
 }
 
 /** The groups that are trained, in plan order. */
@@ -112,13 +112,21 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
     minimumGroupSize: config.minimumGroupSize,
     ...rewardRules(config.train),
   };
-  return { ...hashed, run: config.run, inputsSha256: hashOf(hashed), resultsSha256: hashOf(played) };
+  const input = { ...hashed, run: config.run, inputsSha256: hashJudging(hashed) };
+  if (isLargeStep(config)) return { ...input, groups: [], played: played.length };
+  return { ...input, resultsSha256: hashOf(played) };
+}
+
+type JudgedFields = Pick<JudgeInput, 'branch' | 'step' | 'groups' | 'minimumGroupSize'> & RewardRules;
+
+export function hashJudging({ branch, step, groups, minimumGroupSize, ...rules }: JudgedFields): string {
+  return hashOf({ branch, step, groups, minimumGroupSize, ...rewardRules(rules) });
 }
 
 export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;
 
 /** What training makes of the rewards that were given; what is absent stays absent in hashes. */
-export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: TrainConfig): RewardRules {
+export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: RewardRules): RewardRules {
   const isShaped = overlongBuffer !== undefined && overlongPenalty !== undefined;
   return isShaped ? { truncated, overlongBuffer, overlongPenalty } : { truncated };
 }
@@ -201,32 +209,36 @@ export function toGroupRef({
   return { group, rolloutsSha256, judgedSha256 };
 }
 
-function dealGroups(config: RunConfig, position: PlayPosition, from: number, count: number): RolloutInput[] {
+/** A group as it is planned, without the hash of what is played. */
+export type DealtRollout = Omit<RolloutInput, 'inputsSha256'>;
+
+function dealGroups(config: RunConfig, position: PlayPosition, from: number, count: number): DealtRollout[] {
   const { prepared, policy } = position;
   const deals = planDeal(config.seed, prepared.trainScenarios, position.dealt + from, count);
-  return deals.map(({ scenario, epoch }, offset) => {
-    const hashed = {
-      branch: position.branch,
-      step: position.step + 1,
-      group: from + offset,
-      scenarios: prepared.scenarios,
-      scenario,
-      attempts: config.groupSize,
-      // By epoch, so that a scenario that a small set deals twice to one step is not played twice the same way.
-      seed: deriveSeed([config.seed, 'group', epoch]),
-      rollout: config.rollout,
-      minimumGroupSize: config.minimumGroupSize,
-    };
-    return {
-      ...hashed,
-      run: config.run,
-      agent: config.agent,
-      agentCodeSha256: prepared.agentCodeSha256,
-      policy,
-      // Who judges, and what is trained of it, changes nothing about what is played.
-      ...rewardRules(config.train),
-      judge: config.judge,
-      inputsSha256: hashOf({ ...hashed, policy: nameless(policy) }),
-    };
-  });
+  return deals.map(({ scenario, epoch }, offset) => ({
+    run: config.run,
+    branch: position.branch,
+    step: position.step + 1,
+    group: from + offset,
+    agent: config.agent,
+    agentCodeSha256: prepared.agentCodeSha256,
+    scenarios: prepared.scenarios,
+    scenario,
+    attempts: config.groupSize,
+    // By epoch, so that a scenario that a small set deals twice to one step is not played twice the same way.
+    seed: deriveSeed([config.seed, 'group', epoch]),
+    policy,
+    rollout: config.rollout,
+    minimumGroupSize: config.minimumGroupSize,
+    ...rewardRules(config.train),
+    judge: config.judge,
+  }));
+}
+
+export function withInputsHash(dealt: DealtRollout): RolloutInput {
+  // Who judges, and what is trained of it, changes nothing about what is played.
+  const { branch, step, group, scenarios, scenario, attempts, seed, policy, rollout, minimumGroupSize } = dealt;
+  const place = { branch, step, group };
+  const played = { scenarios, scenario, attempts, seed, policy: nameless(policy), rollout, minimumGroupSize };
+  return { ...dealt, inputsSha256: hashOf({ ...place, ...played }) };
 }

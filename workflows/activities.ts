@@ -14,6 +14,8 @@ import type {
   JudgeResult,
   Located,
   LocateInput,
+  PlayGroupsInput,
+  PlayGroupsResult,
   PrepareInput,
   Prepared,
   RecordInput,
@@ -30,6 +32,8 @@ export interface AgentActivities {
   rollout(input: RolloutInput): Promise<GroupResult>;
   /** By the run's judge, where it has one. */
   judgeGroup(input: JudgeGroupInput): Promise<JudgeGroupResult>;
+  /** Both of them, for each of several groups of a large step. */
+  playGroups(input: PlayGroupsInput): Promise<PlayGroupsResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
   /** What nobody waits for when a step is over. */
   checkpoint(input: CheckpointInput): Promise<void>;
@@ -130,8 +134,14 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const summary = `step ${step} · group ${group} · judged by ${judge}`;
       return agent.judgeGroup.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), [input]);
     },
+    playGroups: (input) => {
+      const { step, groups, rollout, attempts } = input;
+      const summary = `step ${step} · groups ${groups[0]?.group} to ${groups.at(-1)?.group}`;
+      const bound = groups.length * (playTimeoutMs(rollout, attempts) + judgeTimeoutMs(rollout));
+      return agent.playGroups.executeWithOptions(onAgent(bound, summary), [input]);
+    },
     judge: (input) => {
-      const summary = `step ${input.step} · verdict on ${input.groups.length} groups`;
+      const summary = `step ${input.step} · verdict on ${input.played ?? input.groups.length} groups`;
       return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), [input]);
     },
     checkpoint: (input) => {
@@ -154,8 +164,9 @@ export function createRunActivities(queues: RunQueues): RunActivities {
   };
 }
 
-function trainSummary({ step, groups, supervised }: TrainInput): string {
-  return `step ${step} · ${supervised ? `${supervised.examples.length} examples` : `${groups.length} groups`}`;
+function trainSummary({ step, groups, groupList, supervised }: TrainInput): string {
+  const count = supervised?.examples.length ?? groupList?.count ?? groups.length;
+  return `step ${step} · ${count} ${supervised ? 'examples' : 'groups'}`;
 }
 
 function amendSummary({ changes }: AmendInput): string {

@@ -1,8 +1,8 @@
 /** What a run's judge has cost, and whether the next step may begin: money is counted here, it is not in the plan. */
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
-import type { GroupResult, JudgeGroupResult, JudgeSpending, RunConfig } from '../core/contract.ts';
+import type { JudgeSpending, RunConfig } from '../core/contract.ts';
 import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
-import type { StepInHand } from './step-in-hand.ts';
+import type { JudgedPart, StepInHand } from './step-in-hand.ts';
 
 /** What continue-as-new carries of it. */
 export interface CarriedJudging {
@@ -25,10 +25,9 @@ export class Judging {
     return calls + cached === 0 ? null : this.#spent;
   }
 
-  keep(result: JudgeGroupResult, { judgings }: StepInHand): GroupResult {
-    judgings.push(result);
-    this.#spent = addSpendings([this.#spent, result.spent]);
-    return result.group;
+  count(part: JudgedPart, { judgings }: StepInHand): void {
+    judgings.push(part);
+    this.#spent = addSpendings([this.#spent, part.spent]);
   }
 
   /** What judging a step came to, when all of its groups are judged. */

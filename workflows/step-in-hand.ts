@@ -2,12 +2,15 @@
 import type { Checkpoint, JudgeGroupResult } from '../core/contract.ts';
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
 
+/** What judging one or more of its groups came to. */
+export type JudgedPart = Pick<JudgeGroupResult, 'spent' | 'seconds'>;
+
 export type StepPhase = 'rollout' | 'judge' | 'train';
 
 export class StepInHand {
   readonly step: number;
-  /** What its judge answered so far, group by group. */
-  readonly judgings: JudgeGroupResult[] = [];
+  /** Of what its judge answered so far. */
+  readonly judgings: JudgedPart[] = [];
   /** What judging it came to. */
   judged: StepJudging = NOT_JUDGED;
   /** What it samples from, where it may overlap with others. */

@@ -4,14 +4,23 @@
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
-import type { GroupResult, Prepared, RolloutInput, RunState, TrainInput, TrainResult } from '../core/contract.ts';
+import type {
+  GroupResult,
+  PlayGroupsInput,
+  Prepared,
+  RolloutInput,
+  RunState,
+  TrainInput,
+  TrainResult,
+} from '../core/contract.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
+import { isLargeStep, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
+  dealMissing,
   planGroups,
   planInitialise,
   planJudging,
   planNext,
-  planReplacements,
   planTraining,
   policiesAtStart,
   standAt,
@@ -144,14 +153,22 @@ async function finishStep(
 /** Each group is judged as soon as it is played, where a judge does it; fresh ones are dealt for those without signal. */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.instructions;
-  const play = (plan: RolloutInput[]) => inWaves(plan, (group) => playGroup(run, inHand, group));
   const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
   run.board.enter(inHand, 'rollout', work, run.queues.rollout);
-  const played = await play(planGroups(config, position));
-  for (let round = 0; round < config.replacementRounds; round++) {
-    played.push(...(await play(planReplacements(config, position, played))));
+  const played: GroupResult[] = [];
+  for (let round = 0; round <= config.replacementRounds; round++) {
+    played.push(...(await playMissing(run, inHand, position, played)));
   }
   return played;
+}
+
+/** All groups of a step in the first round. Of a large step, each activity plays several. */
+function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, played: GroupResult[]) {
+  const { config } = run.instructions;
+  if (!isLargeStep(config))
+    return inWaves(planGroups(config, position, played), (group) => playGroup(run, inHand, group));
+  const bundles = planBundles(dealMissing(config, position, played));
+  return inWaves(bundles, (bundle) => playBundle(run, inHand, bundle)).then((results) => results.flat());
 }
 
 /** Up to so many activities of a workflow are pending at once: Temporal refuses more than 2,000. */
@@ -182,19 +199,29 @@ async function judgeStep(
 }
 
 async function trainStep(
-  { activities, board, queues }: Run,
+  { activities, board, config, queues }: Run,
   inHand: StepInHand,
   training: TrainInput | null,
 ): Promise<TrainResult | null> {
   if (training === null) return null;
   board.enter(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
-  return activities.train(training);
+  return activities.train(withoutLongList(config, training));
 }
 
 /** The agent's own reward is the verdict, and was given with the rollout; or a judge gives it. */
 async function playGroup({ activities, judging }: Run, inHand: StepInHand, group: RolloutInput): Promise<GroupResult> {
   const played = await activities.rollout(group);
-  return played.use === 'unjudged' ? judging.keep(await activities.judgeGroup({ group }), inHand) : played;
+  if (played.use !== 'unjudged') return played;
+  const judged = await activities.judgeGroup({ group });
+  judging.count(judged, inHand);
+  return judged.group;
+}
+
+/** The same for several groups of a large step. */
+async function playBundle({ activities, judging }: Run, inHand: StepInHand, bundle: PlayGroupsInput) {
+  const { groups, spent, seconds } = await activities.playGroups(bundle);
+  if (spent !== null) judging.count({ spent, seconds }, inHand);
+  return groups;
 }
 
 /** Of an agent; what a supervised step says of held-out examples is part of its commit. */

@@ -39,6 +39,8 @@ interface Heartbeat {
   since?: string;
   done?: number;
   of?: number;
+  /** Of an activity that plays several groups: how many are done. */
+  groups?: { done: number; of: number };
   /** Who is asked for a verdict. */
   judge?: string;
   waiting?: { attempts: number; reason: string; since?: string; nextTryAt?: string | null } | null;
@@ -135,8 +137,9 @@ function describeSilence(raw: RawPending, nowMs: number): { text: string; reason
   return { text: `no heartbeat for ${seconds(nowMs - heardMs)}: ${reason}`, reason };
 }
 
-function describeProgress({ step, phase, since, done, of, judge }: Heartbeat): string | null {
-  const at = step === undefined ? '' : `step ${step}: `;
+function describeProgress({ step, phase, since, done, of, groups, judge }: Heartbeat): string | null {
+  const among = groups === undefined ? '' : `${groups.done} of ${groups.of} groups done, `;
+  const at = step === undefined ? '' : `step ${step}: ${among}`;
   if (phase !== undefined) return `${at}${PHASES[phase] ?? phase}${since === undefined ? '' : ` since ${since}`}`;
   if (judge !== undefined) return `${at}judged by ${judge}`;
   return done === undefined || of === undefined ? null : `${at}${done} of ${of} attempts played`;

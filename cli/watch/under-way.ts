@@ -13,6 +13,7 @@ const WORK: Readonly<Record<string, Work>> = {
   initialise: { phase: 'initialise', words: 'make checkpoint 0' },
   evaluate: { phase: 'eval', words: 'evaluate the policy' },
   rollout: { phase: 'rollout', words: 'play a step' },
+  playGroups: { phase: 'rollout', words: 'play a step' },
   judgeGroup: { phase: 'rollout', words: 'judge a group' },
   judge: { phase: 'judge', words: 'decide what a step trains' },
   train: { phase: 'train', words: 'train a step' },

@@ -57,6 +57,17 @@ class CispoLoss(BaseModel):
     dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
+class DealtGroup(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+
+
 class DppoLoss(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -108,6 +119,16 @@ class ExampleRendering(BaseModel):
     chat_template_sha256: Annotated[
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
+
+
+class GroupList(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    count: Annotated[int, Field(ge=1, le=9007199254740991)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class GroupRef(BaseModel):
@@ -183,6 +204,7 @@ class JudgeInput(BaseModel):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     groups: list[GroupRef]
+    played: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
     ]
@@ -287,6 +309,17 @@ class Pause(BaseModel):
     )
     since: str
     reason: str | None
+
+
+class PlayGroupsResult(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    groups: list[GroupResult]
+    spent: JudgeSpending | None
+    seconds: Annotated[float, Field(ge=0.0)]
 
 
 class PpoLoss(BaseModel):
@@ -665,6 +698,39 @@ LossConfig = TypeAliasType(
 )
 
 
+class PlayGroupsInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent_code_sha256: Annotated[
+        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    scenarios: BlobRef
+    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
+    policy: Checkpoint
+    rollout: RolloutConfig
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = None
+    overlong_penalty: Annotated[
+        float | None, Field(alias="overlongPenalty", gt=0.0)
+    ] = None
+    judge: Annotated[
+        str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
+    ]
+    groups: Annotated[list[DealtGroup], Field(min_length=1)]
+
+
 class RunState(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -772,6 +838,7 @@ class TrainInput(BaseModel):
     parent: Checkpoint
     sampler: Sampler | None = None
     groups: list[GroupRef]
+    group_list: Annotated[GroupList | None, Field(alias="groupList")] = None
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     train: TrainConfig

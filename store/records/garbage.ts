@@ -36,7 +36,7 @@ export async function planGarbage(store: Store, beforeMs: number): Promise<Garba
   // After the blobs were listed: whoever names one of them later has put it again.
   const [byRuns, bySchedules] = [await readNamed(store, folders), await readScheduled(store)];
   const objects = [...(await findUnfinished(store, notes))];
-  for (const folder of folders) objects.push(...(await findInFolder(store, folder, beforeMs)));
+  for (const folder of folders) for (const found of await findInFolder(store, folder, beforeMs)) objects.push(found);
   const blobsBeforeMs = await findHorizon(store, folders, beforeMs, notes);
   for (const blob of blobs)
     if (blob.modifiedAtMs < blobsBeforeMs && ![byRuns, bySchedules].some((named) => named.has(blobHash(blob))))

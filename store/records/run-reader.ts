@@ -1,4 +1,5 @@
 /** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
+import pLimit from 'p-limit';
 import type { z } from 'zod';
 
 import type { EvalResult, Prepared, RunState, StepSummary } from '../../core/contract.ts';
@@ -130,12 +131,16 @@ export async function readNotedHash(store: Store, place: StepPlace): Promise<str
   }
 }
 
+/** So many groups are read at once: a step may have more files than a process may open. */
+const AT_ONCE = 64;
+
 /** Groups of a step in plan order, those that are not trained included. */
 export async function readGroups(store: Store, place: StepPlace): Promise<PlayedGroup[]> {
   const names = await childNames(store, layout.groupsPrefix(place));
   const groups = names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).map((name) => Number.parseInt(name, 10));
   const ordered = groups.toSorted((a, b) => a - b);
-  const played = await Promise.all(ordered.map((group) => readGroup(store, { ...place, group })));
+  const limit = pLimit(AT_ONCE);
+  const played = await Promise.all(ordered.map((group) => limit(() => readGroup(store, { ...place, group }))));
   return played.filter((group) => group !== null);
 }
 

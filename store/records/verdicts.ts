@@ -2,6 +2,8 @@
  * What was judged, kept before it is used. A verdict stands under the hash of its question, for all runs of the store;
  * the answers that a run paid for stand beside the group that they were for, so that none is paid for twice.
  */
+import pLimit from 'p-limit';
+
 import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
@@ -118,6 +120,9 @@ export async function readGroupSpending(store: Store, place: GroupPlace): Promis
   return spendingOf(answers.filter((answer) => answer !== null));
 }
 
+/** So many groups are read at once: a step may have more files than a process may open. */
+const AT_ONCE = 64;
+
 /**
  * Of all steps on all branches: what was paid stays paid when a run goes back. Not of steps after the one that the run
  * stands on: they are told again when they are done again. Null where no judge was paid.
@@ -127,6 +132,7 @@ export async function readRunSpending(
   run: string,
   standing: { branch: number; step: number },
 ): Promise<JudgeSpending | null> {
+  const limit = pLimit(AT_ONCE);
   const groups: JudgeSpending[] = [];
   for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
     for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {
@@ -134,7 +140,8 @@ export async function readRunSpending(
       const names = await childNames(store, layout.groupsPrefix({ run, branch, step }));
       const asked = names.filter((name) => name.endsWith('.answers')).map((name) => Number.parseInt(name, 10));
       const places = asked.map((group) => ({ run, branch, step, group }));
-      groups.push(...(await Promise.all(places.map((place) => readGroupSpending(store, place)))));
+      const read = (place: GroupPlace) => limit(() => readGroupSpending(store, place));
+      groups.push(...(await Promise.all(places.map(read))));
     }
   }
   return groups.length === 0 ? null : addSpendings(groups);

@@ -17,7 +17,6 @@ import {
   planInitialise,
   planJudging,
   planNext,
-  planReplacements,
   planTraining,
   policiesAtStart,
   standAt,
@@ -117,17 +116,17 @@ test('a scenario that a small set deals twice to one step is played by other see
 
 describe('replacements', () => {
   test('are as many as the groups without signal and deal on', () => {
-    const fresh = planReplacements(CONFIG, POSITION, uneven);
+    const fresh = planGroups(CONFIG, POSITION, uneven);
     const whole = planGroups({ ...CONFIG, groupsPerStep: 4 }, POSITION);
     expect(fresh).toEqual(whole.slice(3));
   });
 
   test('are none once the step is full', () => {
-    expect(planReplacements(CONFIG, POSITION, played)).toEqual([]);
+    expect(planGroups(CONFIG, POSITION, played)).toEqual([]);
   });
 
   test('are counted in the deal of the next step', () => {
-    const replaced = [...uneven, resultOf(planReplacements(CONFIG, POSITION, uneven)[0]!, 'trained')];
+    const replaced = [...uneven, resultOf(planGroups(CONFIG, POSITION, uneven)[0]!, 'trained')];
     expect(planNext(POSITION, replaced, POSITION.parent).dealt).toBe(16);
   });
 });

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
+import { planBundles } from '../../core/large-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
 import { summary } from '../cli/fixture-store.ts';
@@ -23,10 +24,12 @@ type Inputs = Record<keyof World['activities'], Record<string, unknown>>;
 /** One good input for each activity. */
 async function goodInputs(): Promise<Inputs> {
   const rollout = { ...(await rolloutInput(world.store)) };
+  const { inputsSha256: _hash, ...dealt } = rollout;
   return {
     prepare: { config: CONFIG },
     rollout,
     judgeGroup: { group: rollout },
+    playGroups: { ...planBundles([dealt])[0] },
     judge: {
       run: 'demo',
       branch: 0,

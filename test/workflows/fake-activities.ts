@@ -12,6 +12,7 @@ import {
   JudgeGroupInput,
   JudgeInput,
   LocateInput,
+  PlayGroupsInput,
   PrepareInput,
   RecordInput,
   RolloutInput,
@@ -20,6 +21,7 @@ import {
   type Checkpoint,
   type EvalResult,
   type GroupResult,
+  type JudgeGroupResult,
   type JudgeSpending,
   type Located,
   type Prepared,
@@ -28,9 +30,10 @@ import {
   type TrainResult,
 } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
+import { addSpendings, NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
 import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { hashJudging, toGroupRef, withInputsHash } from '../../core/plan-step.ts';
 import { createRandom } from '../../core/seeds.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
 import type { ScheduleActivities } from '../../workflows/schedule-activities.ts';
@@ -124,6 +127,20 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         seconds: 1,
       };
     },
+    async playGroups(input) {
+      await options.before?.('playGroups', input);
+      const groups: GroupResult[] = [];
+      const judged: JudgeGroupResult[] = [];
+      const { groups: dealt, ...shared } = PlayGroupsInput.parse(input);
+      for (const each of dealt) {
+        const group = withInputsHash({ ...shared, ...each });
+        const played = await agent.rollout(group);
+        if (played.use === 'unjudged') judged.push(await agent.judgeGroup({ group }));
+        groups.push(judged.at(-1)?.group ?? played);
+      }
+      const spent = judged.length === 0 ? null : addSpendings(judged.map((each) => each.spent));
+      return { groups, spent, seconds: 1 };
+    },
     evaluate: (input) =>
       once('evaluate', `eval/${input.branch}/${input.step}`, EvaluateInput.parse(input), () => {
         run.evaluations.push(input);
@@ -133,9 +150,14 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       once('judge', `judge/${input.branch}/${input.step}`, JudgeInput.parse(input), () => {
         const played = run.rollouts.filter(({ branch, step }) => branch === input.branch && step === input.step);
         const byGroup = new Map(played.map((group) => [group.group, group]));
-        const groups = input.groups.map(({ group }) => byGroup.get(group)!);
+        const named = input.groups.map(({ group }) => group);
+        const numbers = input.played === undefined ? named : Array.from({ length: input.played }, (_, group) => group);
+        const groups = numbers.map((group) => byGroup.get(group)!);
         const results = groups.map((group) => playGroup(group, options.use?.(group) ?? 'trained'));
-        return { groups: hashOf(results) === input.resultsSha256 ? null : results };
+        if (input.inputsSha256 !== hashJudging({ ...input, groups: results.map(toGroupRef) }))
+          throw ApplicationFailure.nonRetryable('other groups were played');
+        const isKnown = input.played !== undefined || hashOf(results) === input.resultsSha256;
+        return { groups: isKnown ? null : results };
       }),
     async record(input) {
       RecordInput.parse(input);

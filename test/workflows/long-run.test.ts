@@ -1,7 +1,10 @@
 import type { Client } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { NOTHING_SPENT } from '../../core/judge-spending.ts';
 import { createGate, eventually, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
@@ -52,6 +55,88 @@ test('a step of 1,200 groups is played 500 at a time, in plan order, and trains 
     expect(fake.summaries[0]).toMatchObject({ groups: 1200 });
   });
 });
+
+/** What Temporal takes: events and bytes of a history, bytes of what an activity is given and answers, activities at once. */
+const TAKEN = { events: 51_200, historyBytes: 50_000_000, payloadBytes: 2 * 1024 ** 2, pending: 2000 };
+
+const MINUTES = 600_000;
+
+/** Judged, and every group of the first round is replaced: 20,000 groups. */
+test(
+  'a step of 10,000 groups with a judge and replacements stays within what Temporal takes',
+  { timeout: MINUTES },
+  async () => {
+    const groupsPerStep = 10_000;
+    const gate = createGate();
+    const before = (name: string) => (name === 'playGroups' ? gate.opened : undefined);
+    const use = ({ group }: RolloutInput): GroupResult['use'] => (group < groupsPerStep ? 'no-variance' : 'trained');
+    const spent = () => ({ ...NOTHING_SPENT, calls: 1, promptTokens: 2, usd: 0.001 });
+    const config = { steps: 1, groupsPerStep, groupSize: 8, replacementRounds: 1, judge: 'openai/gpt-5-mini' };
+    await bed.play({ config, fake: { before, use, spent, trainScenarios: 300 } }, async ({ handle, client, fake }) => {
+      const pending = async () => (await handle.describe()).raw.pendingActivities?.length ?? 0;
+      expect(await eventually(pending, (count) => count >= 500)).toBeLessThan(TAKEN.pending);
+      gate.open();
+      const state = await handle.result();
+      expect(state).toMatchObject({ state: 'completed', step: 1, judging: { calls: 2 * groupsPerStep } });
+      expect(fake.summaries[0]).toMatchObject({ groups: groupsPerStep, replacedGroups: groupsPerStep });
+
+      // What is trained is told by the hash of the list that would stand there.
+      const played = fake.judgings.toSorted((a, b) => a.group - b.group);
+      expect(played.map(({ group }) => group)).toEqual(Array.from({ length: 2 * groupsPerStep }, (_, group) => group));
+      const refs = played.slice(groupsPerStep).map(({ group, inputsSha256 }) => ({
+        group,
+        rolloutsSha256: hashOf([inputsSha256, 'rollouts']),
+        judgedSha256: hashOf([inputsSha256, 'judged']),
+      }));
+      const groupList = { count: groupsPerStep, sha256: hashOf(refs) };
+      expect(fake.trainings).toMatchObject([{ groups: [], groupList }]);
+
+      const events = await readEvents(client, handle.workflowId);
+      const { raw } = await handle.describe();
+      const bytes = Number(raw.workflowExecutionInfo?.historySizeBytes);
+      const payloads = events.flatMap((event) => [
+        event.activityTaskScheduledEventAttributes?.input,
+        event.activityTaskCompletedEventAttributes?.result,
+      ]);
+      const sizes = payloads.map((each) =>
+        (each?.payloads ?? []).reduce((sum, { data }) => sum + (data?.length ?? 0), 0),
+      );
+      expect(events.length).toBeLessThan(TAKEN.events);
+      expect(bytes).toBeLessThan(TAKEN.historyBytes);
+      expect(Math.max(...sizes)).toBeLessThan(TAKEN.payloadBytes);
+    });
+  },
+);
+
+/** The smallest large steps, where commands may come in another order than the first time. */
+test('large steps that overlap are the same when every workflow task replays', async () => {
+  const config = { steps: 2, groupsPerStep: 2001, groupSize: 2, replacementRounds: 1, maxStaleness: 1 };
+  const use = ({ group }: RolloutInput): GroupResult['use'] => (group % 2 === 0 ? 'no-variance' : 'trained');
+  const fake = { use, maxStaleness: 1, trainScenarios: 300 };
+  await bed.play({ config, fake, maxCachedWorkflows: 0 }, async ({ handle, fake: { rollouts, trainings } }) => {
+    expect(await handle.result()).toMatchObject({ state: 'completed', step: 2 });
+    expect(trainings.map(({ groupList }) => groupList?.count)).toEqual([1501, 1501]);
+    // Half of each step's groups are played again, once.
+    expect(rollouts).toHaveLength(2 * 3002);
+  });
+});
+
+/** In small pages: a client takes 4 MiB at once. */
+async function readEvents(client: Client, workflowId: string): Promise<temporal.api.history.v1.IHistoryEvent[]> {
+  const events: temporal.api.history.v1.IHistoryEvent[] = [];
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const page = await client.workflowService.getWorkflowExecutionHistory({
+      namespace: client.options.namespace,
+      execution: { workflowId },
+      maximumPageSize: 10,
+      ...(nextPageToken === undefined ? {} : { nextPageToken }),
+    });
+    events.push(...(page.history?.events ?? []));
+    nextPageToken = page.nextPageToken;
+  } while (nextPageToken?.length);
+  return events;
+}
 
 async function listHistories(client: Client, workflowId: string): Promise<{ events: number; bytes: number }[]> {
   const list = async () => {

@@ -1,8 +1,11 @@
 """Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
+import hashlib
+import json
 import math
 import zlib
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -61,6 +64,39 @@ def require_groups(work: TrainInput) -> None:
             f"step {work.step} of {work.run} must train groups or examples, got neither; run one version of Temper on "
             "all hosts",
         )
+
+
+def with_groups(store: Store, work: TrainInput) -> TrainInput:
+    """A large step is told how many groups it trains and the hash of their list: its verdict in the store has them."""
+    named = work.group_list
+    if named is None:
+        return work
+    key = f"{step_key(work.run, work.branch, work.step)}/verdict.json"
+    try:
+        verdict = orjson.loads(store.read(key) or b"")
+        require_known_schema(verdict, key)
+        trained = sorted((group for group in verdict["groups"] if group["use"] == "trained"), key=itemgetter("group"))
+        groups = [GroupRef.model_validate({name: group[name] for name in _REF}) for group in trained]
+    except (KeyError, TypeError, ValueError) as error:
+        raise TemperError(
+            "StoreCorrupt", f"{key} must be the verdict on a step, got {error!r}; restore it from a copy of the run"
+        ) from error
+    if hash_groups(groups) != named.sha256:
+        raise TemperError(
+            "StoreCorrupt",
+            f"{key} must train the {named.count} groups that the run decided on, it trains {len(groups)}, and others; "
+            "restore it from a copy of the run, or roll back to the step before",
+        )
+    return work.model_copy(update={"groups": groups, "group_list": None})
+
+
+_REF = ("group", "rolloutsSha256", "judgedSha256")
+
+
+def hash_groups(groups: list[GroupRef]) -> str:
+    """As `hashOf` in core/hashes.ts: canonical JSON, then SHA-256."""
+    refs = [ref.model_dump(by_alias=True) for ref in groups]
+    return hashlib.sha256(json.dumps(refs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:

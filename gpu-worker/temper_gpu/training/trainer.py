@@ -35,7 +35,7 @@ from temper_gpu.model.memory import give_back
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
-from temper_gpu.training.groups import Group, load_groups, require_groups
+from temper_gpu.training.groups import Group, load_groups, require_groups, with_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
@@ -149,6 +149,7 @@ class Trainer:
         if found is not None:
             return Outcome(found, True)
         clock = self._clock = Stopwatch("load")
+        work = with_groups(self._store, work)
         parent, held, metrics = self._make(work, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
@@ -182,7 +183,7 @@ class Trainer:
 
     def take_part(self, work: TrainInput) -> None:
         """As one of several ranks, of which another one commits."""
-        self._make(work, lambda: False)
+        self._make(with_groups(self._store, work), lambda: False)
 
     def _make(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> tuple[Commit, _Held, Metrics]:
         """load → step."""

@@ -98,8 +98,9 @@ async function listAll(store: Store, prefix: string, without: ReadonlySet<string
   const keys: string[] = [];
   for await (const key of store.list(prefix)) {
     if (without.has(key.slice(prefix.length + 1))) continue;
-    if (key.endsWith('/')) keys.push(...(await listAll(store, key.slice(0, -1))));
-    else keys.push(key);
+    if (!key.endsWith('/')) keys.push(key);
+    // Not spread: an argument each is more than the stack takes of a step with many groups.
+    else for (const below of await listAll(store, key.slice(0, -1))) keys.push(below);
   }
   return keys;
 }

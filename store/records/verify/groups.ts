@@ -41,10 +41,10 @@ export async function verifyGroups(context: VerifyContext, played: PlayedStep): 
   const stored = names
     .filter((name) => /^\d+\.(rollouts|judged)\./.test(name))
     .map((name) => Number.parseInt(name, 10));
-  const count = Math.max(-1, ...stored, ...refs.map(({ group }) => group)) + 1;
+  const count = [...stored, ...refs.map(({ group }) => group)].reduce((most, group) => Math.max(most, group + 1), 0);
   const limit = pLimit(AT_ONCE);
-  const verify = (group: number) =>
-    limit(() => verifyGroup(context, played, group, refs.find((ref) => ref.group === group) ?? null));
+  const named = new Map(refs.map((ref) => [ref.group, ref]));
+  const verify = (group: number) => limit(() => verifyGroup(context, played, group, named.get(group) ?? null));
   const groups = await Promise.all(Array.from({ length: count }, (_, group) => verify(group)));
   checkCount(context, played, groups);
   return groups;

@@ -7,7 +7,6 @@ import {
   planInitialise,
   planJudging,
   planNext,
-  planReplacements,
   planTraining,
   policiesAtStart,
   standAt,
@@ -162,7 +161,7 @@ async function takeStep(
   const decided = await play(planGroups(config, position));
   const results = () => decided.map(({ result }) => result);
   for (let round = 0; round < config.replacementRounds; round++)
-    decided.push(...(await play(planReplacements(config, position, results()))));
+    decided.push(...(await play(planGroups(config, position, results()))));
   const played = results();
   const judging = planJudging(config, position, played);
   await publishStepVerdict(store, judging, toStepVerdict(judging.inputsSha256, decided));

@@ -1,0 +1,131 @@
+/** How the groups of a step are played and judged, on the wire. */
+import { z } from 'zod';
+import { Checkpoint, RolloutConfig, TrainConfig } from './contract-config.ts';
+import { BlobRef, count, GroupRef, judgeName, name, positive, sha256 } from './contract-values.ts';
+
+/** What changes the rewards that were given, and so which groups are trained. */
+const rewardRules = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
+
+/** Attempts of one scenario, played by one policy. `group` is its index in the step, replacements included. */
+export const RolloutInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
+    group: count,
+    agent: name,
+    agentCodeSha256: sha256,
+    scenarios: BlobRef,
+    scenario: count,
+    attempts: positive,
+    seed: z.int().min(0),
+    policy: Checkpoint,
+    rollout: RolloutConfig,
+    minimumGroupSize: z.int().min(2),
+    /** What training does with attempts that were cut off, or nearly: changes nothing about what is played. */
+    ...rewardRules,
+    /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
+    judge: judgeName.nullable(),
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'RolloutInput' });
+export type RolloutInput = z.infer<typeof RolloutInput>;
+
+/** Where a group's two files stand and what they hold, in numbers. */
+export const GroupResult = z
+  .strictObject({
+    step: positive,
+    group: count,
+    scenario: count,
+    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null where it is not judged yet. */
+    rolloutsSha256: sha256,
+    judgedSha256: sha256.nullable(),
+    attempts: positive,
+    failed: count,
+    truncated: count,
+    calls: count,
+    sampledTokens: count,
+    /** Rewards of the attempts that are data, in attempt order. */
+    rewards: z.array(z.number()),
+    /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
+    metrics: z.record(z.string(), z.number()),
+    /** `trained`, or the reason for which the group carries no signal. */
+    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'all-truncated', 'unjudged']),
+  })
+  .meta({ id: 'GroupResult' });
+export type GroupResult = z.infer<typeof GroupResult>;
+
+/** What a judge's answers came to; those that could not be used were paid for, too. */
+export const JudgeSpending = z
+  .strictObject({
+    /** Answers that were received. */
+    calls: count,
+    /** Verdicts that were known already and cost nothing. */
+    cached: count,
+    promptTokens: count,
+    completionTokens: count,
+    /** US dollars; null where it is not known what an answer costs. */
+    usd: z.number().min(0).nullable(),
+  })
+  .meta({ id: 'JudgeSpending' });
+export type JudgeSpending = z.infer<typeof JudgeSpending>;
+
+/** A group that was played is judged by the run's judge: the input that it was played from says which one it is. */
+export const JudgeGroupInput = z.strictObject({ group: RolloutInput }).meta({ id: 'JudgeGroupInput' });
+export type JudgeGroupInput = z.infer<typeof JudgeGroupInput>;
+
+export const JudgeGroupResult = z
+  .strictObject({
+    group: GroupResult,
+    spent: JudgeSpending,
+    /** That judging took; display only. */
+    seconds: z.number().min(0),
+  })
+  .meta({ id: 'JudgeGroupResult' });
+export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
+
+const ofOneGroup = { group: true, scenario: true, seed: true } as const;
+export const DealtGroup = RolloutInput.pick(ofOneGroup).meta({ id: 'DealtGroup' });
+export type DealtGroup = z.infer<typeof DealtGroup>;
+
+/** Several groups of a large step, each played and then judged as if it were handed out by itself. */
+export const PlayGroupsInput = RolloutInput.omit({ ...ofOneGroup, inputsSha256: true })
+  .extend({ groups: z.array(DealtGroup).min(1) })
+  .meta({ id: 'PlayGroupsInput' });
+export type PlayGroupsInput = z.infer<typeof PlayGroupsInput>;
+
+export const PlayGroupsResult = z
+  .strictObject({
+    groups: z.array(GroupResult),
+    /** By the run's judge; null where it has none. */
+    spent: JudgeSpending.nullable(),
+    /** That judging one of them took at most; display only. */
+    seconds: z.number().min(0),
+  })
+  .meta({ id: 'PlayGroupsResult' });
+export type PlayGroupsResult = z.infer<typeof PlayGroupsResult>;
+
+/** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
+export const JudgeInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
+    groups: z.array(GroupRef),
+    /** Of a large step, in the place of `groups`: so many, from 0 on. The hash below is over them all the same. */
+    played: positive.optional(),
+    minimumGroupSize: z.int().min(2),
+    ...rewardRules,
+    inputsSha256: sha256,
+    /** Of the groups' results as the workflow has them: no part of the hash above. Absent: as before this field was there. */
+    resultsSha256: sha256.optional(),
+  })
+  .meta({ id: 'JudgeInput' });
+export type JudgeInput = z.infer<typeof JudgeInput>;
+
+/**
+ * The verdict on a step: what each group came to, and which of them are trained. Null where that is what the workflow has
+ * already: thousands of results are more than Temporal takes in one answer.
+ */
+export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });
+export type JudgeResult = z.infer<typeof JudgeResult>;

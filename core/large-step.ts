@@ -1,0 +1,33 @@
+/**
+ * A step of more groups than Temporal takes one by one (51,200 events of a history, 2 MiB of an activity's input): its
+ * activities play several groups each, and find in the store what they would be told. What is played, judged and trained,
+ * and every hash of it, is that of a step of any size.
+ */
+import type { PlayGroupsInput, RolloutInput, RunConfig, TrainInput } from './contract.ts';
+import { hashOf } from './hashes.ts';
+
+/** With a judge and one round of replacements, each group of a smaller step takes up to 24 events. */
+const MOST_ONE_BY_ONE = 2000;
+/** All of them are pending at once. */
+const MOST_BUNDLES = 500;
+
+export function isLargeStep({ groupsPerStep }: Pick<RunConfig, 'groupsPerStep'>): boolean {
+  return groupsPerStep > MOST_ONE_BY_ONE;
+}
+
+/** The groups of a plan as few activities play them, in plan order. */
+export function planBundles(plan: readonly Omit<RolloutInput, 'inputsSha256'>[]): PlayGroupsInput[] {
+  const size = Math.max(1, Math.ceil(plan.length / MOST_BUNDLES));
+  return Array.from({ length: Math.ceil(plan.length / size) }, (_, index) => {
+    const bundled = plan.slice(index * size, (index + 1) * size);
+    const { group: _group, scenario: _scenario, seed: _seed, ...shared } = bundled[0]!;
+    return { ...shared, groups: bundled.map(({ group, scenario, seed }) => ({ group, scenario, seed })) };
+  });
+}
+
+/** Of a large step only how many groups it trains is told, and which hash the list of them has. */
+export function withoutLongList(config: Pick<RunConfig, 'groupsPerStep'>, training: TrainInput): TrainInput {
+  if (!isLargeStep(config)) return training;
+  const { groups } = training;
+  return { ...training, groups: [], groupList: { count: groups.length, sha256: hashOf(groups) } };
+}
