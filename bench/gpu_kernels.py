@@ -165,7 +165,7 @@ def tree_variants(bench: Bench) -> None:
     def flexed() -> Tensor:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-        ends = tree._ends_T.to(bench.device)
+        ends = tree.ends_T.to(bench.device)
 
         def mask(_b: Tensor, _h: Tensor, q_at: Tensor, k_at: Tensor) -> Tensor:
             return (k_at <= q_at) & (q_at < ends[k_at])
