@@ -178,7 +178,7 @@ def embedded_parts(
 ) -> list[Part]:
     dtype = machine.dtype
     merged = is_merged(dtype, machine.device, machine.load_in_4bit)
-    capacity = embedded.capacity_of(model, dtype, settings, context or 1)
+    capacity = embedded.capacity_of(model, dtype, settings, context or 1, machine.device)
     each, kind = policy_of(model, machine, lora)
     policies = embedded.loaded_policies(model, dtype, each, settings.max_policies)
     parts = [
@@ -186,7 +186,7 @@ def embedded_parts(
         Part("always", "key-value cache", capacity.num_bytes, f"{capacity.bytes_per_token:,} bytes a token"),
     ]
     if context is not None:
-        num_bytes = embedded.pass_bytes(model, dtype, settings, context, merged)
+        num_bytes = embedded.pass_bytes(model, dtype, settings, context, merged, machine.device)
         parts.append(Part("serving", "forward pass", num_bytes, "activations of a layer, logits, sampling"))
     return parts
 
