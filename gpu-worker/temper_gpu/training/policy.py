@@ -159,7 +159,7 @@ class TrainablePolicy:
         """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
         all layers at once. The bits are the same."""
         free = free_bytes(self.device)
-        return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free)
+        return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free, self.device)
 
     def _hidden_states(self, batch: MicroBatch, narrows: bool | None = None) -> Tensor:
         """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone; None: as it is

@@ -347,6 +347,23 @@ def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
     assert fitted(1, "--context=100")[0] == 512
 
 
+@pytest.mark.parametrize(
+    ("total", "num_tokens", "recomputes"), [(140, 8192, False), (79, 4096, False), (31, 8192, True)]
+)
+def test_a_gpu_keeps_the_layers_of_a_smaller_micro_batch_rather_than_compute_a_large_one_again(
+    total: int, num_tokens: int, recomputes: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """In bfloat16, with a quarter of the GPU for keys and values."""
+    for name in ("total_bytes", "free_bytes"):
+        monkeypatch.setattr(needs, name, lambda device: total << 30)
+    settings = EngineSettings(kv_cache_bytes=total << 28)
+    machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, settings)
+    rows = needs.RowLengths(32768)
+    found, plan = needs.fit_micro_batch(shape_of(QWEN_7B), machine, LORA, rows, 16384, False)
+    assert (found, plan.recomputes) == (num_tokens, recomputes)
+    assert plan.num_bytes <= total << 30
+
+
 def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:
     """Of the pocket model's folder with another config. Its weights are not even there."""
     shutil.copytree(POCKET_FOLDER, folder, ignore=shutil.ignore_patterns("*.safetensors"))
