@@ -32,7 +32,8 @@ class Pairs:
     rows_PKN: Tensor
     first_keys_P: Tensor
     positions_P: Tensor
-    _masks: dict[int | None, Tensor] = field(default_factory=dict)
+    # By what they depend on; made for the first layer that asks for it.
+    _masks: dict[object, Tensor] = field(default_factory=dict)
 
     def mask(self, window: int | None) -> Tensor:
         """[P, 1, 1, N]"""
@@ -40,6 +41,13 @@ class Pairs:
             ahead_P1 = (self.positions_P - self.first_keys_P)[:, None]
             self._masks[window] = causal_mask(ahead_P1, 0, CHUNK, window)
         return self._masks[window]
+
+    def rows_of_mask(self, window: int | None, num_rows: int, dtype: torch.dtype) -> Tensor:
+        """[P, 1, rows, N]"""
+        key = window, num_rows, dtype
+        if key not in self._masks:
+            self._masks[key] = self.mask(window).to(dtype).expand(-1, -1, num_rows, -1).contiguous()
+        return self._masks[key]
 
 
 @dataclass(frozen=True)
@@ -68,10 +76,9 @@ class PairedPass:
             table[layer.index].flatten(0, 2).index_select(0, part.rows_PKN.flatten()).view(*part.rows_PKN.shape, -1)
             for table in (self.cache.keys, self.cache.values)
         )
-        mask = part.mask(layer.window)
         if query_PHD.device.type in FUSED_ON and layer.softcap is None:
-            return _fused(query_PHD, keys, values, mask, layer)
-        return attend(query_PHD[:, None], keys, values, mask, layer)
+            return _fused(query_PHD, keys, values, part, layer)
+        return attend(query_PHD[:, None], keys, values, part.mask(layer.window), layer)
 
     def _join(self, seen: Attended) -> Attended:
         """A further column counts the weights."""
@@ -87,14 +94,14 @@ class PairedPass:
         return Attended(sum_MHE[..., :-1] / total_MH1, top_MH + total_MH1[..., 0].log())
 
 
-def _fused(query_PHD: Tensor, key_PKND: Tensor, value_PKND: Tensor, mask: Tensor, layer: Layer) -> Attended:
+def _fused(query_PHD: Tensor, key_PKND: Tensor, value_PKND: Tensor, part: Pairs, layer: Layer) -> Attended:
     """PyTorch's own, of which `scaled_dot_product_attention` gives the output alone."""
     num_pairs, num_heads, head_size = query_PHD.shape
-    key_heads, num_keys = key_PKND.shape[1:3]
+    key_heads = key_PKND.shape[1]
     # Heads that share keys become queries of one matrix.
     shared = num_heads // key_heads
     query_PKSD = query_PHD.view(num_pairs, key_heads, shared, head_size)
-    added = mask.to(query_PHD.dtype).expand(num_pairs, key_heads, shared, num_keys)
+    added = part.rows_of_mask(layer.window, shared, query_PHD.dtype).expand(-1, key_heads, -1, -1)
     output_PKSD, logsum_PKS, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
         query_PKSD, key_PKND, value_PKND, added, True, scale=layer.scaling
     )
