@@ -110,7 +110,7 @@ def chosen_kernels(bench: Bench) -> None:
     }
     for name, (*given, is_gqa) in cases.items():
         with bench.tried(f"attention {name}"):
-            chosen = torch._fused_sdp_choice(*given, enable_gqa=is_gqa)
+            chosen = torch.ops.aten._fused_sdp_choice(*given, enable_gqa=is_gqa)
             bench.tell(f"attention {name}", names.get(chosen, str(chosen)))
 
 

@@ -109,6 +109,7 @@ def serve(bench: Bench, name: str, base: BaseModel, source: HeldAdapter, largest
 
 
 def profile_decode(bench: Bench, name: str, found: EmbeddedEngine, source: HeldAdapter, prompts: list) -> None:
+    from torch.autograd.profiler_util import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     # Prompts are computed already: the second request for one reuses it but for its last piece.
@@ -123,7 +124,7 @@ def profile_decode(bench: Bench, name: str, found: EmbeddedEngine, source: HeldA
     passes = found.counters()["decode_passes"] - before["decode_passes"]
     for future in futures:
         future.result(WAIT_S)
-    kernels = [event for event in trace.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    kernels = [event for event in trace.events() or () if event.device_type == DeviceType.CUDA]
     busy = sum(event.device_time for event in kernels) / 1e6
     span = (max(e.time_range.end for e in kernels) - min(e.time_range.start for e in kernels)) / 1e6
     each = f"{len(kernels) / max(1, passes):,.0f} kernels and copies, {span / max(1, passes) * 1e3:.0f} ms"
@@ -307,6 +308,7 @@ def finish(bench: Bench, policy: TrainablePolicy, rows: list[Row]) -> None:
     bench.clean()
     left = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     bench.tell("trainer: what its allocator keeps after a step", f"{gib(kept)}, given back: {gib(left)}")
+    from torch.autograd.profiler_util import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     for packing in ("tree",):
@@ -314,7 +316,7 @@ def finish(bench: Bench, policy: TrainablePolicy, rows: list[Row]) -> None:
         with profile(activities=[ProfilerActivity.CUDA]) as trace:
             go(policy, [batch])
             bench.wait()
-        kernels = [event for event in trace.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        kernels = [event for event in trace.events() or () if event.device_type == DeviceType.CUDA]
         busy = sum(event.device_time for event in kernels) / 1e6
         bench.tell(f"trainer: a micro-batch of 8,192, {packing}", f"{len(kernels):,} kernels and copies, {busy:.2f} s")
         print(trace.key_averages().table(sort_by="cuda_time_total", row_limit=12, max_name_column_width=60)[:3500])

@@ -79,7 +79,7 @@ def block_mask(tree: SegmentTree, window: int | None, num_tokens: int, device: t
     depths_S = F.pad(tree.depths_T, (0, length - num_tokens))
     whole_NN, partly_NN = seen_blocks(ends_S, depths_S, window)
     lists = [of.to(device) for blocks_NN in (partly_NN, whole_NN) for of in _as_lists(blocks_NN)]
-    sees = _sees(ends_S.int().to(device), None if window is None else depths_S.int().to(device), window)
+    sees = _sees(ends_S.int().to(device), depths_S.int().to(device), window)
     return BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=BLOCK, mask_mod=sees, seq_lengths=(length, length))
 
 
@@ -105,14 +105,18 @@ def _as_lists(blocks_NN: Tensor) -> tuple[Tensor, Tensor]:
     return blocks_NN.sum(1, dtype=torch.int32)[None, None], which_NN.int()[None, None]
 
 
-def _sees(ends_S: Tensor, depths_S: Tensor | None, window: int | None) -> Callable[..., Tensor]:
+def _sees(ends_S: Tensor, depths_S: Tensor, window: int | None) -> Callable[..., Tensor]:
     def sees(_batch: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return (key <= query) & (query < ends_S[key])
 
-    def sees_near(_batch: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        return (key <= query) & (query < ends_S[key]) & (depths_S[query] < depths_S[key] + window)
+    if window is None:
+        return sees
+    near = window
 
-    return sees if depths_S is None else sees_near
+    def sees_near(_batch: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return (key <= query) & (query < ends_S[key]) & (depths_S[query] < depths_S[key] + near)
+
+    return sees_near
 
 
 @cache
