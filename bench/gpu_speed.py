@@ -109,7 +109,7 @@ def serve(bench: Bench, name: str, base: BaseModel, source: HeldAdapter, largest
 
 
 def profile_decode(bench: Bench, name: str, found: EmbeddedEngine, source: HeldAdapter, prompts: list) -> None:
-    from torch.autograd.profiler_util import DeviceType
+    from torch._C._autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     # Prompts are computed already: the second request for one reuses it but for its last piece.
@@ -308,7 +308,7 @@ def finish(bench: Bench, policy: TrainablePolicy, rows: list[Row]) -> None:
     bench.clean()
     left = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     bench.tell("trainer: what its allocator keeps after a step", f"{gib(kept)}, given back: {gib(left)}")
-    from torch.autograd.profiler_util import DeviceType
+    from torch._C._autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     for packing in ("tree",):
