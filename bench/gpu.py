@@ -2,7 +2,7 @@
 fast, and in how much memory. It needs torch, transformers, peft and the GPU worker's smaller packages; no network, no
 Temporal, no weights.
 
-    PYTHONPATH=gpu-worker python3 bench/gpu.py [--parts NAME,NAME] [--seconds 290] [--device cuda] [--small]
+    PYTHONPATH=gpu-worker python3 bench/gpu.py [--parts NAME,NAME] [--seconds 360] [--device cuda] [--small]
                                               [--out FILE]
 
 `--small --device cpu` tries the bench itself. A part that fails is a row, and the next one begins; a part for which no
@@ -26,30 +26,36 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import gpu_kernels
 import gpu_parity
 import gpu_speed
+import gpu_trees
 import torch
 from gpu_report import Bench
 
 from temper_gpu.training.platform import make_deterministic
 
-# With the seconds that each takes on an H100, about.
+# With the seconds that each takes on an H200, about.
 PARTS: dict[str, tuple[Callable[[Bench], None], float]] = {
-    "machine": (gpu_kernels.machine, 8),
-    "traps": (gpu_kernels.traps, 40),
-    "invariance": (gpu_kernels.invariance, 10),
-    "trainer-parity": (gpu_parity.trainer_parity, 15),
-    "trainer": (gpu_speed.trainer, 80),
-    "engine-parity": (gpu_parity.engine_parity, 25),
-    "memory": (gpu_parity.memory, 3),
-    "tests": (gpu_parity.tests, 30),
-    "ranks": (gpu_parity.ranks, 12),
+    "machine": (gpu_kernels.machine, 4),
+    "trees": (gpu_trees.trees, 60),
+    "trainer": (gpu_speed.trainer, 100),
     "engine": (gpu_speed.engine, 60),
+    "engine-parity": (gpu_parity.engine_parity, 25),
+    "trainer-parity": (gpu_parity.trainer_parity, 8),
+    "other-trainings": (gpu_parity.other_trainings, 12),
+    "tests": (gpu_parity.tests, 45),
+    "again": (gpu_trees.again, 30),
+    "memory": (gpu_parity.memory, 3),
+    "traps": (gpu_kernels.traps, 3),
+    "invariance": (gpu_kernels.invariance, 3),
+    "ranks": (gpu_parity.ranks, 15),
+    # The last one: what it takes depends on what is compiled for each layer.
+    "compiled": (gpu_speed.compile_layers, 60),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--seconds", type=float, default=290)
+    parser.add_argument("--seconds", type=float, default=360)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--out")

@@ -2,21 +2,14 @@
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from itertools import pairwise
-from typing import Any
 
 import torch
-import torch.nn.functional as F
 from gpu_report import Bench, gib
-from torch import Tensor
 
 from temper_gpu.engine.embedded.sizes import CANDIDATES
-from temper_gpu.training.packing import SegmentTree, block_keys, plan_blocks
-from temper_gpu.training.packing.segments import Segment
 from temper_gpu.training.platform import fix_gpu_sums
 
 # Temporal's client, and what reads schemas, need not be there.
@@ -74,7 +67,6 @@ def traps(bench: Bench) -> None:
         torch.use_deterministic_algorithms(True)
         chosen_kernels(bench)
         half_gradients(bench)
-    tree_variants(bench)
 
 
 def store_keys(bench: Bench) -> None:
@@ -118,7 +110,7 @@ def chosen_kernels(bench: Bench) -> None:
     }
     for name, (*given, is_gqa) in cases.items():
         with bench.tried(f"attention {name}"):
-            chosen = torch._fused_sdp_choice(*given, enable_gqa=is_gqa)
+            chosen = torch.ops.aten._fused_sdp_choice(*given, enable_gqa=is_gqa)
             bench.tell(f"attention {name}", names.get(chosen, str(chosen)))
 
 
@@ -130,121 +122,16 @@ def half_gradients(bench: Bench) -> None:
         bench.tell("product of halves in float32", f"{found.dtype}, {float(difference):.1e} from that of floats")
 
 
-def tree_of(prompt: int, answer: int, count: int) -> SegmentTree:
-    answers = [Segment(0, prompt + n * answer, answer, 0) for n in range(count)]
-    return SegmentTree((Segment(0, 0, prompt), *answers))
-
-
-def tree_variants(bench: Bench) -> None:
-    """Attention of one layer over a tree, forward and backward: in blocks as it is, with heads that share keys as rows
-    of a batch, and in one kernel (FlexAttention)."""
-    heads, key_heads, size = (4, 2, 16) if bench.is_small else (28, 4, 128)
-    prompt, answer, count = (32, 48, 3) if bench.is_small else (512, 1536, 8)
-    tree = tree_of(prompt, answer, count)
-    num_tokens, dtype = prompt + count * answer, torch.bfloat16 if bench.is_gpu else torch.float32
-    torch.manual_seed(0)
-
-    def made(num_heads: int) -> Tensor:
-        return torch.randn(1, num_heads, num_tokens, size, device=bench.device, dtype=dtype).requires_grad_()
-
-    q, k, v = made(heads), made(key_heads), made(key_heads)
-    blocks = plan_blocks(tree, None)
-    masks = [mask_of(tree, blocks, block, dtype, bench.device) for block in blocks]
-
-    def in_blocks(repeats: bool) -> Tensor:
-        outputs, sizes = [], [len(block) for block in blocks]
-        queries, keys, values = (tensor.split(sizes, 2) for tensor in (q, k, v))
-        for index, block in enumerate(blocks):
-            seen = (*block.before, index)
-            key, value = (torch.cat([of[at] for at in seen], 2) for of in (keys, values))
-            outputs.append((_repeated if repeats else _batched)(queries[index], key, value, masks[index]))
-        return torch.cat(outputs, 2)
-
-    compiled: list[Any] = []
-
-    def flexed() -> Tensor:
-        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-
-        ends = tree._ends_T.to(bench.device)
-
-        def mask(_b: Tensor, _h: Tensor, q_at: Tensor, k_at: Tensor) -> Tensor:
-            return (k_at <= q_at) & (q_at < ends[k_at])
-
-        if not compiled:
-            started = time.perf_counter()
-            block_mask = create_block_mask(mask, None, None, num_tokens, num_tokens, device=bench.device)
-            bench.wait()
-            bench.tell("block mask of that tree (FlexAttention)", f"{(time.perf_counter() - started) * 1e3:.0f} ms")
-            compiled.extend((torch.compile(flex_attention, dynamic=False), block_mask))
-        return compiled[0](q, k, v, block_mask=compiled[1], enable_gqa=True)
-
-    kinds: dict[str, Callable[[], Tensor]] = {
-        "blocks, keys repeated": lambda: in_blocks(True),
-        "blocks, heads as a batch": lambda: in_blocks(False),
-        "one kernel (FlexAttention)": flexed,
-    }
-    expected: list[Tensor] = []
-    for name, attend in kinds.items():
-        what = f"attention of one layer over a tree of {num_tokens:,}, {name}"
-        with bench.tried(what):
-            if name.endswith("(FlexAttention)") and not bench.is_gpu:
-                continue
-            compare_variant(bench, what, attend, (q, k, v), expected)
-
-
-def compare_variant(
-    bench: Bench, what: str, attend: Callable[[], Tensor], given: tuple[Tensor, ...], expected: list[Tensor]
-) -> None:
-    started = time.perf_counter()
-
-    def both() -> list[Tensor]:
-        return list(torch.autograd.grad(attend().float().square().sum(), given))
-
-    first = both()
-    bench.wait()
-    took_first = time.perf_counter() - started
-    is_same = all(torch.equal(one, other) for one, other in zip(first, both(), strict=True))
-    if not expected:
-        expected.extend(first)
-    far = max(float((one - other).norm() / other.norm()) for one, other in zip(first, expected, strict=True))
-    took = bench.seconds(both, 3, 0)
-    bench.tell(what, f"{took * 1e3:.1f} ms (first {took_first:.1f} s), twice the same bits {is_same}, {far:.1e} away")
-
-
-def mask_of(tree: SegmentTree, blocks: tuple, block, dtype: torch.dtype, device: torch.device) -> Tensor | None:
-    if block.is_causal:
-        return None
-    keys_K = block_keys(blocks, block)
-    hidden_QK = ~tree.mask_QK(block.queries_Q(None), keys_K)
-    width = len(keys_K) + -len(keys_K) % 8
-    mask = torch.zeros(len(block), width, dtype=dtype)
-    mask[:, : len(keys_K)].masked_fill_(hidden_QK, torch.finfo(dtype).min)
-    return mask.to(device)[None, None, :, : len(keys_K)]
-
-
-def _repeated(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    times = query.shape[1] // key.shape[1]
-    key, value = (of.repeat_interleave(times, 1) for of in (key, value))
-    return F.scaled_dot_product_attention(query, key, value, mask, is_causal=mask is None)
-
-
-def _batched(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Each key head is a row of the batch, with the query heads that share it."""
-    key_heads, times = key.shape[1], query.shape[1] // key.shape[1]
-    query = query.unflatten(1, (key_heads, times))[0]
-    key, value = (of[0][:, None].expand(-1, times, -1, -1) for of in (key, value))
-    out = F.scaled_dot_product_attention(query, key, value, mask, is_causal=mask is None)
-    return out.flatten(0, 1)[None]
-
-
 def invariance(bench: Bench) -> None:
     """Whether a row's bits depend on its place, or on the number of rows: what the engine's proof asks of cuBLAS."""
     torch.use_deterministic_algorithms(False)
     widths = ((64, 96), (96, 64)) if bench.is_small else ((3584, 3584), (3584, 512), (3584, 18944), (18944, 3584))
     settings: dict[str, object] = {"as it is by default": True, "sums not rounded": False}
     if bench.is_gpu:
+        # What this setting needs.
+        torch.backends.cuda.preferred_blas_library("cublaslt")
         settings["sums not cut"] = (False, False)
-    for dtype in (torch.bfloat16, torch.float32):
+    for dtype in (torch.bfloat16,) if bench.is_gpu else (torch.bfloat16, torch.float32):
         for name, value in settings.items():
             if dtype == torch.float32 and name != "as it is by default":
                 continue

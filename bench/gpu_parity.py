@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -16,14 +16,16 @@ import torch
 from gpu_report import Bench, gib
 from torch import Tensor
 
+from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import Distribution
+from temper_gpu.model.full_weights import initial_weights
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.memory import describe_memory, free_memory, is_out_of_memory
-from temper_gpu.model.models import BaseModel
+from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base
 from temper_gpu.training.metrics import Metrics
-from temper_gpu.training.optimizers import initial_optimizer_tensors
+from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.platform import between_steps, repeatable
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
@@ -37,8 +39,17 @@ LENGTHS = (3, 20, 70, 130, 300)
 EVERYTHING = Distribution(0.9, 40, 0.02, 0.3, 0.4, 1.2, ((3, 5.0), (8, -100.0)))
 COMPARED = ("loss", "gradNorm", "entropy", "logprobK3")
 # Of the suite: those that compute on a GPU where there is one.
-GPU_TESTS = ("tests/training/test_trees.py", "-k", "cuda")
+GPU_TESTS = ("tests/training/test_trees.py", "tests/training/test_tree_kernel.py", "-k", "cuda")
 TESTS_S = 100
+
+
+@dataclass(frozen=True)
+class Way:
+    lora: LoraConfig | None
+    optimizer: OptimizerKind = None
+
+
+LORA = Way(train_config().lora)
 Answers = list[tuple[Sequence[int], Sequence[float]]]
 
 
@@ -98,28 +109,56 @@ def trainer_parity(bench: Bench) -> None:
                     compare_steps(bench, name, cpu_base, there, packing, is_recomputed)
 
 
+def other_trainings(bench: Bench) -> None:
+    """All weights, 8-bit AdamW, a base model in 4 bits; each beside the CPU's."""
+    both, pocket = (torch.float32, torch.bfloat16), str(POCKET_FOLDER)
+    ways = {"all weights": Way(None), "all weights, 8-bit AdamW": Way(None, "adamw_8bit")}
+    for dtype in both:
+        for name, way in ways.items():
+            with bench.tried(f"trainer, {dtype}, {name}"):
+                base = tiny_base() if way.optimizer is None else load_base("pocket", pocket, torch.float32, CPU)
+                there = moved(base, bench.device, dtype)
+                compare_steps(bench, f"trainer, {dtype}, {name}", base, there, "rows", False, way)
+    for dtype in both:
+        with bench.tried(f"trainer, {dtype}, base model in 4 bits"):
+            base, there = (
+                load_base("pocket", pocket, of, device, load_in_4bit=True)
+                for of, device in ((torch.float32, CPU), (dtype, bench.device))
+            )
+            compare_steps(bench, f"trainer, {dtype}, base model in 4 bits", base, there, "tree", False)
+
+
 def compare_steps(
-    bench: Bench, name: str, cpu_base: BaseModel, there: BaseModel, packing: str, is_recomputed: bool
+    bench: Bench,
+    name: str,
+    cpu_base: BaseModel,
+    there: BaseModel,
+    packing: str,
+    is_recomputed: bool,
+    way: Way = LORA,
 ) -> None:
-    wanted, wanted_adapter = step(cpu_base, packing, is_recomputed)
-    found, one = step(there, packing, is_recomputed)
-    _, two = step(there, packing, is_recomputed)
+    wanted, wanted_adapter = step(cpu_base, packing, is_recomputed, way)
+    found, one = step(there, packing, is_recomputed, way)
+    _, two = step(there, packing, is_recomputed, way)
     is_same = all(torch.equal(one[key], two[key]) for key in one)
     far = norm([one[key] - wanted_adapter[key] for key in one]) / norm(list(wanted_adapter.values()))
+    what = "adapter" if way.lora is not None else "weights"
     told = ", ".join(f"{key} {found[key]:.6g} (CPU {wanted[key]:.6g})" for key in COMPARED)
-    bench.tell(name, f"{told}; adapter {far:.1e} from the CPU's; twice the same bytes {is_same}")
+    bench.tell(name, f"{told}; {what} {far:.1e} from the CPU's; twice the same bytes {is_same}")
 
 
 def norm(tensors: list[Tensor]) -> float:
     return float(torch.cat([tensor.flatten() for tensor in tensors]).norm())
 
 
-def step(base: BaseModel, packing: str, is_recomputed: bool) -> tuple[Metrics, dict[str, Tensor]]:
-    config = train_config(packing=packing, micro_batch_tokens=256, max_logprob_mismatch=1e9)
-    policy = TrainablePolicy(base, config.lora)
+def step(base: BaseModel, packing: str, is_recomputed: bool, way: Way = LORA) -> tuple[Metrics, dict[str, Tensor]]:
+    config = train_config(lora=way.lora, packing=packing, micro_batch_tokens=256, max_logprob_mismatch=1e9)
+    policy = TrainablePolicy(base, config.lora, optimizer=way.optimizer)
     policy.recomputes = lambda num_tokens: is_recomputed  # pyright: ignore[reportAttributeAccessIssue]
     generator = torch.Generator().manual_seed(1)
     start = {n: torch.randn(p.shape, generator=generator) * 0.05 for n, p in policy.parameters.items()}
+    if way.lora is None:
+        start = {name: tensor.cpu() for name, tensor in initial_weights(base).items()}
     policy.load(start, initial_optimizer_tensors(start))
     with repeatable(base.device):
         metrics = train_step(policy, "p", sampled_groups("p", shared=24, num_attempts=6), config, 1e-2, seed="s")

@@ -2,8 +2,7 @@
 in bfloat16, with LoRA of rank 16 on every layer. Parts that may differ are measured with and without."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
@@ -18,18 +17,22 @@ from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.platform import repeatable
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.step import train_step
+from tests.training.samples import train_config
 
 LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
 OPTIMIZER = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0, max_grad_norm=1)
 # Dense bfloat16 of an H100 or H200, by their datasheet.
 PEAK_FLOPS = 990e12
 WAIT_S = 300
-TREES = "temper_gpu.training.tree_attention.REMADE_ON"
-JOINS = "temper_gpu.training.lora_parameters.joins_halves"
+FUSED = "temper_gpu.engine.embedded.paired.FUSED_ON"
+PAIRED = "temper_gpu.engine.embedded.forward.PAIRED_ON"
+FLAT = "temper_gpu.engine.embedded.kv_cache.FLAT_ON"
 
 
 class HeldAdapter:
@@ -54,14 +57,19 @@ def engine(bench: Bench) -> None:
     model = base.instantiate("eager")
     tensors = {name: t + 0.001 for name, t in initial_tensors(model, target_modules(model, None), 16, 0).items()}
     source = HeldAdapter(Adapter("a" * 64, tensors, 16, 32.0))
-    ways: dict[str, tuple[int | None, bool]] = {"passes as a CPU's, deterministic kernels": (None, True)}
-    ways["passes as a CPU's"] = (None, False)
-    if bench.is_gpu:
-        ways["passes of up to 2,048"] = (2048, False)
-    for name, (largest, deterministic) in ways.items():
-        with bench.tried(f"engine, {name}"):
-            torch.use_deterministic_algorithms(deterministic)
-            serve(bench, name, base, source, largest)
+    torch.use_deterministic_algorithms(False)
+    # As it is; and before, with one product of each chunk and length of what is left behind the last one.
+    ways: dict[str, dict[str, object]] = {
+        "pairs": {},
+        "pairs, products of their own": {FUSED: ()},
+        "pairs, passes of up to 128": {},
+        "tiles": {PAIRED: (), FLAT: ()},
+    }
+    for name, changed in ways.items():
+        with bench.tried(f"engine, {name}"), ExitStack() as stack:
+            for place, value in changed.items():
+                stack.enter_context(patch(place, value))
+            serve(bench, name, base, source, 128 if "128" in name else None)
         bench.clean()
 
 
@@ -95,24 +103,32 @@ def serve(bench: Bench, name: str, base: BaseModel, source: HeldAdapter, largest
         f"{gib(bench.peak())}",
         tokens / took,
     )
-    if bench.is_gpu and largest is None and not torch.are_deterministic_algorithms_enabled():
+    if bench.is_gpu and name in ("pairs", "tiles"):
         profile_decode(bench, name, found, source, prompts)
     found.close()
 
 
 def profile_decode(bench: Bench, name: str, found: EmbeddedEngine, source: HeldAdapter, prompts: list) -> None:
+    from torch._C._autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
+    # Prompts are computed already: the second request for one reuses it but for its last piece.
+    futures = [found.submit(source, GenerationRequest(prompts[n % 8], 64, 1.0, n), WAIT_S) for n in range(64)]
+    end = time.monotonic() + 10
+    while found.health().running < 64 and time.monotonic() < end:
+        time.sleep(0.02)
+    time.sleep(0.2)
+    before = dict(found.counters())
     with profile(activities=[ProfilerActivity.CUDA]) as trace:
-        futures = [found.submit(source, GenerationRequest(prompts[n % 8], 2, 1.0, n), WAIT_S) for n in range(16)]
-        for future in futures:
-            future.result(WAIT_S)
-    kernels = [event for event in trace.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        time.sleep(0.3)
+    passes = found.counters()["decode_passes"] - before["decode_passes"]
+    for future in futures:
+        future.result(WAIT_S)
+    kernels = [event for event in trace.events() or () if event.device_type == DeviceType.CUDA]
     busy = sum(event.device_time for event in kernels) / 1e6
     span = (max(e.time_range.end for e in kernels) - min(e.time_range.start for e in kernels)) / 1e6
-    bench.tell(
-        f"engine, {name}: two tokens of 16 requests", f"{len(kernels):,} kernels, GPU busy {busy:.2f} s of {span:.2f} s"
-    )
+    each = f"{len(kernels) / max(1, passes):,.0f} kernels and copies, {span / max(1, passes) * 1e3:.0f} ms"
+    bench.tell(f"engine, {name}: a decode pass of 64", f"{each}, GPU busy {busy / span:.0%} of the time")
     print(trace.key_averages().table(sort_by="cuda_time_total", row_limit=8, max_name_column_width=60)[:3000])
 
 
@@ -134,44 +150,90 @@ class Case:
 
 
 CASES = (
-    Case("rows", True, 16384, before="PEFT's factors"),
-    Case("rows", False, 8192, before="PEFT's factors"),
-    Case("rows", True, 16384),
     Case("rows", False, 8192),
-    Case("rows", False, 4096),
-    Case("tree", True, 16384),
     Case("tree", False, 8192, 1024),
-    Case("tree", True, 16384, before="masks made again"),
+    Case("tree", False, 16384),
+    Case("tree", True, 16384),
+    Case("rows", False, 16384),
+    Case("tree", True, 16384, before="blocks"),
+    Case("tree", False, 8192, 1024, before="blocks"),
 )
 
 
 def trainer(bench: Bench) -> None:
-    """A group of eight rows with a prompt of 512 tokens and answers of 1,536: forward and backward."""
+    """A group of eight rows with a prompt of 512 tokens and answers of 1,536, there and back. Then whole steps."""
     base = random_base(bench, shape(bench), half(bench))
-    for before in ("PEFT's factors", None):
-        with repeatable(bench.device), patched(JOINS, (lambda device: False) if before else None):
-            policy = policy_of(bench, base)
-            for case in CASES:
-                if (case.before == "PEFT's factors") == bool(before):
-                    with bench.tried(case.name), patched(TREES, ("cpu", "cuda") if is_remade(case) else None):
-                        train(bench, policy, group_of_rows(bench, base, case.prompt), case)
-            if before is None:
-                finish(bench, policy, group_of_rows(bench, base, 1024))
-            del policy
-            bench.clean()
+    with repeatable(bench.device):
+        policy = policy_of(bench, base)
+        if bench.is_gpu:
+            started = time.perf_counter()
+            # Found now, for all cases.
+            is_there = policy.tree_kernel is not None
+            bench.tell("trainer: one kernel for trees", f"{is_there}, found in {time.perf_counter() - started:.1f} s")
+        for case in CASES:
+            held = {"tree_kernel": None} if case.before == "blocks" else {}
+            with bench.tried(case.name), patch.dict(policy.__dict__, held):
+                train(bench, policy, group_of_rows(bench, base, case.prompt), case)
+    for packing in ("rows", "tree"):
+        with bench.tried(f"step, {packing}"):
+            whole_step(bench, policy, packing)
+    finish(bench, policy, group_of_rows(bench, base, 1024))
 
 
-def is_remade(case: Case) -> bool:
-    return case.before == "masks made again"
+def whole_step(bench: Bench, policy: TrainablePolicy, packing: str) -> None:
+    """Four groups of eight, by the trainer's own entry, which chooses whether layers are kept."""
+    prompt, answer, count = (32, 32, 4) if bench.is_small else (512, 1536, 8)
+    rng, vocabulary = np.random.default_rng(0), policy.base.config.vocab_size
+
+    def ids(length: int) -> list[int]:
+        return [int(t) for t in rng.integers(0, vocabulary, length)]
+
+    def attempt(head: list[int], reward: float) -> Attempt:
+        return Attempt(reward, False, [Call(head, ids(answer), [-12.0] * answer, 1.0, "p")])
+
+    groups = [Group(n, [attempt(head, m % 3) for m in range(count)]) for n in range(4) for head in [ids(prompt)]]
+    config = train_config(
+        lora=LORA, optimizer=OPTIMIZER, packing=packing, micro_batch_tokens=16384, max_logprob_mismatch=1e9
+    )
+    bench.clean()
+    bench.wait()
+    started = time.perf_counter()
+    with repeatable(bench.device):
+        metrics = train_step(policy, "p", groups, config, 1e-5, seed="s")
+    bench.wait()
+    took = time.perf_counter() - started
+    computed, of_rows = metrics["computedTokens"], 4 * count * (prompt + answer)
+    kept = "kept" if not policy.recomputes(16384) else "recomputed"
+    told = f"{took:.2f} s, {computed:,} computed tokens, {of_rows / took:,.0f} tokens/s of rows"
+    bench.tell(
+        f"step, {packing}, 32 attempts of {prompt + answer:,}",
+        f"{told}, MFU {mfu_of(policy, computed, took):.1%}, peak {gib(bench.peak())}; 16,384 tokens are {kept}; "
+        f"loss {metrics['loss']:.4f}, gradNorm {metrics['gradNorm']:.4g}",
+        {"seconds": took, "computed": computed, "mfu": mfu_of(policy, computed, took), "peak": bench.peak()},
+    )
 
 
-@contextmanager
-def patched(place: str, value: object | None) -> Iterator[None]:
-    if value is None:
-        yield
-    else:
-        with patch(place, value):
-            yield
+def mfu_of(policy: TrainablePolicy, computed: float, took: float) -> float:
+    """Of frozen weights, two of the three products of a layer."""
+    embedding = policy.base.config.vocab_size * policy.base.config.hidden_size
+    return 4.0 * (policy.base.num_parameters - embedding) * computed / took / PEAK_FLOPS
+
+
+def compile_layers(bench: Bench) -> None:
+    """A measurement, of four layers: nothing is compiled so in a run."""
+    base = random_base(bench, shape(bench, num_hidden_layers=4), half(bench))
+    policy, rows = policy_of(bench, base), group_of_rows(bench, base, 512)
+    with repeatable(bench.device):
+        train(bench, policy, rows, Case("rows", False, 8192, before="four layers"))
+    for layer in policy._causal_lm.get_decoder().layers:
+        layer.forward = torch.compile(layer.forward, dynamic=False)
+    with repeatable(bench.device):
+        started = time.perf_counter()
+        policy.recomputes = lambda num_tokens: False  # pyright: ignore[reportAttributeAccessIssue]
+        go(policy, pack(rows, 1, 8192, bench.device, "rows"))
+        bench.wait()
+        bench.tell("trainer: decoder layers compiled: first", f"{time.perf_counter() - started:.1f} s")
+        train(bench, policy, rows, Case("rows", False, 8192, before="four layers, compiled"))
 
 
 def policy_of(bench: Bench, base: BaseModel) -> TrainablePolicy:
@@ -210,12 +272,9 @@ def train(bench: Bench, policy: TrainablePolicy, rows: list[Row], case: Case) ->
     bench.clean()
     before = torch.cuda.memory_allocated() if bench.is_gpu else 0
     took = bench.seconds(lambda: go(policy, batches), 2, 1)
-    embedding = policy.base.config.vocab_size * policy.base.config.hidden_size
-    body = policy.base.num_parameters - embedding
     computed = sum(batch.token_ids_BT.numel() for batch in batches)
     of_rows = sum(len(row.token_ids) for row in rows)
-    # Frozen weights: two of the three products of a layer.
-    mfu = 4.0 * body * computed / took / PEAK_FLOPS
+    mfu = mfu_of(policy, computed, took)
     largest = max(batch.token_ids_BT.numel() for batch in batches)
     each = (bench.peak() - before) / largest
     bench.tell(
@@ -249,15 +308,16 @@ def finish(bench: Bench, policy: TrainablePolicy, rows: list[Row]) -> None:
     bench.clean()
     left = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     bench.tell("trainer: what its allocator keeps after a step", f"{gib(kept)}, given back: {gib(left)}")
+    from torch._C._autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
-    for packing in ("rows", "tree"):
+    for packing in ("tree",):
         [batch, *_] = pack(rows, 1, 8192, bench.device, packing)
         with profile(activities=[ProfilerActivity.CUDA]) as trace:
             go(policy, [batch])
             bench.wait()
-        kernels = [event for event in trace.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        kernels = [event for event in trace.events() or () if event.device_type == DeviceType.CUDA]
         busy = sum(event.device_time for event in kernels) / 1e6
         bench.tell(f"trainer: a micro-batch of 8,192, {packing}", f"{len(kernels):,} kernels and copies, {busy:.2f} s")
-        print(trace.key_averages().table(sort_by="cuda_time_total", row_limit=16, max_name_column_width=70)[:5000])
+        print(trace.key_averages().table(sort_by="cuda_time_total", row_limit=12, max_name_column_width=60)[:3500])
         policy.zero_grad()

@@ -5,6 +5,7 @@ import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
 import { endtoend } from './endtoend.ts';
 import { engine } from './engine.ts';
+import { gpu } from './gpu.ts';
 import { long } from './long.ts';
 import { memory } from './memory.ts';
 import { overlap } from './overlap.ts';
@@ -24,6 +25,7 @@ const BENCHES: readonly Bench[] = [
   ablations,
   long,
   memory,
+  gpu,
   soak,
 ];
 

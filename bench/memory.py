@@ -107,7 +107,7 @@ def serve(folder: str, dtype: torch.dtype) -> list[Part]:
     few tokens are computed; each request has keys of its own all the same."""
     model = outline(folder)
     # As much as these requests fill.
-    per_token = capacity_of(model, dtype, SETTINGS, CONTEXT).bytes_per_token
+    per_token = capacity_of(model, dtype, SETTINGS, CONTEXT, CPU).bytes_per_token
     num_bytes = (NUM_REQUESTS + 1) * CONTEXT * per_token * 21 // 20 + (SETTINGS.prefix_cache_bytes or 0)
     settings = replace(SETTINGS, kv_cache_bytes=num_bytes)
     parts = plan_serving(model, Machine(CPU, dtype, settings), LORA, CONTEXT).parts

@@ -16,8 +16,9 @@ export const WATCHED_STEPS = 10;
 const LEAST_ENTROPY_SHARE = 0.1;
 /** Of k3 between the policy and what sampled: at 0.05 ratios are off by a third, about where the ranges of losses clip. */
 const MOST_DRIFT = 0.05;
-/** The same with equal weights: half of what ends a run by default. */
+/** The same with equal weights: half of what ends a run by default, or of what a step says that ends it. */
 const MOST_MISMATCH = 5e-4;
+const MISMATCH_SHARE = 0.5;
 /** Of a step's attempts. */
 const MOST_TRUNCATED_SHARE = 0.2;
 
@@ -91,7 +92,9 @@ function driftOf(train: Observed['train']): number | null {
 function warnOfMismatch(newest: readonly Observed[]): string | null {
   const comparable = ({ train }: Observed) => train['staleness'] === undefined && train['correctedShare'] === undefined;
   const found = newest.map((step) => (comparable(step) ? (step.train['logprobK3'] ?? null) : null));
-  if (!areAll(found, (mismatch) => mismatch > MOST_MISMATCH)) return null;
+  const most = newest.at(-1)?.train['mostLogprobK3'];
+  const usual = typeof most === 'number' ? MISMATCH_SHARE * most : MOST_MISMATCH;
+  if (!areAll(found, (mismatch) => mismatch > usual)) return null;
   return `sampler and trainer differ with the same weights (k3 ${found.at(-1)!.toExponential(1)}): a run ends above --max-logprob-mismatch; set --correction token-truncate, or the same --dtype for both`;
 }
 

@@ -190,7 +190,8 @@ export const RUN_FLAGS = {
     kind: 'number',
     placeholder: 'X',
     path: 'train.maxLogprobMismatch',
-    description: 'maximum difference between sampler and trainer (mean k3); above it the step fails',
+    description:
+      'maximum difference between sampler and trainer (mean k3); above it, or ten times it below float32, the step fails',
   },
   'micro-batch-tokens': {
     kind: 'integer',

@@ -78,7 +78,7 @@ test('train', async () => {
       --truncated NAME                          attempts cut off by a token limit: mask, penalise or keep ["mask"]
       --overlong-buffer N                       tokens before the limit of a call in which its answer costs reward, more with each [0]
       --overlong-penalty X                      what an answer at its limit costs, with --overlong-buffer
-      --max-logprob-mismatch X                  maximum difference between sampler and trainer (mean k3); above it the step fails [0.001]
+      --max-logprob-mismatch X                  maximum difference between sampler and trainer (mean k3); above it, or ten times it below float32, the step fails [0.001]
       --micro-batch-tokens N                    tokens per micro-batch; more is faster and needs more memory [16384]
       --packing NAME                            tree computes a token that several rows begin with once; rows computes each row alone ["tree"]
       --judge NAME                              judge to use instead of the agent's: provider/model

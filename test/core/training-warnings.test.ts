@@ -26,6 +26,7 @@ test.each([
   ['drift', { staleness: 1, logprobK3: 0.05 }, { staleness: 1, logprobK3: 0.051 }, /; lower --learning-rate, --passes/],
   ['drift', { pass1RatioK3: 0.01, pass2RatioK3: 0.05 }, { pass1RatioK3: 0.01, pass2RatioK3: 0.051 }, /k3.* 0\.051,/],
   ['mismatch', { logprobK3: 5e-4 }, { logprobK3: 5.1e-4 }, /set --correction token-truncate/],
+  ['mismatch', { logprobK3: 5e-3, mostLogprobK3: 1e-2 }, { logprobK3: 5.1e-3, mostLogprobK3: 1e-2 }, /\(k3 5\.1e-3\)/],
   [
     'truncation',
     { truncated: 20 },

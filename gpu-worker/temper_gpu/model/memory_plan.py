@@ -39,6 +39,8 @@ class MemoryPlan:
     """Of one device."""
 
     parts: tuple[Part, ...]
+    # Whether a backward pass computes layers again.
+    recomputes: bool = False
 
     def of(self, phase: Phase) -> int:
         return sum(part.num_bytes for part in self.parts if part.phase == phase)

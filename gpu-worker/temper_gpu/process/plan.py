@@ -147,7 +147,7 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     plans = [(machine.device, found)]
     capacity = None
     if isinstance(machine.engine, EngineSettings):
-        capacity = capacity_of(model, machine.dtype, machine.engine, context)
+        capacity = capacity_of(model, machine.dtype, machine.engine, context, machine.device)
     elif (alone := plan_vllm_alone(model, machine, machine.engine)) is not None:
         plans += [(torch_device(index), alone) for index in machine.engine.devices]
     whole = plan_main_memory(model, machine)

@@ -35,7 +35,7 @@ class FullParameters:
         self.embeddings = frozenset(name for name in self.parameters if computing[name] is embedding)
         self.last_layer = find_last_layer(self.model.get_decoder())
         self.weights = WholeBase()
-        self.saved_bytes_per_token = saved_bytes_per_token(self.model, None)
+        self.saved_bytes_per_token = saved_bytes_per_token(self.model, None, base.dtype)
         for parameter in computing.values():
             parameter.requires_grad_(True)
 

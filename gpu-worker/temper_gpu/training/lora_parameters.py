@@ -29,7 +29,7 @@ class LoraParameters:
         self._base = base
         self._lora = lora
         self.model: Any = base.instantiate(base.attention)
-        self.saved_bytes_per_token = saved_bytes_per_token(self.model, lora)
+        self.saved_bytes_per_token = saved_bytes_per_token(self.model, lora, base.dtype)
         self._targets = target_modules(self.model, lora.target_modules)
         self._shapes = adapter_shapes(self.model, lora)
         self._adapted: Any = _with_lora(self.model, lora, self._targets, dropping, base.device)

@@ -78,9 +78,9 @@ class MicroBatches:
     num_tokens: int
     trains_entropy: bool = False
 
-    def are_recomputed(self, model: PreTrainedModel, free: int) -> bool:
+    def are_recomputed(self, model: PreTrainedModel, free: int, device: torch.device) -> bool:
         """As the trainer decides it where so much is free."""
-        return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora), free)
+        return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), free, device)
 
     def num_bytes(self, model: PreTrainedModel, recomputes: bool) -> int:
         """The most that its forward and backward pass take: activations, logits, and new gradients beside those of the

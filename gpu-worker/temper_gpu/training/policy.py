@@ -32,7 +32,8 @@ from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.recomputation import computed_again, is_recomputed
 from temper_gpu.training.trained import Trained
-from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
+from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan, attend_tree
+from temper_gpu.training.tree_kernel import Heads, Kernel, find_kernel, is_long_enough
 
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
@@ -158,7 +159,7 @@ class TrainablePolicy:
         """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
         all layers at once. The bits are the same."""
         free = free_bytes(self.device)
-        return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free)
+        return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free, self.device)
 
     def _hidden_states(self, batch: MicroBatch, narrows: bool | None = None) -> Tensor:
         """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone; None: as it is
@@ -201,7 +202,8 @@ class TrainablePolicy:
             return {"attention_mask": self._masks(width, windows)} if is_narrow and not is_eager else {}
         narrowed_S = None if self._last_layer is None else self._last_layer.places_S
         asking_S = None if narrowed_S is None else narrowed_S.cpu()
-        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed, asking_S)}
+        kernel = self.tree_kernel if is_long_enough(width) and not is_eager else None
+        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed, asking_S, kernel)}
 
     def _masks(self, width: int, windows: list[int | None]) -> dict[str, Tensor | None] | Tensor | None:
         """One for each kind of layers, in the form that a model takes them. None: causal attention alone."""
@@ -220,6 +222,15 @@ class TrainablePolicy:
         return torch.zeros(width, width, dtype=self.base.dtype, device=self.device).masked_fill_(hidden_TT, -math.inf)[
             None, None
         ]
+
+    @cached_property
+    def tree_kernel(self) -> Kernel | None:
+        config = self.base.config
+        num_heads: int = config.num_attention_heads
+        num_key_heads: int = getattr(config, "num_key_value_heads", None) or num_heads
+        size: int = getattr(config, "head_dim", None) or config.hidden_size // num_heads
+        heads = Heads(num_heads, num_key_heads, size, self.base.dtype, self.device)
+        return find_kernel(heads, attention_windows(config), attend_tree)
 
     @cached_property
     def knows_trees(self) -> bool:

@@ -84,7 +84,7 @@ def train_step(
         policy.optimizer_step(config.optimizer, learning_rate)
         require_finite_adapter(policy, learning_rate)
         measured.append((update, found))
-    return metrics | update_metrics(measured) | compared
+    return metrics | update_metrics(measured) | compared | mismatch_metrics(policy, config)
 
 
 def overlong_of(config: TrainConfig) -> Overlong | None:
@@ -248,6 +248,12 @@ def require_policy(groups: Sequence[Group], parent_sha256: str, sampler: StaleSa
 def most_mismatch(policy: TrainablePolicy, config: TrainConfig) -> float:
     """The bound is one for float32. With fewer bits, sampler and trainer round the same numbers further apart."""
     return config.max_logprob_mismatch * (1 if policy.base.dtype == torch.float32 else HALF_MISMATCH)
+
+
+def mismatch_metrics(policy: TrainablePolicy, config: TrainConfig) -> Metrics:
+    """Where the bound is another one than the run's, so that who looks at the mismatch knows it."""
+    most = most_mismatch(policy, config)
+    return {} if most == config.max_logprob_mismatch else {"mostLogprobK3": most}
 
 
 def require_agreement(metrics: Metrics, groups: Sequence[Group], parent_sha256: str, max_mismatch: float) -> None:

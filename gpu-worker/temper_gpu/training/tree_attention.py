@@ -1,4 +1,5 @@
-"""Attention over a tree, in the form of transformers' attention functions: block by block, with stock models.
+"""Attention over a tree, in the form of transformers' attention functions, with stock models: block by block, or in
+one kernel where a GPU has one (tree_kernel.py).
 
 Shapes: H heads, D head size, T tokens of the row, Q queries and K keys of a block.
 """
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import torch
@@ -17,6 +19,7 @@ from transformers import AttentionInterface
 
 from temper_gpu.training.last_layer import scattered
 from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blocks
+from temper_gpu.training.tree_kernel import Kernel, attend_in_one, block_mask
 
 # By its name in a model's config. transformers makes no masks for an attention that it does not know.
 TREE_ATTENTION = "temper_tree"
@@ -37,6 +40,8 @@ class TreePlan:
     is_recomputed: bool
     # The tokens whose queries the last layer has, by their places, in order; None: all.
     asking_S: Tensor | None = None
+    # What computes all blocks at once.
+    kernel: Kernel | None = None
     # Made once for all layers, and for those that are computed again.
     _held: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -61,6 +66,11 @@ def tree_attention(
     **options: Any,
 ) -> tuple[Tensor, None]:
     window = tree_plan.windows[module.layer_idx]
+    if tree_plan.kernel is not None:
+        # Of all tokens: those that ask nothing are zeros, and have no gradient.
+        make_mask = partial(block_mask, tree_plan.tree, window, query_1HTD.shape[2], query_1HTD.device)
+        mask = tree_plan.held(("kernel", window), make_mask)
+        return attend_in_one(tree_plan.kernel, query_1HTD, key_1HTD, value_1HTD, mask, scaling), None
     blocks = tree_plan.blocks[window]
     sizes = [len(block) for block in blocks]
     # One node of the graph for all pieces: each slice of its own would add a gradient of the whole row.
@@ -97,6 +107,14 @@ def _asked_blocks(
             is_whole = len(asked_Q) == len(block)
             found.append((index, block, asked_Q, None if is_whole else (asked_Q - block.start).to(device)))
     return found
+
+
+def attend_tree(
+    kernel: Kernel | None, tree: SegmentTree, window: int | None, query: Tensor, key: Tensor, value: Tensor
+) -> Tensor:
+    """Of a single layer."""
+    plan = TreePlan(tree, [window], False, False, kernel=kernel)
+    return tree_attention(SimpleNamespace(layer_idx=0), query, key, value, None, query.shape[-1] ** -0.5, plan)[0]
 
 
 AttentionInterface.register(TREE_ATTENTION, tree_attention)  # pyright: ignore[reportArgumentType]

@@ -70,7 +70,7 @@ def test_the_parts_are_those_of_the_tensors(
     # Two files are as large as four of the weights: more than gradients and a micro-batch of the pocket model's take.
     assert ("commit" in parts) == (4 * parts["gradients"] > parts["gradients"] + parts["micro-batch"])
 
-    policies = Policies(base, sizes_for(base.num_parameters, None), "any", 8, nullcontext())
+    policies = Policies(base, sizes_for(base.num_parameters, None, CPU), "any", 8, nullcontext())
     policies.load(held(FullWeights("1", start)), 1)
     own = {t.data_ptr(): t for t in policies.for_pass([("1", 1)]).parameters() if t.data_ptr() not in frozen}
     # In float32 the very tensors that were read.

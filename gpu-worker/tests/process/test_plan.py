@@ -90,7 +90,7 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
 
     cache = SlotCache(base.config, dtype, CPU)
     cache.resize(3, 64)
-    assert capacity_of(pocket, dtype, EngineSettings(), 64).bytes_per_token * 4 * 64 == nbytes(cache.tables)
+    assert capacity_of(pocket, dtype, EngineSettings(), 64, CPU).bytes_per_token * 4 * 64 == nbytes(cache.tables)
 
     policy = TrainablePolicy(base, LORA)
     targets = target_modules(pocket, None)
@@ -100,7 +100,7 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     moments = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
     assert optimizer_bytes(pocket, LORA) == nbytes(moments)
 
-    policies = Policies(base, sizes_for(base.num_parameters, None), "any", 8, nullcontext())
+    policies = Policies(base, sizes_for(base.num_parameters, None, CPU), "any", 8, nullcontext())
     adapter = Adapter("1", start, LORA.rank, LORA.alpha)
     policies.load(held(adapter), 1)
     model = policies.for_pass([("1", 1)])
@@ -204,7 +204,7 @@ def test_7b_in_bfloat16_fits_on_80_gb_by_default_with_conversations_of_32k(monke
     machine = needs.Machine(gpu, torch.bfloat16, settings)
     plan = needs.plan_all(model, machine, needs.USUAL_LORA, context, 16384)
     assert plan.num_bytes < 79 * GIB
-    capacity = capacity_of(model, torch.bfloat16, settings, context)
+    capacity = capacity_of(model, torch.bfloat16, settings, context, CPU)
     assert (capacity.longest_request, capacity.requests_at_once) == (32768, 7)
     assert count_parameters(model) == 7_615_616_512
 
@@ -297,11 +297,11 @@ def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(
 def test_a_forward_pass_takes_what_is_reckoned_without_numbers(kind: str, dtype: torch.dtype):
     """All layers are run here, and few are reckoned."""
     base, settings = random_base(CONFIGS[kind], dtype), EngineSettings(max_slots=32)
-    merged, sizes = dtype == torch.float32, sizes_for(base.num_parameters, settings.max_pass_tokens)
+    merged, sizes = dtype == torch.float32, sizes_for(base.num_parameters, settings.max_pass_tokens, CPU)
     adapted = trial_model(base, sizes, merged)
     with torch.inference_mode():
         real = max(prefill_bytes(adapted, base, sizes, 128), decode_bytes(adapted, base, sizes, 32))
-    planned = pass_bytes(shape_of(base.config), dtype, settings, 128, merged)
+    planned = pass_bytes(shape_of(base.config), dtype, settings, 128, merged, CPU)
     assert planned == pytest.approx(real, rel=0.05)
 
 
@@ -345,6 +345,23 @@ def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
     longest, as_much = fitted(1, "--context=1500")
     assert (longest, fitted(1, "--context=1500", "--micro-batch-tokens=1500")) == (1500, (1500, as_much))
     assert fitted(1, "--context=100")[0] == 512
+
+
+@pytest.mark.parametrize(
+    ("total", "num_tokens", "recomputes"), [(140, 8192, False), (79, 4096, False), (31, 8192, True)]
+)
+def test_a_gpu_keeps_the_layers_of_a_smaller_micro_batch_rather_than_compute_a_large_one_again(
+    total: int, num_tokens: int, recomputes: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """In bfloat16, with a quarter of the GPU for keys and values."""
+    for name in ("total_bytes", "free_bytes"):
+        monkeypatch.setattr(needs, name, lambda device: total << 30)
+    settings = EngineSettings(kv_cache_bytes=total << 28)
+    machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, settings)
+    rows = needs.RowLengths(32768)
+    found, plan = needs.fit_micro_batch(shape_of(QWEN_7B), machine, LORA, rows, 16384, False)
+    assert (found, plan.recomputes) == (num_tokens, recomputes)
+    assert plan.num_bytes <= total << 30
 
 
 def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:

@@ -254,7 +254,9 @@ def test_below_float32_sampler_and_trainer_may_differ_by_more(dtype: torch.dtype
     groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in sampled_groups("p")]
     step = partial(train_step, policy, "p", groups)
     with pytest.raises(TemperError, match=r"mean k3 at most 0\.001\)") if is_refused else nullcontext():
-        step(train_config(max_logprob_mismatch=1e-3), 0.0)
+        metrics = step(train_config(max_logprob_mismatch=1e-3), 0.0)
+        # A bound that is not the run's own is told.
+        assert metrics["mostLogprobK3"] == 1e-2
     with pytest.raises(TemperError, match="mean k3 at most"):
         step(train_config(max_logprob_mismatch=1e-5), 0.0)
 

@@ -78,7 +78,7 @@ class EmbeddedEngine:
         # The last pass without room: when, how long the request was that it was laid to, and what that was told.
         self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
         self._num_threads = threads_for(base.num_parameters, settings.num_threads)
-        self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens)
+        self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens, base.device)
         with self._device_lock, threads(self._num_threads):
             self.sizes, self._mixing = find_sizes(base, self.candidates, settings.max_slots)
         self._policies = Policies(base, self.sizes, self._mixing, settings.max_policies, self._device_lock)

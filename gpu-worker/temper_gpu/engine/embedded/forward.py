@@ -18,13 +18,15 @@ from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.attention import Attended, Layer, Tile, attend
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.paired import PairedPass, pair
 from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.tiles import PassPlan, TilePlan, place, plan_decode, plan_prefill
-from temper_gpu.failures import TemperError
 
 # Of a pass that is one tile, in rows x keys: more than this costs more than finding each token's place.
 MAX_PADDING = 2048
+# Where launches take longer than what they compute.
+PAIRED_ON = ("cuda",)
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,7 @@ class ForwardPass:
     restore_M: Tensor | None
 
     def attend(self, layer: Layer, query_1HMD: Tensor) -> Tensor:
-        if layer.window != (window := self.cache.windows[layer.index]):
-            raise TemperError(
-                "BadConfig",
-                f"layer {layer.index} must see as many tokens as the model's config says ({window}), but its code says "
-                f"{layer.window}; use another model",
-            )
-        if layer.softcap != self.cache.softcap:
-            raise TemperError(
-                "BadConfig",
-                f"layer {layer.index} must cap its scores as the model's config says ({self.cache.softcap}), but its "
-                f"code says {layer.softcap}; use another model",
-            )
+        self.cache.require_known(layer.index, layer.window, layer.softcap)
         head_size = query_1HMD.shape[-1]
         padding = self.cache.aligned_head_size - head_size
         query_MHD = F.pad(query_1HMD[0], (0, padding)).transpose(0, 1) if padding else query_1HMD[0].transpose(0, 1)
@@ -111,6 +102,11 @@ class Forward:
         size = self.sizes.at_least(len(slots))
         tokens_M, positions_M = self._padded(tokens, size, 0), self._padded(positions, size, 0)
         slots_M = self._padded(slots, size, self.cache.scratch)
+        if self.device.type in PAIRED_ON:
+            padding = (0, size - len(slots))
+            padded_slots = np.pad(slots, padding, constant_values=self.cache.scratch)
+            in_pairs = pair(self.cache, padded_slots, np.pad(positions, padding), self.device)
+            return self._run(model, tokens_M, positions_M, slots_M, in_pairs, None, is_sampled=True)
         plan = plan_decode(slots.tolist(), positions.tolist(), prefixes)
         forward_pass = self._whole_pass(plan, slots, positions_M) or self._pass(plan, positions_M)
         return self._run(model, tokens_M, positions_M, slots_M, forward_pass, None, is_sampled=True)
@@ -121,11 +117,11 @@ class Forward:
         tokens_M: Tensor,
         positions_M: Tensor,
         slots_M: Tensor,
-        forward_pass: ForwardPass,
+        forward_pass: ForwardPass | PairedPass,
         sampled_S: Tensor | None,
         is_sampled: bool = False,
     ) -> Tensor:
-        self.cache.slots_M, self.cache.positions_M = slots_M, positions_M
+        self.cache.place(slots_M, positions_M)
         keep: Any = 0 if is_sampled else 1 if sampled_S is None else sampled_S
         output = model(
             input_ids=tokens_M[None],

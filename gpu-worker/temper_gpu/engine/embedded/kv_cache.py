@@ -9,9 +9,13 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache
 
 from temper_gpu.engine.embedded.attention import KEY_BLOCK
+from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import attention_windows
 
 HEAD_ALIGNMENT = 16
+# Where a table is stored to by rows: deterministic kernels of GPUs copy a table whose indexed dimensions are no
+# neighbours, all of it, and back.
+FLAT_ON = ("cuda",)
 
 
 class SlotCache(Cache):
@@ -35,7 +39,9 @@ class SlotCache(Cache):
         self.num_slots = 0
         self.capacity = 0
         # Where the tokens of the running forward pass are stored.
-        self.slots_M = self.positions_M = torch.zeros(0, dtype=torch.long, device=device)
+        self._slots_M = self._positions_M = torch.zeros(0, dtype=torch.long, device=device)
+        # The same as rows of a table [R x K x T, D].
+        self._rows_I: Tensor | None = None
 
     @property
     def bytes_per_token(self) -> int:
@@ -99,12 +105,39 @@ class SlotCache(Cache):
         for table_RKTD in self.tables:
             table_RKTD[to_slot, :, start:end] = table_RKTD[slot, :, start:end]
 
+    def place(self, slots_M: Tensor, positions_M: Tensor) -> None:
+        """Where the next pass stores its tokens."""
+        self._slots_M, self._positions_M = slots_M, positions_M
+        if self._device.type in FLAT_ON:
+            heads_K = torch.arange(self.num_heads, device=self._device)
+            rows_MK = (slots_M[:, None] * self.num_heads + heads_K) * self.capacity + positions_M[:, None]
+            self._rows_I = rows_MK.flatten()
+
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs
     ) -> tuple[Tensor, Tensor]:
-        for table, states in ((self.keys, key_states), (self.values, value_states)):
-            table[layer_idx][self.slots_M, :, self.positions_M, : self._head_size] = states[0].transpose(0, 1)
+        for table, states_1KMD in ((self.keys, key_states), (self.values, value_states)):
+            states_MKD, table_RKTD = states_1KMD[0].transpose(0, 1), table[layer_idx]
+            if self._rows_I is None:
+                table_RKTD[self._slots_M, :, self._positions_M, : self._head_size] = states_MKD
+            else:
+                flat_ID = table_RKTD.flatten(0, 2)[:, : self._head_size]
+                flat_ID.index_copy_(0, self._rows_I, states_MKD.reshape(-1, self._head_size))
         return key_states, value_states
+
+    def require_known(self, layer: int, window: int | None, softcap: float | None) -> None:
+        if window != self.windows[layer]:
+            raise TemperError(
+                "BadConfig",
+                f"layer {layer} must see as many tokens as the model's config says ({self.windows[layer]}), but its "
+                f"code says {window}; use another model",
+            )
+        if softcap != self.softcap:
+            raise TemperError(
+                "BadConfig",
+                f"layer {layer} must cap its scores as the model's config says ({self.softcap}), but its code says "
+                f"{softcap}; use another model",
+            )
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return 0

@@ -11,9 +11,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.adapted import AdaptedModel
-from temper_gpu.engine.embedded.attention import KEY_BLOCK
-from temper_gpu.engine.embedded.forward import Forward
+from temper_gpu.engine.embedded.attention import CHUNK, KEY_BLOCK
+from temper_gpu.engine.embedded.forward import PAIRED_ON, Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.paired import MAX_PAIRS
 from temper_gpu.engine.embedded.pieces import cut, piece_size
 from temper_gpu.engine.embedded.policies import LEAST_POLICIES, most_bytes
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
@@ -45,10 +46,12 @@ class Capacity:
     num_bytes: int
 
 
-def capacity_of(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int) -> Capacity:
+def capacity_of(
+    model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int, device: torch.device
+) -> Capacity:
     window = context_window_of(model.config)
     cache = SlotCache(model.config, dtype, META)
-    sizes = sizes_for(count_parameters(model), settings.max_pass_tokens)
+    sizes = sizes_for(count_parameters(model), settings.max_pass_tokens, device)
     max_slots = sizes.most_slots(settings.max_slots)
     prefixes = PrefixCache(cache, settings.kept_prefix_bytes)
     slots = Slots(cache, prefixes, sizes, max_slots, settings.kv_cache_bytes, window)
@@ -75,16 +78,24 @@ def loaded_policies(model: PreTrainedModel, dtype: torch.dtype, each: int, max_p
     return LoadedPolicies(max(min(LEAST_POLICIES, max_policies), most), each)
 
 
-def pass_bytes(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int, merged: bool) -> int:
+def pass_bytes(
+    model: PreTrainedModel,
+    dtype: torch.dtype,
+    settings: EngineSettings,
+    context: int,
+    merged: bool,
+    device: torch.device,
+) -> int:
     """The most that a forward pass takes, the sampling after it included. Layers follow one another in the same memory,
     so those show it of which the others are repetitions, and one that begins with what the layer before it left."""
-    sizes = sizes_for(count_parameters(model), settings.max_pass_tokens)
+    sizes = sizes_for(count_parameters(model), settings.max_pass_tokens, device)
     num_layers = min(few_layers(model)[0] + 1, model.config.num_hidden_layers)
     base = without_numbers(shortened(model.config, num_layers), dtype, META)
     adapted = trial_model(base, sizes, merged)
     max_slots = sizes.most_slots(settings.max_slots)
     with torch.inference_mode(), AlikeRouting(model.config):
-        return max(prefill_bytes(adapted, base, sizes, context), decode_bytes(adapted, base, sizes, max_slots))
+        decode = decode_bytes(adapted, base, sizes, max_slots) + paired_bytes(base, device)
+        return max(prefill_bytes(adapted, base, sizes, context), decode)
 
 
 def trial_model(base: BaseModel, sizes: Sizes, merged: bool) -> AdaptedModel:
@@ -114,6 +125,13 @@ def decode_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_slots
     prefixes = [()] * num_slots
     module = _shared_by_all(adapted, num_slots)
     return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).decode(module, slots, zeros, zeros, prefixes)))
+
+
+def paired_bytes(base: BaseModel, device: torch.device) -> int:
+    """Of keys and values that a GPU copies together, of one layer."""
+    cache = SlotCache(base.config, base.dtype, META)
+    each = CHUNK * cache.bytes_per_token // base.config.num_hidden_layers
+    return MAX_PAIRS * each if device.type in PAIRED_ON else 0
 
 
 def _shared_by_all(adapted: AdaptedModel, num_tokens: int) -> PreTrainedModel:

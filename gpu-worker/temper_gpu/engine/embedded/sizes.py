@@ -3,6 +3,8 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
+import torch
+
 # Every size is a multiple of 16, so that vectorised loops have no remainder in which another code path computes.
 CANDIDATES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 SMALLEST_LARGEST, LARGEST = 128, CANDIDATES[-1]
@@ -45,8 +47,10 @@ class Sizes:
         return self.allowed[below]
 
 
-def sizes_for(num_parameters: int, max_pass_tokens: int | None) -> Sizes:
-    largest = max_pass_tokens or min(LARGEST, max(SMALLEST_LARGEST, PASS_PARAMETER_TOKENS / num_parameters))
+def sizes_for(num_parameters: int, max_pass_tokens: int | None, device: torch.device) -> Sizes:
+    """A GPU reads all weights in each pass, and hardly takes longer for many tokens."""
+    on_cpu = min(LARGEST, max(SMALLEST_LARGEST, PASS_PARAMETER_TOKENS / num_parameters))
+    largest = max_pass_tokens or (LARGEST if device.type == "cuda" else on_cpu)
     allowed = tuple(size for size in CANDIDATES if size <= largest) or CANDIDATES[:1]
     return Sizes(allowed, OVERHEAD_PARAMETER_TOKENS / num_parameters)
 

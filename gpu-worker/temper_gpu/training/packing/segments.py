@@ -74,7 +74,7 @@ class SegmentTree:
         return depths_T
 
     @cached_property
-    def _ends_T(self) -> Tensor:
+    def ends_T(self) -> Tensor:
         lengths = torch.tensor([segment.length for segment in self.segments])
         return torch.tensor(self.ends).repeat_interleave(lengths)
 
@@ -85,7 +85,7 @@ class SegmentTree:
         A layer's `window` counts the tokens of a token's own sequence, itself included; None: it sees all of them.
         """
         mask_QK = keys_K <= queries_Q[:, None]
-        mask_QK &= queries_Q[:, None] < self._ends_T[keys_K]
+        mask_QK &= queries_Q[:, None] < self.ends_T[keys_K]
         if window is not None:
             mask_QK &= self.depths_T[queries_Q][:, None] < self.depths_T[keys_K] + window
         return mask_QK
