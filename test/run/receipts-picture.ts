@@ -97,7 +97,7 @@ function draw(all: readonly Curve[], said: Said): string {
     text(
       24,
       50,
-      'mean reward of 100 held-out receipts (1: the number alone; 0.9: two words), by step; bands: 95 % intervals',
+      'mean reward of 100 held-out receipts (1: the number alone; 0.6: two words), by step; bands: 95 % intervals',
       's',
     ),
     ...all.map(({ run }, index) => legend(index, run)),
