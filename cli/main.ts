@@ -65,8 +65,8 @@ function findNamed(commands: readonly Command[], name: string): Command {
   );
 }
 
-/** npm passes on the Ctrl-C that a terminal has told every process already: what follows so soon is the same one. */
-const SAME_SIGNAL_MS = 500;
+/** npm passes on the Ctrl-C that a terminal has told every process already; on a busy machine that takes a while. */
+const SAME_SIGNAL_MS = 2000;
 
 /** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */
 function processSurroundings(): ProcessSurroundings {

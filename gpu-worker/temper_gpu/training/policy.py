@@ -87,6 +87,11 @@ class TrainablePolicy:
     def device(self) -> torch.device:
         return self.base.device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the base model."""
+        return self.base.dtype
+
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
         """In place: allocations stay."""
         self._trained.require_same("the checkpoint that a step trains", tensors)

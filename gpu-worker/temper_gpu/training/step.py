@@ -247,7 +247,7 @@ def require_policy(groups: Sequence[Group], parent_sha256: str, sampler: StaleSa
 
 def most_mismatch(policy: TrainablePolicy, config: TrainConfig) -> float:
     """The bound is one for float32. With fewer bits, sampler and trainer round the same numbers further apart."""
-    return config.max_logprob_mismatch * (1 if policy.base.dtype == torch.float32 else HALF_MISMATCH)
+    return config.max_logprob_mismatch * (1 if policy.dtype == torch.float32 else HALF_MISMATCH)
 
 
 def mismatch_metrics(policy: TrainablePolicy, config: TrainConfig) -> Metrics:

@@ -36,6 +36,7 @@ class TablePolicy:
     updates: int = 0
     ranks: Ranks = ALONE
     has_dropout: bool = False
+    dtype: torch.dtype = torch.float32
 
     def zero_grad(self) -> None:
         self.logits_V.grad = None
