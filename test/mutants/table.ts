@@ -115,7 +115,7 @@ const SEGMENTS: readonly Mutant[] = [
   {
     name: 'a branch is attended to after it has ended',
     file: `${TRAINING}/packing/segments.py`,
-    find: 'mask_QK &= queries_Q[:, None] < self._ends_T[keys_K]',
+    find: 'mask_QK &= queries_Q[:, None] < self.ends_T[keys_K]',
     replace: 'pass',
     test: `${TRAINING_TESTS}/test_trees.py`,
   },
