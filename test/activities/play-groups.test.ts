@@ -98,7 +98,8 @@ test('a retry goes on where its predecessor stopped: nothing that was answered i
 });
 
 test('people see how many of the groups are done; a cancelled activity begins no further one', async () => {
-  const world = await open({}, {}, { delayMs: 100 });
+  // Each group takes about as long as one heartbeat is from the next, so that the last group is never played before one.
+  const world = await open({}, {}, { delayMs: 1000 });
   const { bundle, plan } = await planned(world);
   const environment = createEnvironment();
   const beats: { groups?: object }[] = [];
