@@ -8,8 +8,8 @@ import { hashOf } from './hashes.ts';
 
 /** With a judge and one round of replacements, each group of a smaller step takes up to 24 events. */
 const MOST_ONE_BY_ONE = 2000;
-/** All of them are pending at once. */
-const MOST_BUNDLES = 500;
+/** Up to so many activities of a step are pending at once: of one workflow, Temporal refuses more than 2,000. */
+export const PENDING_ACTIVITIES = 500;
 
 export function isLargeStep({ groupsPerStep }: Pick<RunConfig, 'groupsPerStep'>): boolean {
   return groupsPerStep > MOST_ONE_BY_ONE;
@@ -17,7 +17,7 @@ export function isLargeStep({ groupsPerStep }: Pick<RunConfig, 'groupsPerStep'>)
 
 /** The groups of a plan as few activities play them, in plan order. */
 export function planBundles(plan: readonly Omit<RolloutInput, 'inputsSha256'>[]): PlayGroupsInput[] {
-  const size = Math.max(1, Math.ceil(plan.length / MOST_BUNDLES));
+  const size = Math.max(1, Math.ceil(plan.length / PENDING_ACTIVITIES));
   return Array.from({ length: Math.ceil(plan.length / size) }, (_, index) => {
     const bundled = plan.slice(index * size, (index + 1) * size);
     const { group: _group, scenario: _scenario, seed: _seed, ...shared } = bundled[0]!;

@@ -14,7 +14,7 @@ import type {
   TrainResult,
 } from '../core/contract.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
-import { isLargeStep, planBundles, withoutLongList } from '../core/large-step.ts';
+import { isLargeStep, PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
   dealMissing,
   planGroups,
@@ -171,17 +171,14 @@ function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, playe
   return inWaves(bundles, (bundle) => playBundle(run, inHand, bundle)).then((results) => results.flat());
 }
 
-/** Up to so many activities of a workflow are pending at once: Temporal refuses more than 2,000. */
-const PENDING_GROUPS = 500;
-
 async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise<Out>): Promise<Out[]> {
-  if (plan.length <= PENDING_GROUPS) return Promise.all(plan.map(play));
+  if (plan.length <= PENDING_ACTIVITIES) return Promise.all(plan.map(play));
   const played: Out[] = [];
   const left = plan.entries();
   const playNext = async (): Promise<void> => {
     for (const [index, each] of left) played[index] = await play(each);
   };
-  await Promise.all(Array.from({ length: PENDING_GROUPS }, playNext));
+  await Promise.all(Array.from({ length: PENDING_ACTIVITIES }, playNext));
   return played;
 }
 

@@ -1,5 +1,8 @@
 import type { Store } from '../store.ts';
 
+/** So many groups of a step are read at once: it may have more files than a process may open. */
+export const GROUPS_AT_ONCE = 64;
+
 /** Names directly under a folder, in order, those of folders without their `/`. */
 export async function childNames(store: Store, prefix: string): Promise<string[]> {
   const names: string[] = [];

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 
 import type { EvalResult, Prepared, RunState, StepSummary } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { childNames } from './children.ts';
+import { childNames, GROUPS_AT_ONCE } from './children.ts';
 import { readCurve } from './curve.ts';
 import { refuseDeleted } from './deletions.ts';
 import {
@@ -131,15 +131,12 @@ export async function readNotedHash(store: Store, place: StepPlace): Promise<str
   }
 }
 
-/** So many groups are read at once: a step may have more files than a process may open. */
-const AT_ONCE = 64;
-
 /** Groups of a step in plan order, those that are not trained included. */
 export async function readGroups(store: Store, place: StepPlace): Promise<PlayedGroup[]> {
   const names = await childNames(store, layout.groupsPrefix(place));
   const groups = names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).map((name) => Number.parseInt(name, 10));
   const ordered = groups.toSorted((a, b) => a - b);
-  const limit = pLimit(AT_ONCE);
+  const limit = pLimit(GROUPS_AT_ONCE);
   const played = await Promise.all(ordered.map((group) => limit(() => readGroup(store, { ...place, group }))));
   return played.filter((group) => group !== null);
 }

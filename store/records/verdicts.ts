@@ -7,7 +7,7 @@ import pLimit from 'p-limit';
 import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
-import { childNames, childNumbers } from './children.ts';
+import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import type { GroupPlace } from '../layout.ts';
@@ -120,9 +120,6 @@ export async function readGroupSpending(store: Store, place: GroupPlace): Promis
   return spendingOf(answers.filter((answer) => answer !== null));
 }
 
-/** So many groups are read at once: a step may have more files than a process may open. */
-const AT_ONCE = 64;
-
 /**
  * Of all steps on all branches: what was paid stays paid when a run goes back. Not of steps after the one that the run
  * stands on: they are told again when they are done again. Null where no judge was paid.
@@ -132,7 +129,7 @@ export async function readRunSpending(
   run: string,
   standing: { branch: number; step: number },
 ): Promise<JudgeSpending | null> {
-  const limit = pLimit(AT_ONCE);
+  const limit = pLimit(GROUPS_AT_ONCE);
   const groups: JudgeSpending[] = [];
   for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
     for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {

@@ -17,11 +17,9 @@ from temper_gpu.training.tree_attention import attend_tree
 from temper_gpu.training.tree_kernel import Heads, block_mask, find_kernel, is_long_enough, padded_length
 from tests.training.samples import tiny_base
 from tests.training.test_packing import policy_with_a_step_behind_it
-from tests.training.test_trees import CPU, GPU, packed, require_equal, rows_that_share, scored, shared_rows
+from tests.training.test_trees import CPU, GPU, NEEDS_GPU, packed, require_equal, rows_that_share, scored, shared_rows
 
 pytestmark = pytest.mark.numerics
-
-NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 
 def seen_by(mask: Any) -> Tensor:

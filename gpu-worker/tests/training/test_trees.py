@@ -33,6 +33,8 @@ from tests.training.test_packing import policy_with_a_step_behind_it
 pytestmark = pytest.mark.numerics
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+# CI has none: `npm run bench -- gpu` runs these tests where there is one.
+NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 POLICY = policy_with_a_step_behind_it(tiny_base())
 MAX_QUERIES = "temper_gpu.training.packing.blocks.MAX_QUERIES"
 
@@ -175,7 +177,7 @@ def policy_on(device: torch.device) -> TrainablePolicy:
 
 @pytest.mark.parametrize(
     "device",
-    [CPU, pytest.param(GPU, marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU"))],
+    [CPU, pytest.param(GPU, marks=NEEDS_GPU)],
     ids=str,
 )
 @settings(max_examples=40, deadline=None)
