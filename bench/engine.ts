@@ -23,7 +23,7 @@ import {
   type Spread,
 } from './bench.ts';
 import { planWorkload, WORKLOADS, type Workload } from './engine-workloads.ts';
-import { readModel, runScript, startScript } from './python.ts';
+import { OWN_ENVIRONMENT, readModel, runScript, startScript } from './python.ts';
 
 /** What it took, by conversation: see `Played` of engine_peers.py. */
 interface Played {
@@ -41,8 +41,6 @@ interface Peer {
 
 const EMBEDDED = 'embedded';
 const PEERS = [EMBEDDED, 'generate', 'vllm'] as const;
-/** As the GPU worker has it: threads that spin while they wait would cost the others dearly. */
-const ENVIRONMENT = { OMP_WAIT_POLICY: 'PASSIVE' };
 
 export const engine: Bench = {
   name: 'engine',
@@ -135,15 +133,20 @@ function ratiosOf(speeds: Record<string, Record<string, number[]>>): Record<stri
 
 /** Each is a process that reads workloads and writes what they took. */
 function startOwn(python: string, name: string, args: readonly string[], threads: string): ChildProcess {
-  const options = { stdin: 'pipe', env: ENVIRONMENT } as const;
+  const options = { stdin: 'pipe', env: OWN_ENVIRONMENT } as const;
   return startScript(python, 'engine_peers.py', ['--peer', name, '--threads', threads, ...args], options);
 }
 
 async function startVllm(args: readonly string[], threads: string): Promise<ChildProcess> {
   const { engine: config } = defineConfig({ engine: { kind: 'vllm' } });
   const python = await vllmPythonOf(config, { env: process.env, cache: cacheFolder(process.env) });
-  const own = { OMP_NUM_THREADS: threads, VLLM_CPU_OMP_THREADS_BIND: 'nobind', VLLM_NO_USAGE_STATS: '1' };
-  return startScript(python!, 'engine_vllm.py', args, { stdin: 'pipe', env: { ...ENVIRONMENT, ...own } });
+  const own = {
+    OMP_NUM_THREADS: threads,
+    VLLM_CPU_OMP_THREADS_BIND: 'nobind',
+    VLLM_NO_USAGE_STATS: '1',
+    OMP_WAIT_POLICY: 'PASSIVE',
+  };
+  return startScript(python!, 'engine_vllm.py', args, { stdin: 'pipe', env: own });
 }
 
 function asPeer(name: string, child: ChildProcess): Peer {

@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { openRealModel } from '../test/real-model/real-model.ts';
 import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 
+/** How PyTorch's threads wait, as the GPU worker has it on Linux (`limit_spinning`). */
+export const OWN_ENVIRONMENT = { OMP_WAIT_POLICY: 'ACTIVE', GOMP_SPINCOUNT: '3000' };
+
 export function startScript(
   python: string,
   script: string,

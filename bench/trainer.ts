@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 
 import { openTools } from '../test/run/tools.ts';
 import { countFlag, readNames, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
-import { readModel, startScript } from './python.ts';
+import { OWN_ENVIRONMENT, readModel, startScript } from './python.ts';
 import { openTrl } from './trl/environment.ts';
 
 /** See `main` of trainer_peers.py. */
@@ -28,8 +28,6 @@ const HERE = ['rows', 'plain'];
 /** With activations kept, which is faster, and as it is by default. */
 const TRL = ['trl', 'trl-checkpointing'];
 const WORKLOADS = ['short', 'shared512', 'shared2400', 'turns6'] as const;
-/** As the GPU worker has it. */
-const ENVIRONMENT = { OMP_WAIT_POLICY: 'PASSIVE' };
 /** Other orders of addition give other last digits of a loss. */
 const SAME_LOSS = 1e-3;
 
@@ -123,7 +121,7 @@ function peakOf(rows: readonly Took[]): number {
 /** `trl`: what its peers need around them; null for one of our own. */
 function startPeer(python: string, name: string, args: readonly string[], trl: Record<string, string> | null): Peer {
   const script = trl === null ? 'trainer_peers.py' : 'trl/peer.py';
-  const env = { ...ENVIRONMENT, ...trl };
+  const env = { ...OWN_ENVIRONMENT, ...trl };
   const child = startScript(python, script, ['--peer', name, ...args], { stdin: 'pipe', env });
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   let complaints = '';

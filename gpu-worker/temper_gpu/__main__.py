@@ -22,6 +22,8 @@ BACKLOG = 2048
 # Each client takes one. Shells, containers and services often begin with 1024, and may have far more.
 OPEN_FILES = 1 << 16
 LOWEST_PRIORITY = 19
+# How often a thread looks for work before it sleeps: about 0.1 ms.
+SPINS = "3000"
 
 # Run as a program, this module is named __main__.
 log = logging.getLogger(__package__)
@@ -32,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         key = require_key(os.environ.get(ENGINE_KEY_VARIABLE))
         configure_logs()
-        let_threads_sleep()
+        limit_spinning()
         allow_open_files()
         if arguments.standby and not stand_by():
             return 0
@@ -65,10 +67,17 @@ def lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
 
 
-def let_threads_sleep() -> None:
-    """PyTorch's threads wait for each other by spinning. Other processes of the stack share the processors: each thread
-    would wait for one that gets none. Read by OpenMP's runtime when torch is imported."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+def limit_spinning() -> None:
+    """PyTorch's threads wait for each other by spinning, on Linux for 3 ms. Other processes of the stack share the
+    processors, so they spin for a moment only: long enough for the next operation of a pass, which a sleeping thread
+    begins too late. Read by OpenMP's runtime when torch is imported."""
+    if "OMP_WAIT_POLICY" in os.environ:
+        return
+    # The number is GNU's, whose threads would otherwise not spin at all once two pools of them share the processors.
+    is_counted = sys.platform == "linux"
+    os.environ["OMP_WAIT_POLICY"] = "ACTIVE" if is_counted else "PASSIVE"
+    if is_counted:
+        os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
 def allow_open_files() -> None:

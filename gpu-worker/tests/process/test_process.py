@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import torch
 
-from temper_gpu.__main__ import LOWEST_PRIORITY, main
+from temper_gpu.__main__ import LOWEST_PRIORITY, limit_spinning, main
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, NARROW
 from temper_gpu.process import compose, event_loop
@@ -405,6 +405,28 @@ def test_it_opens_as_many_files_as_it_may():
         "allow_open_files(); assert resource.getrlimit(kind) == (most, most)"
     )
     assert subprocess.run([sys.executable, "-c", program], cwd=GPU_WORKER, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("platform", "given", "expected"),
+    [
+        ("linux", {}, {"OMP_WAIT_POLICY": "ACTIVE", "GOMP_SPINCOUNT": "3000"}),
+        ("linux", {"GOMP_SPINCOUNT": "9"}, {"OMP_WAIT_POLICY": "ACTIVE", "GOMP_SPINCOUNT": "9"}),
+        # The runtime there counts nothing, and would spin for ever.
+        ("darwin", {}, {"OMP_WAIT_POLICY": "PASSIVE"}),
+        ("linux", {"OMP_WAIT_POLICY": "PASSIVE"}, {"OMP_WAIT_POLICY": "PASSIVE"}),
+    ],
+)
+def test_threads_that_wait_spin_for_a_moment_only(
+    platform: str, given: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    limit_spinning()
+    assert {name: os.environ[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in os.environ} == expected
 
 
 def test_a_loop_that_stands_still_does_not_hold_up_the_one_of_heartbeats():

@@ -211,6 +211,8 @@ def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> 
         # It would bind one thread to each core of the machine, where others compute, too.
         threads = {"OMP_NUM_THREADS": str(settings.num_threads), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
         environment |= {name: value for name, value in threads.items() if name not in os.environ}
+        # What this process has set is for GNU's runtime; vLLM's would spin for ever.
+        environment["OMP_WAIT_POLICY"] = "PASSIVE"
     elif settings.devices:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(visible_device, settings.devices))
     else:

@@ -104,11 +104,13 @@ def test_its_environment_has_its_key_and_nothing_that_leads_another_python_astra
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("HF_HOME", "/kept")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     found = server_environment(pocket, settings(num_threads=3), "/tmp/x")
     assert not {"PYTHONPATH", "TEMPER_ENGINE_KEY", "VLLM_SERVER_DEV_MODE"} & found.keys()
     assert not {"secret", "ours"} & set(found.values())
     assert found["HF_HOME"] == "/kept"
     assert (found["OMP_NUM_THREADS"], found["VLLM_CPU_OMP_THREADS_BIND"]) == ("3", "nobind")
+    assert found["OMP_WAIT_POLICY"] == "PASSIVE"
     assert "--tensor-parallel-size=2" in flags_of(pocket, settings(devices=(0, 1)))
 
 
