@@ -26,6 +26,7 @@ from unittest.mock import patch
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -154,6 +155,9 @@ class FakeGpu(TorchDispatchMode):
         kernel = kernel_of(func)
         given = [each for each in leaves((*args, *kwargs.values())) if isinstance(each, Tensor)]
         is_asked = any(isinstance(each, OnGpu) for each in given) or INSIDE in devices(args, kwargs)
+        if any(isinstance(each, FakeTensor) for each in given):
+            # By which FSDP finds shapes.
+            return func(*args, **kwargs)
         if any(type(each) not in KNOWN and not isinstance(each, OnGpu) for each in given):
             # Made of other tensors (FSDP's), for which it asks within this mode.
             return NotImplemented
