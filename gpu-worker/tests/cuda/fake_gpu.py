@@ -79,7 +79,7 @@ class OnGpu(Tensor):
 
     def data_ptr(self) -> int:
         """Of another storage another number."""
-        return (storage_of(self.behind) << 48) + self.storage_offset() * self.itemsize
+        return (storage_of(self.behind) << 48) + int(self.storage_offset()) * self.itemsize
 
     def untyped_storage(self) -> torch.UntypedStorage:
         return self.behind.untyped_storage()

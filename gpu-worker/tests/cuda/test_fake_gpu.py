@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from tests.cuda.fake_gpu import GPU, FakeGpu, OnGpu, behind, storage_of
 
@@ -100,7 +101,7 @@ def test_copies_of_a_whole_table_are_counted(either: FakeGpu, deterministic: Non
 def test_a_backward_pass_has_the_cpus_gradients(gpu: FakeGpu):
     def gradient(x: Tensor, weight: Tensor) -> Tensor:
         parameter = nn.Parameter(weight)
-        hidden = torch.utils.checkpoint.checkpoint(lambda: F.silu(F.linear(x, parameter)), use_reentrant=False)
+        hidden = checkpoint(lambda: F.silu(F.linear(x, parameter)), use_reentrant=False)
         F.log_softmax(hidden.view(2, -1)[:, 2:], -1).square().sum().backward()
         assert parameter.grad is not None
         return parameter.grad
@@ -115,15 +116,16 @@ def test_a_backward_pass_has_the_cpus_gradients(gpu: FakeGpu):
 @pytest.mark.parametrize("is_masked", [False, True])
 def test_attention_has_the_cpus_numbers(gpu: FakeGpu, is_masked: bool):
     def attended(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> list[Tensor]:
-        given = [each.requires_grad_() for each in (query, key, value)]
+        query, key, value = (each.requires_grad_() for each in (query, key, value))
         options: dict[str, Any] = {"attn_mask": mask} if is_masked else {"is_causal": True, "enable_gqa": True}
-        out = F.scaled_dot_product_attention(*given, **options)
-        return [out, *torch.autograd.grad(out.square().sum(), given)]
+        out = F.scaled_dot_product_attention(query, key, value, **options)
+        return [out, *torch.autograd.grad(out.square().sum(), (query, key, value))]
 
     heads = 4 if is_masked else 2
     given = numbers(1, 4, 5, 16), numbers(1, heads, 5, 16, seed=1), numbers(1, heads, 5, 16, seed=2)
     mask = numbers(1, 1, 5, 5, seed=3)
-    found = attended(*(each.to(GPU) for each in given), mask.to(GPU))
+    query, key, value, mask_there = (each.to(GPU) for each in (*given, mask))
+    found = attended(query, key, value, mask_there)
     for one, other in zip(found, attended(*given, mask), strict=True):
         torch.testing.assert_close(one.detach().cpu(), other.detach())
     # Rows of five numbers are copied, so that they begin at multiples of eight.
@@ -164,4 +166,4 @@ def test_all_is_as_before_behind_it():
     assert F.scaled_dot_product_attention is _attend
     assert type(torch.tensor([1.0])) is Tensor
     with pytest.raises(RuntimeError, match="outside of the fake GPU"):
-        tensor + 1
+        tensor.add(1)

@@ -16,9 +16,9 @@ from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup
 from temper_gpu.training.ranks import Alone, Ranks
 from temper_gpu.training.ranks.joined import Joined
 from tests.cuda.fake_gpu import GPU, FakeGpu, on_gpu
-from tests.cuda.test_trainer import COMPARED, step
+from tests.cuda.test_trainer import Way, require_same_numbers, step
 from tests.training.agreement import first_moments, require_same_gradients
-from tests.training.samples import lora, tiny_base
+from tests.training.samples import tiny_base
 
 
 class InParts(Alone):
@@ -56,16 +56,14 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FSDPParamGroup, "_validate_no_meta_params", lambda group: None)
 
 
-def require_same(ranks: Ranks, packing: str, is_in_parts: bool) -> None:
+def require_same(ranks: Ranks, way: Way, is_in_parts: bool) -> None:
     base = tiny_base()
-    given = (packing, True, lora(), None)
-    wanted, _, state = step(base, *given)
+    wanted, _, state = step(base, way)
     with FakeGpu(has_numbers=True) as gpu:
         there = replace(base, parts_on=GPU) if is_in_parts else on_gpu(base)
-        found, _, state_there = step(there, *given, ranks=ranks)
+        found, _, state_there = step(there, way, ranks)
     assert gpu.launched.times.total() > 500
-    for key in COMPARED:
-        assert found[key] == pytest.approx(wanted[key], rel=1e-5, abs=1e-7), key
+    require_same_numbers(found, wanted)
     require_same_gradients(first_moments(state_there), first_moments(state))
 
 
@@ -73,11 +71,11 @@ def test_a_ranks_gradients_go_through_host_memory(tmp_path: Path):
     joined = Joined(0, 1)
     joined.join(tmp_path / "meeting")
     try:
-        require_same(joined, "rows", False)
+        require_same(joined, Way("rows"), False)
     finally:
         joined.leave()
 
 
 @pytest.mark.usefixtures("streams")
 def test_a_base_model_in_parts_has_the_cpus_numbers():
-    require_same(InParts(), "tree", True)
+    require_same(InParts(), Way("tree", is_recomputed=True), True)

@@ -3,7 +3,7 @@
 Trees are computed in blocks here, because FlexAttention's kernel is for halves: test_tree_kernel.py has its numbers,
 and test_ceilings.py its launches. fake_gpu.py says what cannot be seen here."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import pytest
@@ -24,8 +24,6 @@ from tests.cuda.fake_gpu import FakeGpu, on_gpu
 from tests.training.agreement import first_moments, require_same_gradients
 from tests.training.samples import STEADY, lora, sampled_groups, tiny_base, train_config
 
-COMPARED = ("loss", "gradNorm", "entropy", "logprobK3")
-
 
 @cache
 def groups() -> list[Group]:
@@ -38,58 +36,61 @@ def in_4_bits(base: BaseModel) -> BaseModel:
     return replace(base, tensors=tensors, packed=packed)
 
 
-def step(
-    base: BaseModel,
-    packing: str,
-    is_recomputed: bool,
-    adapter: LoraConfig | None,
-    kind: OptimizerKind,
-    ranks: Ranks = ALONE,
-) -> tuple[Metrics, dict[str, Tensor], dict[str, Tensor]]:
-    optimizer = STEADY.model_copy(update={"kind": kind})
-    config = train_config(
-        packing=packing, lora=adapter, optimizer=optimizer, micro_batch_tokens=256, max_logprob_mismatch=1e9
-    )
-    policy = TrainablePolicy(base, adapter, ranks, kind)
-    policy.recomputes = lambda num_tokens: is_recomputed
-    generator = torch.Generator().manual_seed(1)
-    start = {name: torch.randn(p.shape, generator=generator) * 0.05 for name, p in policy.parameters.items()}
-    if adapter is None:
-        start = {name: tensor.detach().cpu().clone() for name, tensor in policy.parameters.items()}
+@dataclass(frozen=True)
+class Way:
+    packing: str
+    is_recomputed: bool = False
+    adapter: LoraConfig | None = field(default_factory=lora)
+    optimizer: OptimizerKind = None
+    is_in_4_bits: bool = False
+
+
+def step(base: BaseModel, way: Way, ranks: Ranks = ALONE) -> tuple[Metrics, dict[str, Tensor], dict[str, Tensor]]:
+    """Metrics, what was trained, and the optimizer's state."""
+    optimizer = STEADY.model_copy(update={"kind": way.optimizer})
+    options = {"packing": way.packing, "lora": way.adapter, "optimizer": optimizer}
+    config = train_config(micro_batch_tokens=256, max_logprob_mismatch=1e9, **options)
+    policy = TrainablePolicy(base, way.adapter, ranks, way.optimizer)
+    policy.recomputes = lambda num_tokens: way.is_recomputed
+    start = {name: parameter.detach().cpu().clone() for name, parameter in policy.parameters.items()}
+    if way.adapter is not None:
+        generator = torch.Generator().manual_seed(1)
+        start = {name: torch.randn(tensor.shape, generator=generator) * 0.05 for name, tensor in start.items()}
     policy.load(start, initial_optimizer_tensors(start))
     with repeatable(base.device):
         metrics = train_step(policy, "p", groups(), config, 1e-2, seed="s")
-    assert any(not torch.equal(tensor, start[name]) for name, tensor in policy.adapter_tensors().items())
-    return metrics, policy.adapter_tensors(), policy.optimizer_tensors()
+    trained = policy.adapter_tensors()
+    assert any(not torch.equal(tensor, start[name]) for name, tensor in trained.items())
+    return metrics, trained, policy.optimizer_tensors()
 
 
-@pytest.mark.parametrize(
-    ("packing", "is_recomputed", "adapter", "kind", "is_packed"),
-    [
-        pytest.param("rows", False, lora(), None, False, id="rows"),
-        pytest.param("tree", False, lora(), None, False, id="tree"),
-        pytest.param("tree", True, lora(), None, False, id="tree-recomputed"),
-        pytest.param("tree", False, lora(), None, True, id="4-bits"),
-        pytest.param("rows", False, None, None, False, id="all-weights"),
-        pytest.param("rows", True, lora(256), "adamw_8bit", False, id="8-bit-adamw"),
-    ],
-)
-def test_a_step_has_the_cpus_numbers(
-    packing: str, is_recomputed: bool, adapter: LoraConfig | None, kind: OptimizerKind, is_packed: bool
-):
-    given, base = (packing, is_recomputed, adapter, kind), tiny_base()
-    if is_packed:
-        base = in_4_bits(base)
-    wanted, weights, state = step(base, *given)
-    with FakeGpu(has_numbers=True) as gpu:
-        found, weights_there, state_there = step(on_gpu(base), *given)
-    assert gpu.launched.times.total() > 500
-    for key in COMPARED:
+def require_same_numbers(found: Metrics, wanted: Metrics) -> None:
+    for key in ("loss", "gradNorm", "entropy", "logprobK3"):
         assert found[key] == pytest.approx(wanted[key], rel=1e-5, abs=1e-7), key
     for key in ("computedTokens", "sharedTokens"):
-        assert found.get(key) == wanted.get(key)
-    assert (found.get("sharedTokens", 0) > 0) == (packing == "tree")
-    if kind is None:
+        assert found[key] == wanted[key]
+
+
+WAYS = {
+    "rows": Way("rows"),
+    "tree": Way("tree"),
+    "tree, layers computed again": Way("tree", is_recomputed=True),
+    "base model in 4 bits": Way("tree", is_in_4_bits=True),
+    "all weights": Way("rows", adapter=None),
+    "AdamW in 8 bits": Way("rows", True, lora(256), "adamw_8bit"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_step_has_the_cpus_numbers(way: Way):
+    base = in_4_bits(tiny_base()) if way.is_in_4_bits else tiny_base()
+    wanted, trained, state = step(base, way)
+    with FakeGpu(has_numbers=True) as gpu:
+        found, trained_there, state_there = step(on_gpu(base), way)
+    assert gpu.launched.times.total() > 500
+    require_same_numbers(found, wanted)
+    assert (found["sharedTokens"] > 0) == (way.packing == "tree")
+    if way.optimizer is None:
         require_same_gradients(first_moments(state_there), first_moments(state))
-    for name, tensor in weights.items():
-        torch.testing.assert_close(weights_there[name], tensor, rtol=1e-5, atol=1e-6)
+    for name, tensor in trained.items():
+        torch.testing.assert_close(trained_there[name], tensor, rtol=1e-5, atol=1e-6)
