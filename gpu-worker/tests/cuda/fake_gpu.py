@@ -45,8 +45,6 @@ WAITS = frozenset(
 )
 # Kernels that take indices in main memory; they are copied first.
 TAKE_INDICES = frozenset(["index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"])
-
-
 # They make a tensor of the shape or type of another one, wherever that is.
 LIKES = frozenset(
     ["zeros_like", "ones_like", "empty_like", "full_like", "new_zeros", "new_ones", "new_empty", "new_full"]
@@ -128,10 +126,10 @@ class FakeGpu(TorchDispatchMode):
         self._stack.callback(set_lifts, lifts)
         self._stack.enter_context(patch.object(F, "scaled_dot_product_attention", attend_on_gpu(self)))
         # A GPU takes lists of tensors at once.
-        kinds, devices = _foreach_utils._foreach_supported_types, _foreach_utils._get_foreach_kernels_supported_devices
-        self._stack.enter_context(patch.object(_foreach_utils, "_foreach_supported_types", [*kinds, OnGpu]))
-        found = [*devices(), INSIDE.type]
-        self._stack.enter_context(patch.object(_foreach_utils, "_get_foreach_kernels_supported_devices", lambda: found))
+        kinds = [*_foreach_utils._foreach_supported_types, OnGpu]
+        self._stack.enter_context(patch.object(_foreach_utils, "_foreach_supported_types", kinds))
+        on = [*_foreach_utils._get_foreach_kernels_supported_devices(), INSIDE.type]
+        self._stack.enter_context(patch.object(_foreach_utils, "_get_foreach_kernels_supported_devices", lambda: on))
         self._stack.enter_context(Redirected())
         super().__enter__()
         return self
@@ -145,10 +143,6 @@ class FakeGpu(TorchDispatchMode):
         watched = self.launched.watched
         self.launched = Launched(watched=watched)
         self.waits, self.copies, self.copied_bytes = Counter(), Counter(), 0
-
-    @property
-    def num_synchronous(self) -> int:
-        return self.waits.total() + self.copies.total()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
