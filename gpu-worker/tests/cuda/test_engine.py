@@ -6,12 +6,15 @@ seen here."""
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
 
+from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.constraints import Constraints
 from temper_gpu.engine.embedded.device_lock import DeviceLock
+from temper_gpu.engine.embedded.engine import find_sizes
 from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.requests import Sequence as Running
 from temper_gpu.engine.embedded.scheduler import Scheduler
@@ -97,3 +100,14 @@ def test_a_request_with_every_parameter_is_answered_as_on_a_cpu():
     )
     free = replace(full, schema=None, seed=6)
     require_same([(None, full), (None, free), (None, replace(free, temperature=0.0)), (None, plain)])
+
+
+def test_the_proof_at_start_runs():
+    """Which sizes it finds depends on this processor's bits."""
+    torch.use_deterministic_algorithms(False)
+    sizes = Sizes((16, 64), 0.0)
+    with FakeGpu(has_numbers=True) as gpu:
+        found, mixing = find_sizes(on_gpu(tiny_base("qwen2")), sizes, 16)
+    assert set(found.allowed) <= set(sizes.allowed)
+    assert mixing in get_args(Mixing)
+    assert gpu.launched.times["_scaled_dot_product_efficient_attention"] > 0
