@@ -4,7 +4,7 @@ A launch is counted for each operation that writes something, whatever number of
 sorted writes of deterministic algorithms are counted as what they are. The bound is that of a roofline for an H100.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +45,7 @@ class Launched:
 
     times: Counter[str] = field(default_factory=Counter)
     num_bytes: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     # Storages of which a copy of the whole is counted.
     watched: frozenset[int] = frozenset()
     num_whole_copies: int = 0
@@ -74,7 +74,7 @@ class Launched:
             at_most = FLOATS_PER_S
         self.times[name] += launches
         self.num_bytes[name] += int(num_bytes)
-        self.seconds[name] += max(num_bytes / BYTES_PER_S, work / at_most) + LAUNCH_S * launches  # pyright: ignore[reportArgumentType]
+        self.seconds[name] += max(num_bytes / BYTES_PER_S, work / at_most) + LAUNCH_S * launches
 
     def _sorted(self, kernel: Kernel, args: Sequence[Any], table_bytes: int, num_bytes: int) -> tuple[int, int]:
         if not torch.are_deterministic_algorithms_enabled():

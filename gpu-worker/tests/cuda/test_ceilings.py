@@ -71,7 +71,7 @@ def asked_of(gpu: FakeGpu) -> Asked:
     return Asked(
         launched.times.total(),
         launched.num_bytes.total() / GIB,
-        launched.seconds.total(),
+        sum(launched.seconds.values()),
         gpu.waits.total(),
         gpu.copies.total(),
         launched.num_whole_copies,
