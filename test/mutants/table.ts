@@ -1,4 +1,5 @@
 import { ADAPTERS } from './adapters.ts';
+import { CUDA } from './cuda.ts';
 import { DURABLE } from './durable.ts';
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
@@ -237,6 +238,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...RANKS,
   ...SUPERVISED,
   ...ADAPTERS,
+  ...CUDA,
   ...ADVANTAGES,
   ...OVERLONG,
   ...PACKING,
