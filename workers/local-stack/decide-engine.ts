@@ -48,11 +48,12 @@ export async function decideEngine(
   const { kind } = engine;
   if (engine.url !== null || engine.device === 'cpu') return { kind, reason: null };
   const found = gpus ?? (await findGpus(place.env));
-  if (found.length === 0 && engine.device === 'auto') return { kind, reason: null };
+  const [gpu] = found;
+  if (gpu === undefined) return { kind, reason: null };
   if (asked.engine) return { kind, reason: 'as --engine says' };
   if (configured.kind !== null) return { kind, reason: 'as engine.kind in temporal.config.ts says' };
   return planEngine({
-    gpu: found[0] ?? engine.device,
+    gpu,
     obstacle: obstacleOf(engine, use),
     before: (await use.before?.()) ?? null,
     hasVllm: findGpuVllm(place) !== null,
