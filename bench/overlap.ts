@@ -15,6 +15,7 @@ import { freePort } from '../test/free-port.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import { startTestServer } from '../test/temporal-server.ts';
 import { ENGINE_URL_VARIABLE, loadConfig } from '../workers/config.ts';
+import { chosenEngine } from '../workers/engine-choices.ts';
 import { endChild } from '../workers/local-stack/child-process.ts';
 import { spawnGpuWorker } from '../workers/local-stack/gpu-worker.ts';
 import { countFlag, showSpread, spread, type Bench, type Flags } from './bench.ts';
@@ -103,6 +104,7 @@ async function startWorkers(project: string, baseModel: string): Promise<Workers
   const key = randomBytes(32).toString('base64url');
   const models = join(project, 'models.json');
   writeFileSync(models, JSON.stringify({ [basename(baseModel)]: baseModel }));
+  const config = await loadConfig(project, {});
   const start = async (...flags: string[]): Promise<number> => {
     const port = await freePort();
     const child = await spawnGpuWorker(
@@ -113,7 +115,12 @@ async function startWorkers(project: string, baseModel: string): Promise<Workers
         onEvent: () => undefined,
         flags: ['--host', '127.0.0.1', '--port', `${port}`, '--threads', '1', ...flags],
       },
-      { config: await loadConfig(project, {}), models, key, output: 'pipe' },
+      {
+        config: { ...config, engine: chosenEngine(config.engine, { engine: 'embedded' }) },
+        models,
+        key,
+        output: 'pipe',
+      },
     );
     children.push(child);
     // Unread output would stop it.

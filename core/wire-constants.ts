@@ -47,6 +47,8 @@ export const DEVICE_PATTERN = /^(auto|cpu|cuda(:[0-9]+)?)$/;
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
 /** What samples: the GPU worker's own engine, or vLLM. */
 export const ENGINES = ['embedded', 'vllm'] as const;
+/** The highest rank of adapters that a vLLM has room for which the GPU worker starts. */
+export const VLLM_LORA_RANK = 64;
 export const DEFAULT_THREADS = 2;
 export const LEAST_KV_CACHE_BYTES = 1024 ** 2;
 export const DEFAULT_KV_CACHE_BYTES = 4 * 1024 ** 3;

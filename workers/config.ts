@@ -17,7 +17,7 @@ import {
 } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
 import { WORKFLOW_QUEUE } from '../core/queues.ts';
-import { DEVICE } from './engine-choices.ts';
+import { DEVICE, type Chosen, type EngineKind } from './engine-choices.ts';
 import { explainImport } from './explain-import.ts';
 import { CONFIG_FILE } from './folders.ts';
 import { importDefault } from './import-file.ts';
@@ -67,8 +67,8 @@ export const TemperConfigSchema = z.strictObject({
       prefixCacheBytes: z.int().min(0).nullable().prefault(null),
       /** Requests that the engine decodes at once. */
       slots: z.int().min(LEAST_SLOTS).max(MOST_SLOTS).prefault(DEFAULT_SLOTS),
-      /** What samples: the GPU worker's own engine, or vLLM. */
-      kind: z.enum(ENGINES).prefault('embedded'),
+      /** What samples: the GPU worker's own engine, or vLLM; null: by the machine and the run (`decideEngine`). */
+      kind: z.enum(ENGINES).nullable().prefault(null),
       /** Of `vllm` alone. */
       vllm: z
         .strictObject({
@@ -107,6 +107,8 @@ export const TemperConfigSchema = z.strictObject({
 
 export type TemperConfig = z.output<typeof TemperConfigSchema>;
 export type EngineConfig = TemperConfig['engine'];
+/** Of which is decided what samples. */
+export type ChosenEngine = Chosen<EngineConfig>;
 type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 
 /** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */
@@ -166,12 +168,17 @@ const FIELDS_OF = {
   vllm: [...MANAGED, 'engine.vllm.url', ...SHARED],
 } as const;
 
+/** A field of `temporal.config.ts` that only this engine has a use for; null where none is set. */
+export function fieldOnlyOf(kind: EngineKind, engine: EngineConfig): string | null {
+  return FIELDS_OF[kind].find((path) => !isDefault({ engine }, path)) ?? null;
+}
+
 /** Of the GPU worker that is about to be started: flags may have chosen another engine than the configuration. */
-export function checkEngineKind(engine: EngineConfig): void {
+export function checkEngineKind(engine: ChosenEngine): void {
   checkQuantization(engine);
   const other = engine.kind === 'vllm' ? 'embedded' : 'vllm';
-  const idle = FIELDS_OF[other].find((path) => !isDefault({ engine }, path));
-  if (idle !== undefined)
+  const idle = fieldOnlyOf(other, engine);
+  if (idle !== null)
     throw new TemperError(
       'BadConfig',
       `${idle} in temporal.config.ts has no effect with the engine ${engine.kind}; remove it, or set engine.kind to ${other} (or pass --engine ${other})`,
@@ -179,7 +186,7 @@ export function checkEngineKind(engine: EngineConfig): void {
   if (engine.kind === 'vllm') checkVllmPlace(engine);
 }
 
-function checkVllmPlace(engine: EngineConfig): void {
+function checkVllmPlace(engine: ChosenEngine): void {
   const isExternal = engine.vllm.url !== null;
   const idle = (isExternal ? [...MANAGED, 'engine.kvCacheBytes'] : SHARED).find((path) => !isDefault({ engine }, path));
   const because = isExternal ? 'with engine.vllm.url (that server runs already)' : 'without engine.vllm.url';

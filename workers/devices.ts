@@ -1,12 +1,10 @@
 /** How many devices this host has, to train on. */
 import { availableParallelism } from 'node:os';
 import { TemperError } from '../core/failures.ts';
-import { runCommand } from './command.ts';
-import type { EngineConfig } from './config.ts';
+import type { ChosenEngine } from './config.ts';
+import { findGpus } from './nvidia-smi.ts';
 
-const WITHIN_MS = 10_000;
-
-export type AskedDevices = Pick<EngineConfig, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
+export type AskedDevices = Pick<ChosenEngine, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
 
 export interface FoundDevices {
   /** Of the host, by name. */
@@ -17,12 +15,13 @@ export interface FoundDevices {
   readonly where: string;
 }
 
-/** Asks NVIDIA's driver, not PyTorch, which takes seconds to load. */
+/** Asks NVIDIA's driver, unless the caller knows the `names` of GPUs. */
 export async function findDevices(
   { device }: Pick<AskedDevices, 'device'>,
   env: NodeJS.ProcessEnv,
+  names?: readonly string[],
 ): Promise<FoundDevices> {
-  const [gpus, cores] = [await findGpus(env), availableParallelism()];
+  const [gpus, cores] = [names ?? (await findGpus(env)), availableParallelism()];
   if (device === 'cpu' || (device === 'auto' && gpus.length === 0))
     return { gpus, cores, count: cores, where: 'CPU cores' };
   const first = Number(/^cuda:(\d+)$/.exec(device)?.[1] ?? 0);
@@ -30,11 +29,15 @@ export async function findDevices(
 }
 
 /** Before anything is installed or started; the GPU worker asks PyTorch, too. */
-export async function requireDevices(asked: AskedDevices, env: NodeJS.ProcessEnv): Promise<void> {
+export async function requireDevices(
+  asked: AskedDevices,
+  env: NodeJS.ProcessEnv,
+  names?: readonly string[],
+): Promise<void> {
   refuseLonePart(asked);
   if (asked.devices === 1) return;
   if (process.platform !== 'linux') throw tooMany(asked, `1 on ${process.platform}`, 1);
-  const { gpus, count, where } = await findDevices(asked, env);
+  const { gpus, count, where } = await findDevices(asked, env, names);
   if (asked.devices > count) throw tooMany(asked, `${count}, the number of ${where} of this host`, count);
   if (asked.shardBaseModel && asked.kind === 'embedded' && asked.device !== 'cpu' && gpus.length > 0)
     throw unshardable(
@@ -60,12 +63,4 @@ function tooMany({ devices }: AskedDevices, most: string, count: number): Temper
     'BadConfig',
     `--devices (engine.devices in temporal.config.ts) must be at most ${most}, got ${devices}; pass --devices ${Math.max(1, count)}`,
   );
-}
-
-async function findGpus(env: NodeJS.ProcessEnv): Promise<string[]> {
-  const query = ['--query-gpu=name', '--format=csv,noheader'];
-  const { code, output } = await runCommand('nvidia-smi', query, { env, timeoutMs: WITHIN_MS });
-  const gpus = code === 0 ? output.split('\n').filter((line) => line.trim() !== '') : [];
-  const visible = env['CUDA_VISIBLE_DEVICES'];
-  return visible === undefined ? gpus : gpus.slice(0, visible.split(',').filter(Boolean).length);
 }

@@ -6,7 +6,8 @@ type Dtype = (typeof DTYPES)[number];
 export type EngineKind = (typeof ENGINES)[number];
 
 interface EngineChoices {
-  readonly kind: EngineKind;
+  /** Null: by the machine and the run (`decideEngine`). */
+  readonly kind: EngineKind | null;
   readonly device: string;
   readonly dtype: Dtype;
   readonly devices: number;
@@ -24,11 +25,18 @@ export interface AskedEngine {
   readonly loadIn4bit?: boolean;
 }
 
-/** The engine that a command gets. */
-export function chosenEngine<Configured extends EngineChoices>(configured: Configured, asked: AskedEngine): Configured {
+/** With a kind, whoever decided it. */
+export type Chosen<Configured> = Configured & { readonly kind: EngineKind };
+
+/** The engine that a command gets. `usual`: where neither a flag nor the configuration says which. */
+export function chosenEngine<Configured extends EngineChoices>(
+  configured: Configured,
+  asked: AskedEngine,
+  usual: EngineKind = 'embedded',
+): Chosen<Configured> {
   return {
     ...configured,
-    kind: asked.engine ?? configured.kind,
+    kind: asked.engine ?? configured.kind ?? usual,
     device: asked.device ?? configured.device,
     dtype: asked.dtype ?? configured.dtype,
     devices: asked.devices ?? configured.devices,

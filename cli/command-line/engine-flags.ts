@@ -9,7 +9,7 @@ export const SAMPLING_FLAGS = {
     kind: 'choice',
     choices: ENGINES,
     placeholder: 'NAME',
-    description: 'what samples: embedded or vllm, which temper setup vllm installs ["embedded"]',
+    description: 'what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]',
   },
   device: {
     kind: 'text',

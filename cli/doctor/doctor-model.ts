@@ -1,4 +1,6 @@
 import pc from 'picocolors';
+import { loadConfig } from '../../workers/config.ts';
+import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
@@ -22,15 +24,17 @@ export async function doctorModel(context: CommandContext<typeof doctorCommand>,
   const place = { project, cwd, env, cache: cacheFolder(env), signal, onEvent };
   const template = (await readChatTemplate(planned['chat-template'], cwd))?.file ?? null;
   const train = trainOf(planned);
-  const asked = { model, template, context: flags.context, train, ...askedEngine(flags) };
+  const { engine } = await loadConfig(project, env);
+  const decided = await decideEngine(engine, askedEngine(flags), { ...ANY_USE, trained: [train.lora] }, place);
+  const asked = { model, template, context: flags.context, train, ...askedEngine(flags), usual: decided.kind };
   const report = await reportOnModel({ ...place, ...asked });
   if (flags.json) printJson(output, report);
-  else output.line(renderModel(report, output.isTerminal));
+  else output.line(renderModel(report, decided.reason, output.isTerminal));
   const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;
   return fits ? EXIT.ok : EXIT.failed;
 }
 
-function renderModel(report: ModelReport, hasColors: boolean): string {
+function renderModel(report: ModelReport, whyEngine: string | null, hasColors: boolean): string {
   const { model, commit, architecture, parameters, contextWindow, dtype, engine, refusal, templateGaps, memory } =
     report;
   const { green, red } = pc.createColors(hasColors);
@@ -42,6 +46,7 @@ function renderModel(report: ModelReport, hasColors: boolean): string {
       parameters < 1e9 ? `${(parameters / 1e6).toFixed(1)} million` : `${(parameters / 1e9).toFixed(2)} billion`,
     ],
     ['context window', `${count(contextWindow)} tokens`],
+    ...(whyEngine === null ? [] : [['engine', `${engine}, ${whyEngine}`]]),
     ['usable', refusal === null ? green(`yes, served by ${engine} and trained`) : red(`no: ${refusal}`)],
   ];
   if (memory === null) return createTable([], facts);

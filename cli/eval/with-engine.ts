@@ -1,6 +1,7 @@
 /** The engine of the local stack, for as long as something is played with it; no stack is started where nobody needs one. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { loadConfig } from '../../workers/config.ts';
+import { ANY_USE } from '../../workers/local-stack/decide-engine.ts';
 import { findDevices } from '../../workers/devices.ts';
 import { loadedBase } from '../../workers/loaded-base.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
@@ -37,6 +38,10 @@ export async function withEngine<T>(
     onEvent: createEventPrinter((line) => output.errorLine(line)),
     signal,
     env,
+    use: {
+      ...ANY_USE,
+      trained: played.flatMap(({ checkpoint }) => (checkpoint ? [checkpoint.config.train.lora] : [])),
+    },
     ...required,
   });
   try {

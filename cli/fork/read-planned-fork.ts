@@ -14,6 +14,7 @@ import { findParent, readParentModel } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
+import { decideRunEngine } from '../train/decide-run-engine.ts';
 import { checkReference, readKlReference } from '../train/kl-reference.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -25,7 +26,8 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const run = checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
-  const recorded = (await readRun(store, run))?.file.config ?? null;
+  const known = await readRun(store, run);
+  const recorded = known?.file.config ?? null;
   const parent = await findParent(store, parentName, recorded);
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
@@ -39,7 +41,8 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   checkFits(parent, config);
   await checkReference(reference, config, { store, project, env, flags, begun: parent.checkpoint });
   await checkEngine(config, flags, context);
-  await refuseIdleCorrection(config, recorded, flags, context);
+  const decided = await decideRunEngine(config, known, store, flags, context);
+  await refuseIdleCorrection(config, recorded, flags, context, decided.kind);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   const given = {
@@ -49,6 +52,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
     examples: null,
     adapterFiles: [],
     hasOwnMicroBatch: true,
+    decided,
     store,
   };
   return { config, ...given, ...(await findExisting(store, config)) };

@@ -1,5 +1,7 @@
-import { loadConfig, type EngineConfig } from '../../workers/config.ts';
-import { chosenEngine } from '../../workers/engine-choices.ts';
+import { loadConfig, type ChosenEngine, type EngineConfig } from '../../workers/config.ts';
+import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
+import { chosenEngine, type AskedEngine, type EngineKind } from '../../workers/engine-choices.ts';
+import { cacheFolder } from '../../workers/folders.ts';
 import { runGpuWorker } from '../../workers/local-stack/gpu-worker.ts';
 import { checkQuantization } from '../../workers/quantization.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -13,8 +15,11 @@ export async function serveAndTrain({ flags, project, env, output, signal }: Con
   const onEvent = createEventPrinter((line) => output.line(line));
   if (flags['no-train']) refuseTrainingFlags(flags);
   const configured = await loadConfig(project, env);
-  const config = { ...configured, engine: engineOf(configured.engine, flags) };
+  const decided = await decideEngine(configured.engine, askedOf(flags), ANY_USE, { env, cache: cacheFolder(env) });
+  const config = { ...configured, engine: engineOf(configured.engine, flags, decided.kind) };
   checkQuantization(config.engine);
+  const line = describeDecision(decided);
+  if (line !== null) output.line(line);
   const code = await runGpuWorker({ project, env, signal, onEvent, flags: pythonFlags(flags) }, config);
   // The worker itself has said what is wrong with its host, its port or its store.
   if (code === EXIT.ok || code === EXIT.usage) return code;
@@ -30,9 +35,13 @@ function refuseTrainingFlags(flags: Context['flags']): void {
   );
 }
 
-function engineOf(configured: EngineConfig, flags: Context['flags']): EngineConfig {
+function askedOf(flags: Context['flags']): AskedEngine {
   const { device, dtype, devices, 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = flags;
-  const chosen = chosenEngine(configured, { device, dtype, devices, shardBaseModel, loadIn4bit });
+  return { device, dtype, devices, shardBaseModel, loadIn4bit };
+}
+
+function engineOf(configured: EngineConfig, flags: Context['flags'], kind: EngineKind): ChosenEngine {
+  const chosen = chosenEngine(configured, askedOf(flags), kind);
   const engine = { ...chosen, threads: flags.threads ?? configured.threads };
   // What the project says of training is for its other GPU workers.
   return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false } : engine;

@@ -1,6 +1,8 @@
 import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
+import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
+import { cacheFolder } from '../../workers/folders.ts';
 import { trainedBase } from '../../workers/loaded-base.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
 import { openConfiguredStore } from '../../workers/project-store.ts';
@@ -44,16 +46,16 @@ export async function serve(context: ServeContext): Promise<number> {
   return EXIT.ok;
 }
 
-function startEngine(
+async function startEngine(
   { project, env, output, signal, flags }: ServeContext,
   config: TemperConfig,
-  { manifest, name }: TrainedPolicy,
+  { manifest, name, config: run }: TrainedPolicy,
 ): Promise<ServedEngine> {
   const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
   const trained = trainedBase(manifest);
-  const engine = {
+  const wanted = {
     ...config.engine,
     device: device ?? config.engine.device,
     dtype: dtype ?? trained.dtype,
@@ -62,10 +64,15 @@ function startEngine(
     // Beside other weights, too.
     loadIn4bit: flags['load-in-4bit'] || trained.loadIn4bit,
   };
-  if (engine.loadIn4bit && engine.kind === 'vllm')
+  if (wanted.loadIn4bit && wanted.kind === 'vllm')
     throw new UsageError(
       `${name} must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded`,
     );
+  const use = { ...ANY_USE, trained: [run.train.lora] };
+  const decided = await decideEngine(wanted, {}, use, { env, cache: cacheFolder(env) });
+  const why = describeDecision(decided);
+  if (why !== null && output.isTerminal) output.errorLine(why);
+  const engine = { ...wanted, kind: decided.kind };
   return startServedEngine({
     project,
     env: others,

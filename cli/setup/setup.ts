@@ -10,6 +10,10 @@ export async function setup(context: CommandContext<typeof setupCommand>): Promi
   const onEvent = createEventPrinter((line) => output.line(line));
   const { python, build } = await installVllm(flags.build, { env, cache: cacheFolder(env), signal, onEvent });
   output.line(`vLLM is installed (${build} build): ${python}`);
-  output.line("use it with --engine vllm, or engine: { kind: 'vllm' } in temporal.config.ts");
+  output.line(
+    build === 'cuda'
+      ? 'on a GPU of this machine it samples by default; --engine embedded chooses the other engine'
+      : "use it with --engine vllm, or engine: { kind: 'vllm' } in temporal.config.ts",
+  );
   return EXIT.ok;
 }

@@ -15,6 +15,7 @@ import { UsageError } from '../command-line/errors.ts';
 import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { findParent, readParentModel } from '../fork/find-parent.ts';
 import { checkEngine } from '../train/check-engine.ts';
+import { decideRunEngine } from '../train/decide-run-engine.ts';
 import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../train/read-examples.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -30,7 +31,8 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
   const from = readFrom(flags);
   const adapter = await readStartAdapter(flags.adapter, cwd);
   const store = await openProjectStore(project, env);
-  const recorded = (await readRun(store, run))?.file.config ?? null;
+  const known = await readRun(store, run);
+  const recorded = known?.file.config ?? null;
   const parent = from === null ? null : await findParent(store, from, recorded);
   const model = await readModel(context, parent, template);
   const values = fieldsOf(flags, template);
@@ -40,6 +42,7 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
   const asked = applyRunFlags(startWith(adapter, fresh, values), values);
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
+  const decided = await decideRunEngine(asked, known, store, flags, context);
   // It may download a model.
   const { name: baseModel, models } = await settleBaseModel(
     model,
@@ -55,6 +58,7 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
     examples: examples.bytes,
     adapterFiles: filesOf(adapter),
     hasOwnMicroBatch: parent !== null || values.has('train.microBatchTokens'),
+    decided,
     store,
   };
   return { config, ...given, ...(await findExisting(store, config)) };

@@ -1,8 +1,8 @@
 /** What the engine and the trainer of this project could not compute: refused before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
-import { loadConfig, type EngineConfig } from '../../workers/config.ts';
+import { loadConfig, type ChosenEngine } from '../../workers/config.ts';
 import { findDevices } from '../../workers/devices.ts';
-import { chosenEngine } from '../../workers/engine-choices.ts';
+import { chosenEngine, type EngineKind } from '../../workers/engine-choices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/loaded-base.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../../workers/quantization.ts';
 import type { Surroundings } from '../command-line/command.ts';
@@ -37,16 +37,18 @@ export async function checkEngine(
 
 /**
  * A run that is `recorded` goes on as it is. Corrections compare the sampler with the trainer before its first update, and
- * in float32 the embedded engine computes what the trainer does.
+ * in float32 the embedded engine computes what the trainer does. `usual`: what samples unless flags or the configuration
+ * say so.
  */
 export async function refuseIdleCorrection(
   { train: { correction }, maxStaleness = 0 }: RunConfig,
   recorded: RunConfig | null,
   flags: EngineFlags | null,
   place: Place,
+  usual: EngineKind = 'embedded',
 ): Promise<void> {
   if (recorded !== null || correction === undefined || maxStaleness > 0) return;
-  const { kind } = await engineOf(flags, place);
+  const { kind } = await engineOf(flags, place, usual);
   if (kind !== 'embedded' || (await findLoadedBase(flags, place))?.dtype !== 'float32') return;
   throw new UsageError(
     `--correction ${correction} has no effect with the embedded engine in float32 and --max-staleness 0: sampler and trainer agree up to rounding; pass --correction none, or leave it out`,
@@ -62,6 +64,6 @@ export async function findLoadedBase(flags: EngineFlags | null, place: Place): P
   return loadedBase(engine, hasGpus);
 }
 
-async function engineOf(flags: EngineFlags | null, { project, env }: Place): Promise<EngineConfig> {
-  return chosenEngine((await loadConfig(project, env)).engine, flags === null ? {} : askedEngine(flags));
+async function engineOf(flags: EngineFlags | null, { project, env }: Place, usual?: EngineKind): Promise<ChosenEngine> {
+  return chosenEngine((await loadConfig(project, env)).engine, flags === null ? {} : askedEngine(flags), usual);
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
-import { loadConfig, type EngineConfig } from '../../workers/config.ts';
+import { loadConfig, type ChosenEngine } from '../../workers/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { chosenEngine } from '../../workers/engine-choices.ts';
 import { cacheFolder } from '../../workers/folders.ts';
@@ -53,12 +53,13 @@ export async function fitToMemory(
     template: template?.file ?? null,
     train: config.train,
     ...askedEngine(asked),
+    usual: plan.decided.kind,
     context: longest ?? (hasOwnMicroBatch ? microBatchTokens : null),
     maxStaleness: config.maxStaleness ?? 0,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
-  refuseTooLarge(config, memory, longest, chosenEngine(configured.engine, askedEngine(asked)));
+  refuseTooLarge(config, memory, longest, chosenEngine(configured.engine, askedEngine(asked), plan.decided.kind));
   return hasOwnMicroBatch ? plan : withMicroBatch(plan, memory.microBatchTokens, output);
 }
 
@@ -68,7 +69,7 @@ function refuseTooLarge(
   config: PlannedRun['config'],
   { devices, microBatchTokens }: Memory,
   longest: number | null,
-  engine: EngineConfig,
+  engine: ChosenEngine,
 ): void {
   const full = devices.find(({ fits }) => fits === false);
   if (full === undefined) return;
@@ -95,7 +96,7 @@ function isSmall({ baseModel, train }: PlannedRun['config'], source: string | un
 }
 
 /** Not where it is so already, nor for vLLM. */
-function canQuantize({ kind, loadIn4bit }: EngineConfig): boolean {
+function canQuantize({ kind, loadIn4bit }: ChosenEngine): boolean {
   return kind === 'embedded' && !loadIn4bit;
 }
 

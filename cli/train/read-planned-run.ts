@@ -9,11 +9,13 @@ import type { Store } from '../../store/store.ts';
 import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
 import { keepRecordedDate, readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
+import type { EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
 import { checkEngine, refuseIdleCorrection } from './check-engine.ts';
 import { checkJudge, judgeOptions } from './check-judge.ts';
+import { decideRunEngine } from './decide-run-engine.ts';
 import { checkReference, readKlReference } from './kl-reference.ts';
 import { readWarmStart } from './read-warm-start.ts';
 import { applyRunFlags, fieldsOf, flagOf } from './run-flags.ts';
@@ -31,6 +33,8 @@ export interface PlannedRun {
   readonly adapterFiles: readonly Uint8Array[];
   /** A person, or the run that it is forked from, said how large micro-batches are. */
   readonly hasOwnMicroBatch: boolean;
+  /** What samples, unless the local stack runs already. */
+  readonly decided: EngineDecision;
   readonly store: Store;
   /** The run of this name in the store, where there is one: it has this very configuration. */
   readonly existing: StoredRun | null;
@@ -50,7 +54,8 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);
-  const recorded = (await readRun(store, names.run))?.file.config ?? null;
+  const known = await readRun(store, names.run);
+  const recorded = known?.file.config ?? null;
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const warm = await readWarmStart(flags['warm-start'], values, cwd);
@@ -59,7 +64,8 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
-  await refuseIdleCorrection(asked, recorded, flags, context);
+  const decided = await decideRunEngine(asked, known, store, flags, context);
+  await refuseIdleCorrection(asked, recorded, flags, context, decided.kind);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.
@@ -74,6 +80,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
     examples: warm.examples,
     adapterFiles: filesOf(adapter),
     hasOwnMicroBatch: values.has('train.microBatchTokens'),
+    decided,
     store,
   };
   return { config, ...given, ...(await findExisting(store, config)) };

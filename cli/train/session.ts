@@ -39,6 +39,7 @@ export async function playSession(session: Session): Promise<void> {
     agentFile: plan.agentFile,
     models: plan.models,
     ...engine,
+    decided: plan.decided,
     onEvent: (event) => viewer.stack(event),
     signal,
     env,

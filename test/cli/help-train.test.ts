@@ -94,7 +94,7 @@ test('train', async () => {
       --warm-start-overlong NAME                examples above the limit: mask leaves them out, truncate cuts them, refuse ends the run ["mask"]
       --warm-start-learning-rate X              learning rate of these steps; default: --learning-rate
       --warm-start-learning-rate-schedule NAME  constant, linear or cosine, down to a tenth at the last of these steps ["constant"]
-      --engine NAME                             what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --engine NAME                             what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       --load-in-4bit                            load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM

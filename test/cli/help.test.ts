@@ -249,7 +249,7 @@ test('dev', async () => {
 
     Options:
       --agent FILE        also play this agent, so that its runs continue
-      --engine NAME       what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --engine NAME       what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
       --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME        type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       --load-in-4bit      load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM

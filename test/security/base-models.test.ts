@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import { defineConfig } from '../../workers/config.ts';
+import { chosenEngine } from '../../workers/engine-choices.ts';
 import { makeProjectFolders } from '../../workers/folders.ts';
 import type { StackSpec } from '../../workers/local-stack/protocol.ts';
 import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
@@ -28,7 +29,10 @@ const SPEC = {
   gpuWorkerCommand: null,
   standby: false,
   workerCommand: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'],
-  engine: defineConfig({ engine: { url: 'http://127.0.0.1:1', keyVariable: 'TEMPER_TEST_ENGINE_KEY' } }).engine,
+  engine: chosenEngine(
+    defineConfig({ engine: { url: 'http://127.0.0.1:1', keyVariable: 'TEMPER_TEST_ENGINE_KEY' } }).engine,
+    {},
+  ),
   vllmPython: null,
   storeUri: 'file:///nowhere',
   queues: { workflows: 'temper', gpu: 'gpu' },

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { checkEngineKind, defineConfig } from '../../workers/config.ts';
+import { chosenEngine } from '../../workers/engine-choices.ts';
 import { isQuantized, trainedDtype } from '../../workers/quantization.ts';
 
 it.each([
@@ -14,7 +15,7 @@ it.each([
     'a whole base model on each device, because weights in 4 bits cannot be sharded, got --shard-base-model; leave that out (engine.shardBaseModel)',
   ],
 ] as const)('a GPU worker loads no base model in 4 bits for %s', (_, other, rule) => {
-  const check = (engine: object) => checkEngineKind(defineConfig({ engine }).engine);
+  const check = (engine: object) => checkEngineKind(chosenEngine(defineConfig({ engine }).engine, {}));
   expect(() => check({ ...other, loadIn4bit: true })).toThrow(
     `--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with ${rule}, or leave --load-in-4bit out`,
   );

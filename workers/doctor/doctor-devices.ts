@@ -1,10 +1,10 @@
 /** How many devices could train here, and how many are to. */
 import { findDevices, requireDevices, type AskedDevices } from '../devices.ts';
 
-/** Throws where the GPU worker would refuse to start. */
-export async function devicesState(engine: AskedDevices, env: NodeJS.ProcessEnv) {
-  await requireDevices(engine, env);
-  const { gpus, cores, where } = await findDevices(engine, env);
+/** Throws where the GPU worker would refuse to start. `known`: names of GPUs, where the caller has asked for them. */
+export async function devicesState(engine: AskedDevices, env: NodeJS.ProcessEnv, known?: readonly string[]) {
+  await requireDevices(engine, env, known);
+  const { gpus, cores, where } = await findDevices(engine, env, known);
   const here = `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'}${names(gpus)}, ${cores} CPU cores`;
   const parts = engine.shardBaseModel ? ', each with a part of the base model (engine.shardBaseModel)' : '';
   return `${here}; ${engine.devices} of the ${where} (engine.devices)${parts}`;

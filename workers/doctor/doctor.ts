@@ -2,10 +2,13 @@
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { configuredTarget } from '../connection.ts';
 import { loadConfig } from '../config.ts';
+import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';
+import { chosenEngine } from '../engine-choices.ts';
 import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
 import { readStackFile } from '../local-stack/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
 import { devicesState } from './doctor-devices.ts';
+import { gpuChecks, readGpus } from './doctor-gpus.ts';
 import { vllmServerState } from './doctor-vllm.ts';
 import { attempt, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
 import { runningTarget } from '../local-stack/running-target.ts';
@@ -24,10 +27,10 @@ export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
     config: await loadConfig(options.project, options.env),
     target: runningTarget(options.project, options.env),
   };
+  const own = await examineEngine(patient);
   const checks = await Promise.all([
     checkPython(patient),
-    ...(patient.config.engine.url === null ? [checkDevices(patient)] : []),
-    ...(patient.config.engine.kind === 'vllm' ? [checkVllm(patient)] : []),
+    ...own,
     checkTemporalCli(patient),
     checkStore(patient),
     checkEngine(patient),
@@ -43,8 +46,19 @@ function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
   return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
 }
 
-function checkDevices({ config, env }: Patient): Promise<DoctorCheck> {
-  return attempt('devices', () => devicesState(config.engine, env));
+/** Of the GPU worker that the local stack would start. */
+async function examineEngine(patient: Patient): Promise<(DoctorCheck | Promise<DoctorCheck>)[]> {
+  const { config, env } = patient;
+  const { engine: configured } = config;
+  if (configured.url !== null) return [];
+  const found = configured.device === 'cpu' ? null : await readGpus(env);
+  const decided = await decideEngine(configured, {}, ANY_USE, { env, cache: cacheFolder(env) }, found?.names);
+  const engine = chosenEngine(configured, {}, decided.kind);
+  return [
+    attempt('devices', () => devicesState(engine, env, found?.names)),
+    ...(found === null ? [] : gpuChecks(found, decided)),
+    ...(engine.kind === 'vllm' ? [checkVllm(patient)] : []),
+  ];
 }
 
 function checkVllm({ config, env }: Patient): Promise<DoctorCheck> {

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
-import { loadConfig, type EngineConfig } from '../config.ts';
+import { loadConfig, type ChosenEngine } from '../config.ts';
 import { refuseLonePart } from '../devices.ts';
-import { chosenEngine, type AskedEngine } from '../engine-choices.ts';
+import { chosenEngine, type AskedEngine, type EngineKind } from '../engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
 import { runPythonProgram } from '../python/run-program.ts';
@@ -49,6 +49,8 @@ export type ModelReport = z.infer<typeof ReportSchema>;
 
 interface Examined extends InstallOptions, AskedEngine {
   readonly project: string;
+  /** What samples unless the engine is asked for, or configured (`decideEngine`). */
+  readonly usual: EngineKind;
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
@@ -81,7 +83,7 @@ interface SourcedModel extends Examined {
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
   const { project, env, name, source, template, fit = false } = options;
-  const engine = chosenEngine((await loadConfig(project, env)).engine, options);
+  const engine = chosenEngine((await loadConfig(project, env)).engine, options, options.usual);
   checkWeights(engine, options.train);
   const { answer, lastLine } = await runPythonProgram({
     ...options,
@@ -102,7 +104,7 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
 }
 
 /** As the GPU worker would refuse it. */
-function checkWeights(engine: EngineConfig, { lora }: Examined['train']): void {
+function checkWeights(engine: ChosenEngine, { lora }: Examined['train']): void {
   if (lora === null) refuseQuantizedTraining(engine);
   checkQuantization(engine);
   refuseLonePart(engine);
@@ -133,7 +135,7 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
   ];
 }
 
-function engineFlags(engine: EngineConfig): string[] {
+function engineFlags(engine: ChosenEngine): string[] {
   const { kind, device, dtype, devices, slots, threads, shardBaseModel, loadIn4bit } = engine;
   const { kvCacheBytes, prefixCacheBytes, vllm } = engine;
   return [

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../command.ts';
-import { checkEngineKind, type EngineConfig } from '../config.ts';
+import { checkEngineKind, type ChosenEngine } from '../config.ts';
 import { GPU_WORKER_FOLDER } from '../folders.ts';
 import { CommandFailed, installOnce, isComplete, withProgress, type InstallOptions, type Progress } from './install.ts';
 import { hasAccelerator, TORCH_LOCKS } from './python-environment.ts';
@@ -30,7 +30,7 @@ const ASK_VERSION =
 const ASK_WITHIN_MS = 60_000;
 
 /** The Python of the configured engine; null where that is not vLLM, or runs already. Installs nothing. */
-export async function vllmPythonOf(engine: EngineConfig, place: Place): Promise<string | null> {
+export async function vllmPythonOf(engine: ChosenEngine, place: Place): Promise<string | null> {
   checkEngineKind(engine);
   if (engine.kind !== 'vllm' || engine.vllm.url !== null) return null;
   if (process.platform !== 'linux')
@@ -42,6 +42,13 @@ export async function vllmPythonOf(engine: EngineConfig, place: Place): Promise<
   const found = await findVllm(place);
   if (found !== null) return found;
   throw new TemperError('BadConfig', `the engine vllm needs vLLM, which is not installed; ${INSTALL}`);
+}
+
+/** For a machine with a GPU; null where it is not installed. The CPU build is of no use there. Asks no process. */
+export function findGpuVllm({ env, cache }: Place): string | null {
+  if (env[VARIABLE]) return env[VARIABLE];
+  const folder = folderOf(cache, 'cuda');
+  return isComplete(folder) ? programOf(folder, 'python') : null;
 }
 
 /** Null where it is not installed; the build for this machine first. */

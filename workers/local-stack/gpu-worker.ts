@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { TemperConfig } from '../config.ts';
+import type { ChosenEngine, TemperConfig } from '../config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, projectFolders, storeUri } from '../folders.ts';
 import { gpuWorkerEnvironment } from './child-environment.ts';
 import { engineArguments } from './children.ts';
@@ -25,8 +25,11 @@ export interface GpuWorkerOptions {
   readonly flags: readonly string[];
 }
 
+/** Of which is decided what samples. */
+export type StartedConfig = Omit<TemperConfig, 'engine'> & { readonly engine: ChosenEngine };
+
 /** Its exit code; null where a signal ended it. Its output is this process's. */
-export async function runGpuWorker(options: GpuWorkerOptions, config: TemperConfig): Promise<number | null> {
+export async function runGpuWorker(options: GpuWorkerOptions, config: StartedConfig): Promise<number | null> {
   const { project, env } = options;
   const key = env[config.engine.keyVariable];
   if (!key) throw missingKey(config.engine.keyVariable);
@@ -38,7 +41,7 @@ export async function runGpuWorker(options: GpuWorkerOptions, config: TemperConf
 }
 
 export interface GpuWorkerPlace {
-  readonly config: Pick<TemperConfig, 'store' | 'queues' | 'engine'>;
+  readonly config: Pick<StartedConfig, 'store' | 'queues' | 'engine'>;
   /** That its clients send. */
   readonly key: string;
   /** The file with its base models. */

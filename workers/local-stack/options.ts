@@ -1,4 +1,5 @@
 import type { TemperConfig } from '../config.ts';
+import type { EngineDecision, EngineUse } from './decide-engine.ts';
 import type { AskedEngine } from '../engine-choices.ts';
 import type { StackEvent } from '../events.ts';
 import type { StackDescription } from './protocol.ts';
@@ -15,6 +16,10 @@ export interface LocalStackOptions extends AskedEngine {
   readonly enginePort?: number | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
+  /** What samples, where the command has decided it for its own plans. */
+  readonly decided?: EngineDecision;
+  /** Else it is decided by this; absent: whatever comes. */
+  readonly use?: EngineUse;
   /** Throws where a stack that runs already is not what the command needs. */
   readonly checkJoined?: (stack: StackDescription) => void;
   /** In the place of `temporal.config.ts`. */

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import type { FailureType } from '../../core/failures.ts';
 import { LineSplitter } from '../../core/lines.ts';
-import type { EngineConfig } from '../config.ts';
+import type { ChosenEngine } from '../config.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
 import type { WantedPorts } from './ports.ts';
 
@@ -26,7 +26,7 @@ export interface StackSpec {
   /** Command line of the TypeScript worker; its options follow as one JSON argument. */
   readonly workerCommand: readonly string[];
   /** As configured, under the flags of the command that starts it. */
-  readonly engine: EngineConfig;
+  readonly engine: ChosenEngine;
   /** A Python that has vLLM; null where another engine samples. */
   readonly vllmPython: string | null;
   readonly storeUri: string;
@@ -39,7 +39,7 @@ export interface StackDescription {
   readonly version?: string;
   /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
   readonly device: string;
-  readonly dtype: EngineConfig['dtype'];
+  readonly dtype: ChosenEngine['dtype'];
   readonly devices: number;
   readonly shardBaseModel: boolean;
   readonly loadIn4bit: boolean;

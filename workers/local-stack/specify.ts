@@ -1,6 +1,7 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
+import { ANY_USE, decideEngine, describeDecision } from './decide-engine.ts';
 import { requireDevices } from '../devices.ts';
 import { chosenEngine } from '../engine-choices.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
@@ -22,7 +23,10 @@ interface Needs {
 export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
-  const engine = chosenEngine(config.engine, options);
+  const decided = options.decided ?? (await decideEngine(config.engine, options, options.use ?? ANY_USE, install));
+  const engine = chosenEngine(config.engine, options, decided.kind);
+  const line = describeDecision(decided);
+  if (line !== null) install.onEvent({ kind: 'notice', message: line });
   await requireDevices(engine, install.env);
   const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.

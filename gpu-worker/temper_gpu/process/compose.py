@@ -21,12 +21,14 @@ from starlette.types import ASGIApp
 
 from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import InitialiseInput, LoraConfig
+from temper_gpu.contract import InitialiseInput, LoraConfig, TrainConfig
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost, exit_process
 from temper_gpu.engine.interface import Engines, GenerationRequest
 from temper_gpu.engine.vllm.host import VllmHost
 from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
+from temper_gpu.engine.vllm.switching import Held, StepNeed
+from temper_gpu.engine.vllm.training import Training
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import require_whole_weights
 from temper_gpu.model.instructions import start_narrower
@@ -40,6 +42,7 @@ from temper_gpu.process.needs import (
     Machine,
     engine_settings,
     refuse_without_room_to_train,
+    switching_needs,
 )
 from temper_gpu.process.room import Room
 from temper_gpu.process.training import choose_devices, open_trainer, require_shardable
@@ -100,12 +103,13 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
         dtype = dtype_name(choose_dtype(arguments.dtype, device))
         packs = arguments.load_in_4bit
         ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads, shards, packs)
-        trainer = open_trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
+        given = (sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
+        trainer = open_trainer(*given, sampling.switching)
         if isinstance(sampling.engines, EngineHost):
             sampling.engines.trained = lambda: trainer.base_model
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
         asked = (partial(probe, targets), check)
-        works.append(_polling(arguments, trainer, store, asked))
+        works.append(_polling(arguments, trainer, store, asked, sampling.switching))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
     try:
@@ -127,6 +131,8 @@ class Sampling:
     recorded: Callable[[str], Mapping[str, str]]
     close: Callable[[], None]
     machine: Machine
+    # Of a vLLM that may share the trainer's GPU.
+    switching: Training | None = None
 
 
 def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> Sampling:
@@ -139,12 +145,16 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     room = Room(machine)
     library = open_library(arguments.models, machine, room.require)
     if isinstance(settings, VllmSettings):
-        vllm = VllmHost(library, settings)
-        return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close, machine)
+        vllm = VllmHost(library, settings, partial(step_needs, library, machine))
+        return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close, machine, vllm.training)
     device_lock = DeviceLock()
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
     room.loaded, room.close_idle = library.loaded, host.close_idle
     return Sampling(host, ProvenModels(host), device_lock, host.recorded, host.close, machine)
+
+
+def step_needs(library: ModelLibrary, machine: Machine, base_model: str, train: TrainConfig) -> tuple[StepNeed, Held]:
+    return switching_needs(outline(library.get(base_model).folder or base_model), machine, train)
 
 
 def open_library(models: str | None, machine: Machine, require_room: RequireRoom) -> ModelLibrary:
@@ -191,9 +201,11 @@ def _polling(
     trainer: Trainer,
     store: Store,
     asked: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
+    switching: Training | None,
 ) -> Coroutine[Any, Any, None]:
     activities, polling = import_polling()
-    gpu = activities.GpuActivities(trainer, store, *asked, on_lost_device=exit_process)
+    room = {} if switching is None else {"has_more_room": switching.take_more_room}
+    gpu = activities.GpuActivities(trainer, store, *asked, on_lost_device=exit_process, **room)
     return polling.poll_forever(
         arguments.temporal_address, arguments.namespace, arguments.queue, store, [gpu.initialise, gpu.train]
     )

@@ -8,13 +8,14 @@ from typing import Protocol
 import torch
 from transformers import PreTrainedModel
 
-from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, LoraConfig
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, LoraConfig, TrainConfig
 from temper_gpu.engine.embedded import needs as embedded
 from temper_gpu.engine.embedded.policies import is_merged, policy_bytes
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.vllm import needs as vllm
 from temper_gpu.engine.vllm.process import is_shared
 from temper_gpu.engine.vllm.settings import External, VllmSettings
+from temper_gpu.engine.vllm.switching import Held, StepNeed
 from temper_gpu.model.four_bit import BITS_PER_WEIGHT, packed_layers
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import adapted_layers, dtype_name, target_modules
@@ -40,6 +41,8 @@ KV_CACHE_SHARE = 4
 LEAST_MICRO_BATCH = 512
 # On a GPU as fast with layers kept as one of twice as many tokens (measured on an H200, 7 billion parameters).
 LEAST_KEPT = 4096
+# Parts of vLLM that it can release.
+VLLM_WEIGHTS, VLLM_ADAPTERS, VLLM_CACHE = "vLLM's weights", "vLLM's adapters", "vLLM's key-value cache"
 # What a run trains by default (core/run-defaults.ts).
 USUAL_LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
 
@@ -206,16 +209,16 @@ def policy_of(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None)
 
 
 def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings) -> list[Part]:
-    """On a GPU that it shares, vLLM sleeps while a step is trained; on a CPU it does not."""
+    """On a GPU that it shares, vLLM makes room while a step is trained, if both do not fit; on a CPU it does not."""
     phase: Phase = "always" if machine.device.type == "cpu" else "serving"
     num_devices = max(1, len(settings.devices))
     weights = weights_part(model, machine.dtype)
     share = "" if num_devices == 1 else f", on {num_devices} GPUs"
     adapters = vllm.adapters_bytes(model, machine.dtype, settings)
     return [
-        Part(phase, "vLLM's weights", weights.num_bytes // num_devices, weights.reason + share),
-        Part(phase, "vLLM's adapters", adapters // num_devices, f"{settings.max_policies}, room for rank 64{share}"),
-        Part(phase, "vLLM's key-value cache", settings.kv_cache_bytes, "as set"),
+        Part(phase, VLLM_WEIGHTS, weights.num_bytes // num_devices, weights.reason + share),
+        Part(phase, VLLM_ADAPTERS, adapters // num_devices, f"{settings.max_policies}, room for rank 64{share}"),
+        Part(phase, VLLM_CACHE, settings.kv_cache_bytes, "as set"),
         Part(phase, "vLLM itself", vllm.PROCESS_BYTES, "passes, CUDA graphs, context (an estimate)"),
     ]
 
@@ -239,6 +242,20 @@ def plan_all(
     recomputes = left is not None and batches.are_recomputed(model, left, machine.device)
     plan = MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
     return MemoryPlan((*plan.parts, *commit_parts(model, machine, lora, plan.of("training"))), recomputes)
+
+
+def switching_needs(model: PreTrainedModel, machine: Machine, train: TrainConfig) -> tuple[StepNeed, Held]:
+    """What a step takes of the trainer's GPU once all that is always there is loaded, and what vLLM holds there."""
+    assert isinstance(machine.engine, VllmSettings)
+    lora, num_tokens = train.lora, train.micro_batch_tokens
+    # A longer row has a micro-batch of its own; a lack of memory for it is seen when it comes.
+    batches = trainer.MicroBatches(model.config, machine.dtype, lora, num_tokens, bool(train.entropy_coefficient))
+    parts = [*base_parts(model, machine), *training_parts(model, machine, lora, train.optimizer.kind)]
+    rest = MemoryPlan(tuple(parts)).of("training")
+    kept, recomputed = (rest + batches.num_bytes(model, recomputes) for recomputes in (False, True))
+    held = {part.name: part.num_bytes for part in vllm_parts(model, machine, machine.engine)}
+    need = StepNeed(kept, recomputed, batches.free_to_keep(model, machine.device))
+    return need, Held(cache=held[VLLM_CACHE], weights=held[VLLM_WEIGHTS] + held[VLLM_ADAPTERS])
 
 
 def training_parts(

@@ -12,7 +12,7 @@ from temper_gpu.model.models import Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import TurnReader
 from temper_gpu.training.group import GroupTrainer, RankSettings
-from temper_gpu.training.trainer import Trainer
+from temper_gpu.training.trainer import Switching, Trainer
 
 
 def choose_devices(count: int, first: torch.device, of_vllm: Sequence[int] = ()) -> tuple[str, ...]:
@@ -68,12 +68,13 @@ def open_trainer(
     sampler: Callable[[str], Mapping[str, str]],
     read_turns: TurnReader,
     settings: RankSettings,
+    switching: Switching | None = None,
 ) -> Trainer:
     """Of as many ranks as there are devices; the others find models and store by the settings."""
     given = (models, store, device_lock, sampler, read_turns)
     if len(settings.devices) == 1:
-        return Trainer(*given)
+        return Trainer(*given, switching=switching)
     # It imports what composes a GPU worker, which imports this.
     from temper_gpu.process.ranks import enter
 
-    return GroupTrainer(*given, enter=enter, settings=settings)
+    return GroupTrainer(*given, enter=enter, settings=settings, switching=switching)

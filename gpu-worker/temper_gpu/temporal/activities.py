@@ -68,9 +68,12 @@ class GpuActivities:
         check_run: CheckRun = lambda work: None,
         pulse: Pulse | None = None,
         on_lost_device: Callable[[BaseException], None] = lambda error: None,
+        has_more_room: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`on_lost_device`: nothing computes in this process any more. It may end it."""
+        """`on_lost_device`: nothing computes in this process any more. It may end it. `has_more_room`: whether the next
+        try has more memory than the one that lacked it."""
         self._on_lost_device = on_lost_device
+        self._has_more_room = has_more_room
         self._trainer = trainer
         self._store = store
         self._probe = probe
@@ -161,7 +164,9 @@ class GpuActivities:
             # Outside of the handler, whose error holds what the step had made.
             self._trainer.forget()
             free_memory()
-            if not failure.retryable:
+            if self._has_more_room():
+                shortage.succeeded()  # a try with less memory says nothing of the next one
+            elif not failure.retryable:
                 raise failure
             log.warning("step failed: %s", failure)
             time.sleep(MEMORY_PAUSE_S)

@@ -24,7 +24,7 @@ from temper_gpu.model.outlines import shortened, without_numbers
 from temper_gpu.training.optimizers import OptimizerKind, moments_bytes
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.recomputation import is_recomputed, saved_bytes_per_token
+from temper_gpu.training.recomputation import is_recomputed, least_free_to_keep, saved_bytes_per_token
 
 # What trains is float32, whatever the base model's type, and so are its gradient and, by default, its moments.
 STATE_DTYPE = torch.float32
@@ -81,6 +81,10 @@ class MicroBatches:
     def are_recomputed(self, model: PreTrainedModel, free: int, device: torch.device) -> bool:
         """As the trainer decides it where so much is free."""
         return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), free, device)
+
+    def free_to_keep(self, model: PreTrainedModel, device: torch.device) -> int:
+        """So much free memory that the trainer does not compute layers again."""
+        return least_free_to_keep(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), device)
 
     def num_bytes(self, model: PreTrainedModel, recomputes: bool) -> int:
         """The most that its forward and backward pass take: activations, logits, and new gradients beside those of the

@@ -1,5 +1,6 @@
 """Layers that the backward pass computes again, a third more work, instead of keeping what it needs of all at once."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +22,10 @@ MOST_OF_FREE = {"cpu": 0.5, "cuda": 0.8}
 
 def is_recomputed(num_bytes: int, free: int, device: torch.device) -> bool:
     return num_bytes > free * MOST_OF_FREE.get(device.type, 0.5)
+
+
+def least_free_to_keep(num_bytes: int, device: torch.device) -> int:
+    return math.ceil(num_bytes / MOST_OF_FREE.get(device.type, 0.5))
 
 
 def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:

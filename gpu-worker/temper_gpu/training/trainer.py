@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 from safetensors import SafetensorError
 from safetensors.torch import load
@@ -76,11 +77,24 @@ class _Held:
     manifest_sha256: str | None = None
 
 
+class Switching(Protocol):
+    """Of a device lock for which an engine in another process releases memory."""
+
+    def expect(self, base_model: str, train: TrainConfig) -> None:
+        """What is trained once the lock is taken. Its weights are loaded."""
+        ...
+
+    def take_seconds(self) -> dict[str, float]:
+        """By phase of the last step, what taking and giving back the device took; empty where it took nothing."""
+        ...
+
+
 class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
     `sampler`: what manifests say of what samples from a base model, beside the platform. `read_turns`: how chats of
     supervised steps are written. `ranks`: who computes a step together.
+    `switching`: that of the lock, where it has one.
     """
 
     def __init__(
@@ -91,6 +105,7 @@ class Trainer:
         sampler: Callable[[str], Mapping[str, str]] = lambda base_model: {},
         read_turns: TurnReader = refuse_turns,
         ranks: Ranks = ALONE,
+        switching: Switching | None = None,
     ) -> None:
         self._library = library
         self._store = store
@@ -98,6 +113,7 @@ class Trainer:
         self._sampler = sampler
         self._read_turns = read_turns
         self._ranks = ranks
+        self._switching = switching
         self._held: _Held | None = None
         self._datasets = Datasets(store)
         self._clock = Stopwatch("load")
@@ -153,6 +169,8 @@ class Trainer:
         parent, held, metrics = self._make(work, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
+        if self._switching is not None:
+            clock.move("switch", self._switching.take_seconds())
         manifest = Manifest(
             branch=work.branch,
             step=work.step,
@@ -194,6 +212,8 @@ class Trainer:
         compared = (read_sampler(self._store, work), read_reference(self._store, work.train))
         held = self._load_policy(work.parent.run, parent, work.train)
         supervision = self._load_supervision(work, held.policy.base)
+        if self._switching is not None:
+            self._switching.expect(held.policy.base.name, work.train)
         self._clock.begin("wait")
         self._ranks.meet()
         with self._device_lock:
@@ -282,6 +302,12 @@ class Stopwatch:
         """Ends the phase before."""
         self.seconds[self.phase] = time.perf_counter() - self._started
         self._enter(phase)
+
+    def move(self, phase: str, seconds: Mapping[str, float]) -> None:
+        """Seconds of other phases, which have ended, belong to this one."""
+        for other, part in seconds.items():
+            self.seconds[other] -= part
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + part
 
     def _enter(self, phase: str) -> None:
         self.phase = phase

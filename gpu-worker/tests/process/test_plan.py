@@ -37,6 +37,7 @@ from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.engine.vllm.settings import VllmSettings
+from temper_gpu.engine.vllm.switching import plan_release
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.live_bytes import peak_bytes
@@ -51,6 +52,7 @@ from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import held
+from tests.training.samples import train_config
 
 CPU = torch.device("cpu")
 DTYPES = [torch.float32, torch.bfloat16]
@@ -406,3 +408,17 @@ def test_on_gpus_of_its_own_vllm_is_reckoned_apart():
     beside = needs.plan_serving(model, dataclasses.replace(machine, engine=shared), needs.USUAL_LORA, 1024)
     # It sleeps while a step is trained.
     assert {part.phase for part in beside.parts if part.name.startswith("vLLM")} == {"serving"}
+
+
+@pytest.mark.parametrize(
+    ("total", "num_tokens", "release"), [(140, 8192, "nothing"), (79, 4096, "cache"), (140, 16384, "all")]
+)
+def test_what_vllm_releases_for_a_step_of_seven_billion_parameters(total: int, num_tokens: int, release: str):
+    """Beside the trainer's weights, with a quarter of the GPU for keys and values."""
+    model, cache = shape_of(QWEN_7B), total * GIB // 4
+    machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, VllmSettings("", "", kv_cache_bytes=cache))
+    config = train_config(lora=LORA, micro_batch_tokens=num_tokens)
+    need, holds = needs.switching_needs(model, machine, config)
+    assert (holds.cache, need.kept > need.recomputed) == (cache, True)
+    free = total * GIB - needs.plan_serving(model, machine, LORA, None).num_bytes
+    assert plan_release(free, holds, need).release == release

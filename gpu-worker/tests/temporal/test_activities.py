@@ -318,6 +318,23 @@ def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypa
     assert not run(gpu.train, work).found
 
 
+def test_a_try_with_less_memory_than_the_next_one_does_not_count(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
+    store, more_room = open_folder(tmp_path), [True, True]
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    gpu = GpuActivities(trainer, store, has_more_room=lambda: bool(more_room and more_room.pop()))
+    work = first_step(store, gpu)
+    whole, failures = trainer_module.train_step, [MemoryError()] * 4
+
+    def scarce(*arguments):
+        if failures:
+            raise failures.pop()
+        return whole(*arguments)
+
+    monkeypatch.setattr("temper_gpu.training.trainer.train_step", scarce)
+    assert not run(gpu.train, work).found
+
+
 def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.heartbeat.BEAT_EVERY_S", 0.01)
     gpu, beats, enough = activities(open_folder(tmp_path)), [], threading.Event()

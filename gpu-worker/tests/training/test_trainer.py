@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load
 
 from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_parent, step_key
-from temper_gpu.contract import Checkpoint, GroupList, GroupRef, TrainInput
+from temper_gpu.contract import Checkpoint, GroupList, GroupRef, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import trainer as trainer_module
@@ -285,6 +285,28 @@ def test_memory_is_given_back_before_the_engine_goes_on(store: FileStore, monkey
     with pytest.raises(TemperError) if fails else nullcontext():
         trainer.train(train_input(store, parent, groups), never)
     assert told == ["taken", "given back on cpu", "released"]
+
+
+class Switching(Watched):
+    """A lock for which an engine released memory."""
+
+    def expect(self, base_model: str, train: TrainConfig) -> None:
+        self._told.append(f"{base_model}, {train.micro_batch_tokens} tokens")
+
+    def take_seconds(self) -> dict[str, float]:
+        return {"wait": 0.25, "train": 0.5}
+
+
+def test_seconds_of_switching_are_told_apart_and_are_in_no_manifest(store: FileStore, trainer: Trainer):
+    told: list[str] = []
+    lock = Switching(told)
+    switched = Trainer(TinyLibrary(), store, lock, switching=lock)  # pyright: ignore[reportArgumentType]  (a fake library)
+    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+    outcome = switched.train(work, never)
+    assert told == ["tiny, 64 tokens", "taken", "released"]
+    assert outcome.seconds["switch"] == 0.75
+    assert "switch" not in str(outcome.commit.manifest.metrics)
+    assert outcome.seconds.keys() == {"load", "wait", "train", "commit", "switch"}
 
 
 def shifted(attempt: Attempt) -> Attempt:

@@ -25,11 +25,12 @@ from temper_gpu.engine.vllm.calls import Call, ServedModel, check, generate
 from temper_gpu.engine.vllm.client import Client
 from temper_gpu.engine.vllm.lives import Life, Lives, Server
 from temper_gpu.engine.vllm.settings import VllmSettings
+from temper_gpu.engine.vllm.switching import Release
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.models import BaseModel
 
-# What moving a model's weights between a GPU and memory may take.
+# What moving a model's weights between a GPU and main memory may take.
 SLEEP_S = 300.0
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class VllmEngine:
         self._work, self._idle = threading.Condition(lock), threading.Condition(lock)
         self._calls: deque[Call] = deque()
         self._num_running = 0
+        # While it is paused.
+        self._released: Release = "nothing"
         self._counters = {"requests": 0, "tokens": 0, "starts": 0, "proofs": 0, "start_s": 0.0, "answer_s": 0.0}
         self._lives = Lives(
             base,
@@ -88,7 +91,8 @@ class VllmEngine:
             life, failure = self._lives.now, self._lives.failure
             away = self._lives.away
             absent = "starting" if away is None else f"awaited: {away}"
-            state = absent if life is None else "asleep" if self._lives.is_held else "ready"
+            held = "asleep" if self._released == "all" else "paused"
+            state = absent if life is None else held if self._lives.is_held else "ready"
             return EngineHealth(
                 failure=None if failure is None else str(failure),
                 waiting=len(self._calls),
@@ -105,16 +109,39 @@ class VllmEngine:
         self._lives.close()
         self._fail_all(TemperError("EngineFailed", f"the engine of {self.model.name} was closed; retry"))
 
+    @property
+    def is_live(self) -> bool:
+        return self._lives.now is not None
+
     def pause(self) -> None:
-        """For training on the same GPU: what is in hand is answered, then vLLM gives its memory up."""
+        """For training on the same GPU: what is in hand is answered, and nothing else is sent."""
         with self._idle:
             self._lives.is_held = True
             self._idle.wait_for(lambda: self._num_running == 0 or self._lives.is_closed)
-            life = self._lives.now
-        self._tell(life, lambda client: server.sleep(client, SLEEP_S))
+
+    def release(self, release: Release) -> Release:
+        """Of vLLM's memory, while it is paused. Returns what was released: more, where it knows no smaller release."""
+        self._released = release
+        if release != "nothing":
+            self._tell(self._lives.now, lambda client: self._give_up(client, release))
+        return self._released
+
+    def _give_up(self, client: Client, release: Release) -> None:
+        if release == "cache":
+            try:
+                return server.release_cache(client, SLEEP_S)
+            except server.LostServer:
+                raise
+            except TemperError as error:
+                log.warning("vLLM keeps its key-value cache, so it sleeps: %s", error)
+        self._released = "all"
+        return server.sleep(client, SLEEP_S)
 
     def resume(self) -> None:
-        self._tell(self._lives.now, lambda client: server.wake_up(client, SLEEP_S))
+        released, self._released = self._released, "nothing"
+        if released != "nothing":
+            tag = "kv_cache" if released == "cache" else None
+            self._tell(self._lives.now, lambda client: server.wake_up(client, SLEEP_S, tag))
         with self._work:
             self._lives.is_held = False
             self._work.notify_all()

@@ -2,23 +2,25 @@
 
 import threading
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from types import TracebackType
 
 from temper_gpu.engine.vllm.engine import VllmEngine
 from temper_gpu.engine.vllm.process import is_shared, require_devices
 from temper_gpu.engine.vllm.settings import VllmSettings, recorded
+from temper_gpu.engine.vllm.training import StepNeeds, Training
 from temper_gpu.model.models import ModelLibrary
 
 
 class VllmHost:
-    def __init__(self, library: ModelLibrary, settings: VllmSettings) -> None:
+    def __init__(self, library: ModelLibrary, settings: VllmSettings, needs: StepNeeds | None = None) -> None:
+        """`needs`: what steps take of the trainer's GPU; None: vLLM releases all that it can."""
         if settings.external is None:
             require_devices(settings, library.device)
         self._library = library
         self._settings = settings
         self._engines: dict[str, VllmEngine] = {}
         self._opening = threading.Lock()
+        # Held while the trainer computes: engines on its GPU make room.
+        self.training = Training(self.shared, library.device, needs)
 
     def engine(self, base_model: str) -> VllmEngine:
         # Looked up without the lock, which is held for as long as another model is being opened.
@@ -57,29 +59,8 @@ class VllmHost:
         for engine in list(self._engines.values()):
             engine.close()
 
-    @property
-    def training(self) -> AbstractContextManager[object]:
-        """Held while the trainer computes: engines on its GPU sleep."""
-        return Training(self)
-
-    def shared(self) -> list[VllmEngine]:
-        if self._settings.external is not None:
-            return []
-        return [engine for engine in self.started().values() if is_shared(self._library.device, self._settings)]
-
-
-class Training:
-    def __init__(self, host: VllmHost) -> None:
-        self._host = host
-        self._asleep: list[VllmEngine] = []
-
-    def __enter__(self) -> None:
-        self._asleep = self._host.shared()
-        for engine in self._asleep:
-            engine.pause()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for engine in self._asleep:
-            engine.resume()
+    def shared(self) -> Mapping[str, VllmEngine]:
+        """Engines on the trainer's GPU."""
+        if self._settings.external is not None or not is_shared(self._library.device, self._settings):
+            return {}
+        return self.started()

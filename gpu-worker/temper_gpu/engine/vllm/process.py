@@ -223,7 +223,7 @@ def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> 
 
 
 def is_shared(device: torch.device, settings: VllmSettings) -> bool:
-    """Whether it computes on the trainer's own GPU, and has to sleep while that trains."""
+    """Whether it computes on the trainer's own GPU, and has to make room while that trains."""
     if device.type == "cpu":
         return False
     return not settings.devices or (device.index or 0) in settings.devices

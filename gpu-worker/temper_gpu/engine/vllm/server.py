@@ -162,11 +162,19 @@ def read_card(card: Mapping[str, Any]) -> ModelCard:
 
 
 def sleep(client: Client, timeout_s: float) -> None:
+    """Weights go to main memory, keys and values are dropped."""
     require_ok(client.address, ask(client, "/sleep?level=1", {}, timeout_s))
 
 
-def wake_up(client: Client, timeout_s: float) -> None:
-    require_ok(client.address, ask(client, "/wake_up", {}, timeout_s))
+def release_cache(client: Client, timeout_s: float) -> None:
+    """Keys and values are dropped. vLLM does so while its scheduler is paused alone, which level 0 means."""
+    require_ok(client.address, ask(client, "/sleep?level=0", {}, timeout_s))
+    require_ok(client.address, ask(client, "/release_kv_cache_memory", {}, timeout_s))
+
+
+def wake_up(client: Client, timeout_s: float, tag: str | None = None) -> None:
+    """`tag`: of the memory that is taken again; None: all. Scheduling goes on with it."""
+    require_ok(client.address, ask(client, "/wake_up" if tag is None else f"/wake_up?tags={tag}", {}, timeout_s))
 
 
 def ask(client: Client, path: str, body: Any, timeout_s: float) -> Answer:

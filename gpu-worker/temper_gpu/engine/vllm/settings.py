@@ -7,14 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS, VLLM_LORA_RANK
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
 # vLLM has room for adapters of one rank, chosen at its start; `--max-lora-rank` among the arguments changes it.
-MAX_LORA_RANK = 64
+MAX_LORA_RANK = VLLM_LORA_RANK
 # Tokens of keys and values that stand together; no kernel of vLLM wants larger blocks.
 CACHE_BLOCK = 128
 # Flags that are Temper's own: what the proof and the engine rely on, or what another setting says.

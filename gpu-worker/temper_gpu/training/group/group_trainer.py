@@ -11,7 +11,7 @@ from temper_gpu.training.examples import TurnReader, refuse_turns
 from temper_gpu.training.group.group import Enter, RankGroup, RankSettings, prepare
 from temper_gpu.training.ranks import RankLost
 from temper_gpu.training.ranks.joined import Joined
-from temper_gpu.training.trainer import Outcome, Trainer
+from temper_gpu.training.trainer import Outcome, Switching, Trainer
 
 
 class GroupTrainer(Trainer):
@@ -25,9 +25,10 @@ class GroupTrainer(Trainer):
         *,
         enter: Enter,
         settings: RankSettings,
+        switching: Switching | None = None,
     ) -> None:
         self._joined = Joined(0, len(settings.devices), self._watch, settings.parts_on(0))
-        super().__init__(library, store, device_lock, sampler, read_turns, self._joined)
+        super().__init__(library, store, device_lock, sampler, read_turns, self._joined, switching)
         self._enter = enter
         self._settings = settings
         self.group: RankGroup | None = None

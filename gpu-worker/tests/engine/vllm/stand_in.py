@@ -169,6 +169,8 @@ class Handler(BaseHTTPRequestHandler):
             return self._send(200 if self.model.unload(body["lora_name"]) else 404, {})
         elif self.path == "/v1/completions":
             return self._complete(body)
+        elif self.path == "/release_kv_cache_memory" and self.model.fault() == "keeps its cache":
+            return self._send(404, {"detail": "Not Found"})
         else:
             self.told(self.path)
         return self._send(200, {})

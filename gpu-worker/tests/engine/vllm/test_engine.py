@@ -3,13 +3,13 @@
 import dataclasses
 import os
 import signal
-import time
 
 import pytest
 import torch
 
 from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed, Distribution
 from temper_gpu.engine.vllm.server import parameters
+from temper_gpu.engine.vllm.switching import Release
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from tests.engine.vllm.stood import adapter_of, ask, ask_again, eventually, request, session_of
@@ -111,12 +111,41 @@ def test_no_process_is_left_where_the_guard_itself_is_killed(engine):
     assert ask_again(engine, request()).token_ids
 
 
-def test_while_it_sleeps_nothing_is_sent(engine, fault):
+@pytest.fixture
+def told(engine, fault):
+    """Since the test began."""
+    file = fault.with_name("told")
+    file.write_text("")
+    return lambda: file.read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("release", "first", "last"),
+    [
+        ("nothing", [], []),
+        ("cache", ["/sleep?level=0", "/release_kv_cache_memory"], ["/wake_up?tags=kv_cache"]),
+        ("all", ["/sleep?level=1"], ["/wake_up"]),
+    ],
+)
+def test_whatever_is_released_requests_wait_until_it_is_back(engine, told, release: Release, first, last):
     engine.pause()
+    assert engine.release(release) == release
     future = engine.submit(None, request(), 60)
-    time.sleep(0.3)
-    assert (future.done(), engine.health().details["state"]) == (False, "asleep")
-    assert fault.with_name("told").read_text().split() == ["/sleep?level=1"]
+    with pytest.raises(TimeoutError):
+        future.result(0.3)
+    assert engine.health().details["state"] == ("asleep" if release == "all" else "paused")
+    assert told() == first
     engine.resume()
     assert future.result(60).token_ids
-    assert fault.with_name("told").read_text().split() == ["/sleep?level=1", "/wake_up"]
+    assert (told(), engine.health().details["state"]) == ([*first, *last], "ready")
+
+
+def test_a_vllm_that_keeps_its_cache_sleeps(engine, told, fault):
+    starts = engine.counters()["starts"]
+    fault.write_text("keeps its cache")
+    engine.pause()
+    assert engine.release("cache") == "all"
+    engine.resume()
+    assert told() == ["/sleep?level=0", "/sleep?level=1", "/wake_up"]
+    assert ask(engine, request()).token_ids
+    assert engine.counters()["starts"] == starts

@@ -194,7 +194,7 @@ def test_a_server_that_comes_back_with_another_model_ends_the_run_and_is_looked_
     assert (caught.value.type, host.started()) == ("PolicyMismatch", {})
     elsewhere.fault = ""
     assert ask(host.engine("pocket"), request()).token_ids
-    assert (host.shared(), list(host.started())) == ([], ["pocket"])
+    assert (host.shared(), list(host.started())) == ({}, ["pocket"])
     host.close()
 
 

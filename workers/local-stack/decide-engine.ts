@@ -1,0 +1,105 @@
+/**
+ * What samples where neither a flag nor `temporal.config.ts` says: vLLM on a GPU where it is installed and can sample what
+ * the run trains, else the embedded engine. Decided once, before anything is planned.
+ */
+import type { LoraConfig } from '../../core/contract.ts';
+import { VLLM_LORA_RANK } from '../../core/wire-constants.ts';
+import { fieldOnlyOf, type ChosenEngine, type EngineConfig } from '../config.ts';
+import { chosenEngine, type AskedEngine, type EngineKind } from '../engine-choices.ts';
+import { findGpuVllm } from '../install/vllm-environment.ts';
+import { findGpus } from '../nvidia-smi.ts';
+
+/** What an engine is started for. */
+export interface EngineUse {
+  /** What it samples from besides base models: adapters, or all weights (null). Empty where nobody knows yet. */
+  readonly trained: readonly (LoraConfig | null)[];
+  /** False for a run of supervised steps alone. */
+  readonly samples: boolean;
+  /** Of a run that goes on: what sampled for its newest checkpoint. Asked on a GPU alone. */
+  readonly before?: () => Promise<EngineKind | null>;
+}
+
+export const ANY_USE: EngineUse = { trained: [], samples: true };
+
+export interface EngineDecision {
+  readonly kind: EngineKind;
+  /** For people; null where there is no GPU, or the engine is elsewhere: nothing was to be decided. */
+  readonly reason: string | null;
+}
+
+interface Place {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cache: string;
+}
+
+/** Figures as docs/log.md has them. */
+export const EMBEDDED_SPEED =
+  'on one H200 the embedded engine sampled 491 tokens/s (shapes of Qwen2.5-7B, 64 requests at once)';
+
+/** `gpus`: their names, where the caller has asked for them. */
+export async function decideEngine(
+  configured: EngineConfig,
+  asked: AskedEngine,
+  use: EngineUse,
+  place: Place,
+  gpus?: readonly string[],
+): Promise<EngineDecision> {
+  const engine = chosenEngine(configured, asked);
+  const { kind } = engine;
+  if (engine.url !== null || engine.device === 'cpu') return { kind, reason: null };
+  const found = gpus ?? (await findGpus(place.env));
+  const [gpu] = found;
+  if (gpu === undefined) return { kind, reason: null };
+  if (asked.engine) return { kind, reason: 'as --engine says' };
+  if (configured.kind !== null) return { kind, reason: 'as engine.kind in temporal.config.ts says' };
+  return planEngine({
+    gpu,
+    obstacle: obstacleOf(engine, use),
+    before: (await use.before?.()) ?? null,
+    hasVllm: findGpuVllm(place) !== null,
+  });
+}
+
+export interface EngineFacts {
+  readonly gpu: string;
+  /** Why vLLM cannot, or need not, sample. */
+  readonly obstacle: string | null;
+  readonly before: EngineKind | null;
+  readonly hasVllm: boolean;
+}
+
+/** On a GPU, where nobody has said which engine. */
+export function planEngine({ gpu, obstacle, before, hasVllm }: EngineFacts): EngineDecision {
+  if (obstacle !== null) return { kind: 'embedded', reason: `because ${obstacle}` };
+  if (before !== null)
+    return { kind: before, reason: 'because the run has been sampled with it so far (--engine changes that)' };
+  if (hasVllm) return { kind: 'vllm', reason: `because it samples on a GPU (${gpu}) and vLLM is installed` };
+  return {
+    kind: 'embedded',
+    reason: `because vLLM is not installed: ${EMBEDDED_SPEED}, and published figures of vLLM are several times that; to install it, run: temper setup vllm`,
+  };
+}
+
+/** For the first lines of a command; null where there is nothing to say. */
+export function describeDecision({ kind, reason }: EngineDecision): string | null {
+  return reason === null ? null : `engine: ${kind}, ${reason}`;
+}
+
+function obstacleOf(engine: ChosenEngine, { trained, samples }: EngineUse): string | null {
+  if (process.platform !== 'linux') return 'vLLM needs Linux';
+  if (!samples) return 'a run of supervised steps alone samples nothing';
+  if (engine.loadIn4bit) return 'vLLM cannot load base models in 4 bits as Temper does';
+  const field = fieldOnlyOf('embedded', engine);
+  if (field !== null) return `${field} in temporal.config.ts has no effect with vLLM`;
+  for (const lora of trained) {
+    if (lora === null) return 'vLLM takes only adapters, and all weights are trained';
+    if (lora.dora === true) return 'vLLM loads no adapters with magnitudes (DoRA)';
+    if (lora.rank > VLLM_LORA_RANK && !hasOwnRank(engine))
+      return `vLLM is started with room for adapters of rank ${VLLM_LORA_RANK}, and this one has ${lora.rank} (add --max-lora-rank to engine.vllm.args)`;
+  }
+  return null;
+}
+
+function hasOwnRank({ vllm }: ChosenEngine): boolean {
+  return vllm.args.some((arg) => arg.replaceAll('_', '-').startsWith('--max-lora-rank'));
+}

@@ -1,0 +1,41 @@
+/** What NVIDIA's driver says of this host, by its own tool: PyTorch takes seconds to load. */
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { runCommand } from './command.ts';
+
+const PROGRAM = process.platform === 'win32' ? 'nvidia-smi.exe' : 'nvidia-smi';
+const WITHIN_MS = 10_000;
+
+/** Null where this host has no such tool. */
+export interface SmiAnswer {
+  /** Null where it did not answer in time. */
+  readonly code: number | null;
+  readonly lines: readonly string[];
+}
+
+/** `query`: as `--query-gpu=name`. Where the tool is missing, no process is started. */
+export async function askNvidiaSmi(query: string, env: NodeJS.ProcessEnv): Promise<SmiAnswer | null> {
+  if (!isOnPath(env)) return null;
+  const { code, output } = await runCommand('nvidia-smi', [query, '--format=csv,noheader,nounits'], {
+    env,
+    timeoutMs: WITHIN_MS,
+  });
+  return { code, lines: output.split('\n').filter((line) => line.trim() !== '') };
+}
+
+/** Names of the GPUs that processes of this environment see; none where nobody can say. */
+export async function findGpus(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const answer = await askNvidiaSmi('--query-gpu=name', env);
+  return answer?.code === 0 ? visibleOf(answer.lines, env) : [];
+}
+
+/** By their number alone. */
+export function visibleOf<T>(gpus: readonly T[], env: NodeJS.ProcessEnv): T[] {
+  const visible = env['CUDA_VISIBLE_DEVICES'];
+  return visible === undefined ? [...gpus] : gpus.slice(0, visible.split(',').filter(Boolean).length);
+}
+
+function isOnPath(env: NodeJS.ProcessEnv): boolean {
+  const folders = (env['PATH'] ?? env['Path'] ?? '').split(delimiter).filter(Boolean);
+  return folders.some((folder) => existsSync(join(folder, PROGRAM)));
+}
