@@ -2,13 +2,17 @@
 in bfloat16, with LoRA of rank 16 on every layer. Parts that may differ are measured with and without."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from gpu_report import Bench, gib, random_base, shape
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
@@ -18,10 +22,11 @@ from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.head_scores import Scores, frozen_head_scores, plain_scores
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.platform import repeatable
-from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.policy import MAX_LOGITS, TrainablePolicy
 from temper_gpu.training.step import train_step
 from tests.training.samples import train_config
 
@@ -234,6 +239,32 @@ def compile_layers(bench: Bench) -> None:
         bench.wait()
         bench.tell("trainer: decoder layers compiled: first", f"{time.perf_counter() - started:.1f} s")
         train(bench, policy, rows, Case("rows", False, 8192, before="four layers, compiled"))
+
+
+def head(bench: Bench) -> None:
+    """The output head alone, of 12,288 sampled tokens, forward and backward."""
+    num_tokens, size, vocabulary = (48, 64, 500) if bench.is_small else (12288, 3584, 152064)
+    hidden_ND, weight_VD = (
+        torch.randn(count, size, device=bench.device).mul_(0.1).to(half(bench)) for count in (num_tokens, vocabulary)
+    )
+    hidden_ND.requires_grad_()
+    others = (torch.arange(num_tokens, device=bench.device), torch.ones(num_tokens, device=bench.device))
+    chunk = max(1, MAX_LOGITS // vocabulary)
+    ways: dict[str, Callable[[bool], Scores]] = {
+        "forward": lambda trains: frozen_head_scores(weight_VD, hidden_ND, *others, trains, chunk),
+        "plain": lambda trains: plain_scores(partial(F.linear, weight=weight_VD), hidden_ND, *others, trains, chunk),
+    }
+    for name, trains_entropy in product(ways, (False, True)):
+
+        def go_once(name: str = name, trains_entropy: bool = trains_entropy) -> None:
+            logprobs_N, entropy_N = ways[name](trains_entropy)
+            (logprobs_N.sum() + entropy_N.sum() if trains_entropy else logprobs_N.sum()).backward()
+
+        with repeatable(bench.device):
+            bench.clean()
+            took = bench.seconds(go_once, 3, 1)
+        what = f"trainer, output head, {name}{', with entropy' if trains_entropy else ''}"
+        bench.tell(what, f"{took * 1e3:.1f} ms, peak {gib(bench.peak())}", took)
 
 
 def policy_of(bench: Bench, base: BaseModel) -> TrainablePolicy:

@@ -22,8 +22,9 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # kernels that they had: the order was not seen to depend on places there.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
-# Raised whenever the trainer computes in another order of operations. Steps without it are of the first one.
-_TRAINER = 2
+# Raised whenever the trainer computes in another order of operations. Steps without it are of the first one. On a GPU
+# the third one: a frozen output head is differentiated forward there (head_scores.py).
+_TRAINER = {"cpu": 2, "cuda": 3}
 # Of make_deterministic: the engine computes with as many as suit it.
 _threads: int | None = None
 
@@ -92,7 +93,7 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         "cpu": _cpu_field("model name") or platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "threads": _num_threads(),
-        "trainer": _TRAINER,
+        "trainer": _TRAINER[device.type],
     }
 
 

@@ -6,17 +6,15 @@ Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
@@ -25,6 +23,7 @@ from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
+from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
 from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
 from temper_gpu.training.lora_parameters import LoraParameters
 from temper_gpu.training.optimizers import OptimizerKind, create_optimizer
@@ -56,10 +55,16 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(
-        self, base: BaseModel, lora: LoraConfig | None, ranks: Ranks = ALONE, optimizer: OptimizerKind = None
+        self,
+        base: BaseModel,
+        lora: LoraConfig | None,
+        ranks: Ranks = ALONE,
+        optimizer: OptimizerKind = None,
+        scores_forward: bool | None = None,
     ) -> None:
         """`lora`: None trains all weights. `ranks`: each has a copy of what trains; rank 0 alone has the
-        optimizer's state."""
+        optimizer's state. `scores_forward`: whether the gradients of a frozen output head are found in the forward
+        pass, with other last bits; None: on a GPU."""
         self.base = base
         self.lora = lora
         self.ranks = ranks
@@ -69,6 +74,10 @@ class TrainablePolicy:
         )
         self._attention_of_rows = self._causal_lm.config._attn_implementation
         self._optimizer = create_optimizer(optimizer, self.parameters, self._trained.embeddings)
+        is_asked = self.device.type == "cuda" if scores_forward is None else scores_forward
+        # A model whose weights train has other models beside it, to be compared with: all of them score alike.
+        is_plain = lora is not None and not ranks.shards and self._logits_cap is None and is_frozen(self._head)
+        self._scores_forward = is_asked and is_plain
         self._require_plain_head()
 
     @property
@@ -138,27 +147,26 @@ class TrainablePolicy:
 
     def _score(self, batch: MicroBatch, trains_entropy: bool) -> TokenScores:
         hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
-        chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
+        chunk = max(1, MAX_LOGITS // self._head.weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
-        if len(hidden_ND) <= chunk:
-            whole = (hidden_ND, batch.targets_N, batch.temperatures_N)
-            return TokenScores(*_score_tokens(self._logits, *whole, trains_entropy))
-        parts = zip(*(t.split(chunk) for t in (hidden_ND, batch.targets_N, batch.temperatures_N)), strict=True)
-        # Recomputed in the backward pass: one chunk's logits exist at a time.
-        scores = [
-            checkpoint(
-                _score_tokens, self._logits, *part, trains_entropy, use_reentrant=False, preserve_rng_state=False
-            )
-            for part in parts
-        ]
-        return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
+        given = (hidden_ND, batch.targets_N, batch.temperatures_N, trains_entropy, chunk)
+        if self._scores_forward:
+            return TokenScores(*frozen_head_scores(self._head.weight, *given))
+        return TokenScores(*plain_scores(self._logits, *given))
+
+    @property
+    def _head(self) -> Any:
+        return self._causal_lm.get_output_embeddings()
 
     def _logits(self, hidden_ND: Tensor) -> Tensor:
         """Of the output head, capped where the model's config says so (Gemma 2)."""
-        logits_NV = self._causal_lm.get_output_embeddings()(hidden_ND)
-        cap: float | None = getattr(self.base.config, "final_logit_softcapping", None)
+        logits_NV, cap = self._head(hidden_ND), self._logits_cap
         return logits_NV if cap is None else (logits_NV / cap).tanh() * cap
+
+    @property
+    def _logits_cap(self) -> float | None:
+        return getattr(self.base.config, "final_logit_softcapping", None)
 
     def recomputes(self, num_tokens: int) -> bool:
         """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
@@ -312,13 +320,3 @@ class TrainablePolicy:
                 f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
-
-
-def _score_tokens(
-    head: Callable[[Tensor], Tensor], hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor, trains_entropy: bool
-) -> tuple[Tensor, Tensor]:
-    logits_NV = head(hidden_ND).float() / temperatures_N[:, None]
-    logprobs_NV = F.log_softmax(logits_NV, -1)
-    with torch.set_grad_enabled(trains_entropy and torch.is_grad_enabled()):
-        entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(-1)
-    return -F.nll_loss(logprobs_NV, targets_N, reduction="none"), entropy_N
