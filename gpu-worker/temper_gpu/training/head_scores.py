@@ -79,7 +79,10 @@ class _FrozenHead(torch.autograd.Function):
         slopes = [torch.empty_like(hidden_ND) for _ in range(num_slopes)]
         rows = (hidden_ND, targets_N, temperatures_N, *slopes)
         parts = zip(*(of.split(chunk) for of in rows), strict=True)
-        scores = [_score_chunk(weight_VD, *part[:3], part[3:]) for part in parts]
+        scores = [
+            _score_chunk(weight_VD, hidden, targets, temperatures, tuple(of_part))
+            for hidden, targets, temperatures, *of_part in parts
+        ]
         logprobs_N, entropy_N = (torch.cat(column) for column in zip(*scores, strict=True))
         ctx.save_for_backward(*slopes)
         ctx.set_materialize_grads(False)

@@ -40,13 +40,14 @@ def given(dtype: torch.dtype, temperatures: list[float], spread: float = 3.0) ->
 
 
 def forward(of: Given, trains_entropy: bool, chunk: int) -> Scores:
-    hidden_ND, weight_VD, *others = of
-    return frozen_head_scores(weight_VD, hidden_ND, *others, trains_entropy, chunk)
+    hidden_ND, weight_VD, targets_N, temperatures_N = of
+    return frozen_head_scores(weight_VD, hidden_ND, targets_N, temperatures_N, trains_entropy, chunk)
 
 
 def plainly(of: Given, trains_entropy: bool, chunk: int) -> Scores:
-    hidden_ND, weight_VD, *others = of
-    return plain_scores(partial(nn.functional.linear, weight=weight_VD), hidden_ND, *others, trains_entropy, chunk)
+    hidden_ND, weight_VD, targets_N, temperatures_N = of
+    head = partial(nn.functional.linear, weight=weight_VD)
+    return plain_scores(head, hidden_ND, targets_N, temperatures_N, trains_entropy, chunk)
 
 
 def both_ways(of: Given, trains_entropy: bool, chunk: int) -> tuple[Scores, Scores]:
