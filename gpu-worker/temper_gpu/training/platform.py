@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, QUANTIZED
+from temper_gpu.commits.checkpoints import COMPILED, DEFAULT_DTYPE, QUANTIZED
 from temper_gpu.model.instructions import limits
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
@@ -105,6 +105,11 @@ def base_fingerprint(base: BaseModel) -> dict[str, str | int]:
 def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:
     """Of a step: what is added up first depends on them. One has no name: manifests of one device are as ever."""
     return {"devices": num_ranks} if num_ranks > 1 else {}
+
+
+def layers_fingerprint(are_compiled: bool) -> dict[str, str | int]:
+    """Of a step. Layers as they are have no name."""
+    return {"layers": COMPILED} if are_compiled else {}
 
 
 @cache

@@ -7,8 +7,9 @@ Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 import logging
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import attention_windows, layer_kinds
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.compiled_layers import CompiledLayers, find_compiled_layers, require_compilable
 from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
 from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
@@ -37,6 +39,8 @@ from temper_gpu.training.tree_kernel import Heads, Kernel, find_kernel, is_long_
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
 _PROBE_TOKENS = 4
+# Of a row that layers are compiled on.
+_COMPILED_TOKENS = 128
 # What two ways to compute the same tokens may differ by, relative to their hidden states.
 SAME_BOUND = 1e-3
 SAME_BOUNDS = {torch.bfloat16: 0.05}
@@ -60,11 +64,12 @@ class TrainablePolicy:
         lora: LoraConfig | None,
         ranks: Ranks = ALONE,
         optimizer: OptimizerKind = None,
+        compiles: bool = False,
         scores_forward: bool | None = None,
     ) -> None:
         """`lora`: None trains all weights. `ranks`: each has a copy of what trains; rank 0 alone has the
-        optimizer's state. `scores_forward`: whether the gradients of a frozen output head are found in the forward
-        pass, with other last bits; None: on a GPU."""
+        optimizer's state. `compiles`: whether its decoder layers are compiled. `scores_forward`: whether the gradients
+        of a frozen output head are found in the forward pass; None: on a GPU. Both give other last bits."""
         self.base = base
         self.lora = lora
         self.ranks = ranks
@@ -78,6 +83,9 @@ class TrainablePolicy:
         # A model whose weights train has other models beside it, to be compared with: all of them score alike.
         is_plain = lora is not None and not ranks.shards and self._logits_cap is None and is_frozen(self._head)
         self._scores_forward = is_asked and is_plain
+        self._compiles = compiles
+        if compiles:
+            require_compilable(lora, self._causal_lm, base.name)
         self._require_plain_head()
 
     @property
@@ -146,7 +154,9 @@ class TrainablePolicy:
         return scores
 
     def _score(self, batch: MicroBatch, trains_entropy: bool) -> TokenScores:
-        hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
+        is_of_rows = batch.attention.is_chains and torch.is_grad_enabled()
+        compiled = self.compiled_layers if is_of_rows else None
+        hidden_ND = self._hidden_states(batch, compiled=compiled).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._head.weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
@@ -174,14 +184,20 @@ class TrainablePolicy:
         free = free_bytes(self.device)
         return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free, self.device)
 
-    def _hidden_states(self, batch: MicroBatch, narrows: bool | None = None) -> Tensor:
-        """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone; None: as it is
-        faster."""
+    def _hidden_states(
+        self,
+        batch: MicroBatch,
+        narrows: bool | None = None,
+        recomputes: bool | None = None,
+        compiled: CompiledLayers | None = None,
+    ) -> Tensor:
+        """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone, `recomputes`:
+        whether the backward pass computes layers again; None: as it is faster, as there is memory."""
         num_rows, width = batch.token_ids_BT.shape
         if self.has_dropout and self._dropping.seed is not None:
             self._dropping.keys_M = self._keys_of(batch)
         decoder = self._causal_lm.get_decoder()
-        is_recomputed = self.recomputes(num_rows * width)
+        is_recomputed = self.recomputes(num_rows * width) if recomputes is None else recomputes
         if narrows is None:
             # Asked first, so that all ranks find it out in the same pass.
             narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
@@ -192,7 +208,8 @@ class TrainablePolicy:
         self._causal_lm.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
-        with computed_again(decoder.layers if is_recomputed else ()):
+        computing = nullcontext() if compiled is None else compiled.computing()
+        with computing, computed_again(decoder.layers if is_recomputed else ()):
             hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
@@ -244,6 +261,36 @@ class TrainablePolicy:
         size: int = getattr(config, "head_dim", None) or config.hidden_size // num_heads
         heads = Heads(num_heads, num_key_heads, size, self.base.dtype, self.device)
         return find_kernel(heads, attention_windows(config), attend_tree)
+
+    @cached_property
+    def compiled_layers(self) -> CompiledLayers | None:
+        """None: layers are computed as they are."""
+        if not self._compiles:
+            return None
+        layers = self._causal_lm.get_decoder().layers[:-1]
+        return find_compiled_layers(layers, self.dtype, self._probe_gradients)
+
+    @torch.enable_grad()
+    def _probe_gradients(self, compiled: CompiledLayers | None) -> Tensor:
+        """Of one row and of two, of layers that are kept and that are computed again."""
+        found: list[Tensor] = []
+        for count, recomputes in product((1, 2), (False, True)):
+            ids = [n % self.base.config.vocab_size for n in range(count * _COMPILED_TOKENS)]
+            length = len(ids) // count
+            nothing = [0.0] * (length - 1)
+            rows = [
+                Row(ids[n * length : (n + 1) * length], "attempt", list(range(1, length)), nothing, nothing, nothing)
+                for n in range(count)
+            ]
+            [batch] = pack(rows, 1, len(ids), self.device)
+            hidden_SD = self._hidden_states(batch, False, recomputes, compiled)
+            # A norm's outputs have one length: each counts in another way.
+            weights_D = torch.arange(hidden_SD.shape[1], device=self.device).cos()
+            gradients = torch.autograd.grad(
+                (hidden_SD.float() @ weights_D).sum(), list(self.parameters.values()), allow_unused=True
+            )
+            found += [gradient.flatten() for gradient in gradients if gradient is not None]
+        return torch.cat(found)
 
     @cached_property
     def knows_trees(self) -> bool:
