@@ -37,6 +37,7 @@ PARTS: dict[str, tuple[Callable[[Bench], None], float]] = {
     "machine": (gpu_kernels.machine, 4),
     "trees": (gpu_trees.trees, 60),
     "trainer": (gpu_speed.trainer, 100),
+    "head": (gpu_speed.head, 4),
     "engine": (gpu_speed.engine, 60),
     "engine-parity": (gpu_parity.engine_parity, 25),
     "trainer-parity": (gpu_parity.trainer_parity, 8),

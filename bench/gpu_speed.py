@@ -2,13 +2,17 @@
 in bfloat16, with LoRA of rank 16 on every layer. Parts that may differ are measured with and without."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from gpu_report import Bench, gib, random_base, shape
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
@@ -18,10 +22,11 @@ from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.head_scores import Scores, frozen_head_scores, plain_scores
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.platform import repeatable
-from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.policy import MAX_LOGITS, TrainablePolicy
 from temper_gpu.training.step import train_step
 from tests.training.samples import train_config
 
@@ -220,25 +225,48 @@ def mfu_of(policy: TrainablePolicy, computed: float, took: float) -> float:
 
 
 def compile_layers(bench: Bench) -> None:
-    """A measurement, of four layers: nothing is compiled so in a run."""
+    """Of four layers; to compile them takes as long as to compile all."""
     base = random_base(bench, shape(bench, num_hidden_layers=4), half(bench))
-    policy, rows = policy_of(bench, base), group_of_rows(bench, base, 512)
-    with repeatable(bench.device):
-        train(bench, policy, rows, Case("rows", False, 8192, before="four layers"))
-    for layer in policy._causal_lm.get_decoder().layers:
-        layer.forward = torch.compile(layer.forward, dynamic=False)
-    with repeatable(bench.device):
-        started = time.perf_counter()
-        policy.recomputes = lambda num_tokens: False  # pyright: ignore[reportAttributeAccessIssue]
-        go(policy, pack(rows, 1, 8192, bench.device, "rows"))
-        bench.wait()
-        bench.tell("trainer: decoder layers compiled: first", f"{time.perf_counter() - started:.1f} s")
-        train(bench, policy, rows, Case("rows", False, 8192, before="four layers, compiled"))
+    rows = group_of_rows(bench, base, 512)
+    for name in ("four layers", "four layers, compiled"):
+        policy = policy_of(bench, base, "compiled" in name)
+        with repeatable(bench.device):
+            started = time.perf_counter()
+            is_there = policy.compiled_layers is not None
+            bench.tell(f"trainer, {name}: start", f"{is_there}, {time.perf_counter() - started:.1f} s")
+            for is_recomputed in (False, True):
+                train(bench, policy, rows, Case("rows", is_recomputed, 8192, before=name))
 
 
-def policy_of(bench: Bench, base: BaseModel) -> TrainablePolicy:
+def head(bench: Bench) -> None:
+    """The output head alone, of 12,288 sampled tokens, forward and backward."""
+    num_tokens, size, vocabulary = (48, 64, 500) if bench.is_small else (12288, 3584, 152064)
+    hidden_ND, weight_VD = (
+        torch.randn(count, size, device=bench.device).mul_(0.1).to(half(bench)) for count in (num_tokens, vocabulary)
+    )
+    hidden_ND.requires_grad_()
+    others = (torch.arange(num_tokens, device=bench.device), torch.ones(num_tokens, device=bench.device))
+    chunk = max(1, MAX_LOGITS // vocabulary)
+    ways: dict[str, Callable[[bool], Scores]] = {
+        "forward": lambda trains: frozen_head_scores(weight_VD, hidden_ND, *others, trains, chunk),
+        "plain": lambda trains: plain_scores(partial(F.linear, weight=weight_VD), hidden_ND, *others, trains, chunk),
+    }
+    for name, trains_entropy in product(ways, (False, True)):
+
+        def go_once(name: str = name, trains_entropy: bool = trains_entropy) -> None:
+            logprobs_N, entropy_N = ways[name](trains_entropy)
+            (logprobs_N.sum() + entropy_N.sum() if trains_entropy else logprobs_N.sum()).backward()
+
+        with repeatable(bench.device):
+            bench.clean()
+            took = bench.seconds(go_once, 3, 1)
+        what = f"trainer, output head, {name}{', with entropy' if trains_entropy else ''}"
+        bench.tell(what, f"{took * 1e3:.1f} ms, peak {gib(bench.peak())}", took)
+
+
+def policy_of(bench: Bench, base: BaseModel, compiles: bool = False) -> TrainablePolicy:
     bench.clean()
-    policy = TrainablePolicy(base, LORA)
+    policy = TrainablePolicy(base, LORA, compiles=compiles)
     start = {name: torch.randn(p.shape) * 0.01 for name, p in policy.parameters.items()}
     policy.load(start, initial_optimizer_tensors(start))
     return policy

@@ -17,6 +17,7 @@ import {
 } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
 import { WORKFLOW_QUEUE } from '../core/queues.ts';
+import { checkCompiledLayers } from './compiled-layers.ts';
 import { DEVICE, type Chosen, type EngineKind } from './engine-choices.ts';
 import { explainImport } from './explain-import.ts';
 import { CONFIG_FILE } from './folders.ts';
@@ -61,6 +62,8 @@ export const TemperConfigSchema = z.strictObject({
       shardBaseModel: z.boolean().prefault(false),
       /** The linear layers of the base model take 4 bits per weight (NF4). Of `embedded` alone. */
       loadIn4bit: z.boolean().prefault(false),
+      /** PyTorch compiles the decoder layers that train. On GPUs alone. */
+      compileLayers: z.boolean().prefault(false),
       /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
       kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().prefault(null),
       /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
@@ -176,6 +179,7 @@ export function fieldOnlyOf(kind: EngineKind, engine: EngineConfig): string | nu
 /** Of the GPU worker that is about to be started: flags may have chosen another engine than the configuration. */
 export function checkEngineKind(engine: ChosenEngine): void {
   checkQuantization(engine);
+  checkCompiledLayers(engine);
   const other = engine.kind === 'vllm' ? 'embedded' : 'vllm';
   const idle = fieldOnlyOf(other, engine);
   if (idle !== null)
@@ -207,6 +211,7 @@ const LOCAL_ENGINE = [
   'engine.devices',
   'engine.shardBaseModel',
   'engine.loadIn4bit',
+  'engine.compileLayers',
   'engine.kvCacheBytes',
   'engine.prefixCacheBytes',
   'engine.slots',

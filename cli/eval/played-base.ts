@@ -27,8 +27,9 @@ export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfi
     throw new UsageError(
       `${checkpoint} must be played by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded`,
     );
-  // Parts of packed weights are not supported, and nothing is trained.
-  return { ...engine, dtype, loadIn4bit, shardBaseModel: engine.shardBaseModel && !loadIn4bit };
+  // Parts of packed weights are not supported, nor compiled layers of them, and nothing is trained.
+  const ofWholeWeights = loadIn4bit ? { shardBaseModel: false, compileLayers: false } : {};
+  return { ...engine, dtype, loadIn4bit, ...ofWholeWeights };
 }
 
 /** Of a local stack that another command started. */

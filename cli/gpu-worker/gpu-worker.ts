@@ -44,7 +44,7 @@ function engineOf(configured: EngineConfig, flags: Context['flags'], kind: Engin
   const chosen = chosenEngine(configured, askedOf(flags), kind);
   const engine = { ...chosen, threads: flags.threads ?? configured.threads };
   // What the project says of training is for its other GPU workers.
-  return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false } : engine;
+  return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false, compileLayers: false } : engine;
 }
 
 function pythonFlags({ host, port, 'allow-host': allowed, 'no-train': isEngineAlone }: Context['flags']): string[] {

@@ -61,6 +61,7 @@ async function startEngine(
     dtype: dtype ?? trained.dtype,
     devices: 1,
     shardBaseModel: false,
+    compileLayers: false,
     // Beside other weights, too.
     loadIn4bit: flags['load-in-4bit'] || trained.loadIn4bit,
   };

@@ -1,5 +1,6 @@
 /** What the engine and the trainer of this project could not compute: refused before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
+import { checkCompiledLayers } from '../../workers/compiled-layers.ts';
 import { loadConfig, type ChosenEngine } from '../../workers/config.ts';
 import { findDevices } from '../../workers/devices.ts';
 import { chosenEngine, type EngineKind } from '../../workers/engine-choices.ts';
@@ -20,6 +21,7 @@ export async function checkEngine(
   const engine = await engineOf(flags, place);
   if (lora === null) refuseQuantizedTraining(engine);
   checkQuantization(engine);
+  checkCompiledLayers(engine);
   if (lora === null && engine.shardBaseModel)
     throw new UsageError(
       '--full-fine-tuning needs the whole base model on each device: only frozen weights can be sharded; leave --shard-base-model (engine.shardBaseModel) or --full-fine-tuning out',

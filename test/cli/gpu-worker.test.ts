@@ -112,7 +112,7 @@ test('base models are in 4 bits by flag or configuration, but not for vLLM', asy
 test('one that only samples takes no training, whatever the project says of it', async () => {
   const key = { TEMPER_ENGINE_KEY: 'a key' };
   const project = await temporaryFolder();
-  const engine = { devices: 2, shardBaseModel: true };
+  const engine = { devices: 2, shardBaseModel: true, compileLayers: true };
   writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   const { started } = await start(['--no-train'], key, 0, project);
   expect(started.args.join(' ')).toMatch(/ --dtype auto --slots 128 --no-temporal --leash$/);

@@ -226,6 +226,7 @@ describe('temporal.config.ts', () => {
     'engine.devices': [2],
     'engine.shardBaseModel': [true, { engine: { devices: 2 } }],
     'engine.loadIn4bit': [true],
+    'engine.compileLayers': [true],
     'engine.kvCacheBytes': [2 ** 30],
     'engine.prefixCacheBytes': [0],
     'engine.slots': [64],

@@ -102,6 +102,7 @@ export function engineArguments(
     ...Object.entries(flags).flat(),
     ...(engine.shardBaseModel ? ['--shard-base-model'] : []),
     ...(engine.loadIn4bit ? ['--load-in-4bit'] : []),
+    ...(engine.compileLayers ? ['--compile-layers'] : []),
     ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : []),
   ];
 }

@@ -44,6 +44,8 @@ POLICY_NAME = re.compile(POLICY_NAME_PATTERN)
 DEFAULT_DTYPE = "float32"
 # `quantization` in a manifest's platform, where the base model was in 4 bits (NF4).
 QUANTIZED = "nf4"
+# `layers` there, where PyTorch had compiled the decoder layers that trained.
+COMPILED = "compiled"
 
 
 class _Stored(BaseModel):
@@ -92,6 +94,11 @@ class Manifest(_Stored):
     def is_packed(self) -> bool:
         """Whether it was trained on a base model in 4 bits."""
         return self.platform.get("quantization") == QUANTIZED
+
+    @property
+    def has_compiled_layers(self) -> bool:
+        """Whether it was trained with decoder layers that PyTorch had compiled."""
+        return self.platform.get("layers") == COMPILED
 
     @property
     def dtype(self) -> str:

@@ -49,6 +49,8 @@ class Arguments:
     devices: int
     # Whether each of them has a part of the base model alone.
     shard_base_model: bool
+    # Whether PyTorch compiles the decoder layers that train.
+    compile_layers: bool
     # None: by the device (needs.py).
     kv_cache_bytes: int | None
     # None: the engine's own share of `kv_cache_bytes`.
@@ -96,6 +98,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     _check_engine(parser, arguments)
     if arguments.load_in_4bit:
         _check_packing(parser, arguments)
+    if arguments.compile_layers:
+        _check_compiling(parser, arguments)
     if arguments.devices > 1 and arguments.no_temporal:
         parser.error("--devices has no effect with --no-temporal, which trains nothing; remove it")
     if arguments.any_base and not arguments.no_temporal:
@@ -150,6 +154,22 @@ def _check_packing(parser: argparse.ArgumentParser, arguments: Arguments) -> Non
         )
 
 
+def _check_compiling(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
+    if arguments.no_temporal:
+        parser.error("--compile-layers has no effect with --no-temporal, which trains nothing; remove it")
+    if arguments.device == "cpu":
+        parser.error("--compile-layers must come with a GPU, got --device cpu; remove one of them")
+    for flag, is_given in (
+        ("--load-in-4bit", arguments.load_in_4bit),
+        ("--shard-base-model", arguments.shard_base_model),
+    ):
+        if is_given:
+            parser.error(
+                f"--compile-layers must come with a whole base model in its own type on each device, got {flag}; "
+                "remove one of them"
+            )
+
+
 def _refuse_idle(parser: argparse.ArgumentParser, values: Mapping[str, object], because: str) -> None:
     for flag, value in values.items():
         if value:
@@ -196,6 +216,11 @@ def _machine(parser: argparse.ArgumentParser) -> None:
         help="how many train: GPUs from --device on, or processes on the CPU; bytes depend on it (default: 1)",
     )
     add_sharding(parser)
+    parser.add_argument(
+        "--compile-layers",
+        action="store_true",
+        help="compile the decoder layers that train, with a minute's start; on GPUs alone; bytes depend on it",
+    )
     add_engine(parser)
     parser.add_argument("--vllm-python", metavar="FILE", help="a Python that has vLLM installed")
     parser.add_argument(

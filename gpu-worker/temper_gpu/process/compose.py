@@ -45,7 +45,7 @@ from temper_gpu.process.needs import (
     switching_needs,
 )
 from temper_gpu.process.room import Room
-from temper_gpu.process.training import choose_devices, open_trainer, require_shardable
+from temper_gpu.process.training import choose_devices, open_trainer, require_gpu_to_compile, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.server import create_app, run_server
@@ -53,6 +53,7 @@ from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
 from temper_gpu.server.template_kwargs import CLOCK, parse_template_kwargs
 from temper_gpu.store import Store
+from temper_gpu.training.compiled_layers import require_compilable
 from temper_gpu.training.examples import Dataset, TurnReader, check_examples
 from temper_gpu.training.group import RankSettings
 from temper_gpu.training.optimizers import packed_moments
@@ -92,6 +93,8 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     devices, shards = choose_devices(arguments.devices, device, arguments.vllm_devices), arguments.shard_base_model
     if shards:
         require_shardable(arguments.engine, device)
+    if arguments.compile_layers:
+        require_gpu_to_compile(device)
     sampling = open_sampling(arguments, device, keys.vllm)
     targets = Targets(StoreResolver(store), sampling.engines, None if arguments.any_base else sampling.models)
     templates = StoredTemplates(store)
@@ -102,7 +105,16 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
         read_turns = ChatTurns(templates.text)
         dtype = dtype_name(choose_dtype(arguments.dtype, device))
         packs = arguments.load_in_4bit
-        ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads, shards, packs)
+        ranks = RankSettings(
+            arguments.store,
+            arguments.models,
+            devices,
+            dtype,
+            arguments.threads,
+            shards,
+            packs,
+            arguments.compile_layers,
+        )
         given = (sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
         trainer = open_trainer(*given, sampling.switching)
         if isinstance(sampling.engines, EngineHost):
@@ -141,7 +153,7 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     if isinstance(settings, VllmSettings):
         settings = completed(settings, arguments, vllm_key)
     shards, packs = arguments.shard_base_model, arguments.load_in_4bit
-    machine = Machine(device, dtype, settings, arguments.devices, shards, packs)
+    machine = Machine(device, dtype, settings, arguments.devices, shards, packs, arguments.compile_layers)
     room = Room(machine)
     library = open_library(arguments.models, machine, room.require)
     if isinstance(settings, VllmSettings):
@@ -245,6 +257,8 @@ def check_run(
             "are sharded; start the GPU worker without --shard-base-model, or leave --full-fine-tuning out",
         )
     base, given = models.get(work.base_model), work.chat_template_sha256
+    if machine.compiles:
+        require_compilable(work.lora, base.instantiate(base.attention), base.name)
     if work.lora is None:
         require_whole_weights(base)
     if work.optimizer_kind is not None:

@@ -79,6 +79,8 @@ class Machine:
     shards: bool = False
     # Whether the base model's linear layers are packed.
     load_in_4bit: bool = False
+    # Whether the decoder layers that train are compiled.
+    compiles: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,4 +36,5 @@ def open_trainer(settings: RankSettings, rank: int, ranks: Ranks) -> Trainer:
     dtype = getattr(torch, settings.dtype)
     library = kind(ModelFolders(settings.models), dtype, device, load_in_4bit=settings.load_in_4bit)
     read_turns = ChatTurns(StoredTemplates(store).text)
-    return Trainer(library, store, nullcontext(), lambda base_model: {}, read_turns, ranks)
+    given = (library, store, nullcontext(), lambda base_model: {}, read_turns, ranks)
+    return Trainer(*given, compiles=settings.compile_layers)

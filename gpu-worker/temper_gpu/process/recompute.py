@@ -117,7 +117,8 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     shards = arguments.shard_base_model and len(devices) > 1
     packs = arguments.load_in_4bit or (recorded is not None and recorded.manifest.is_packed)
     names = (arguments.store, arguments.models, devices, dtype_name(dtype))
-    ranks = RankSettings(*names, arguments.threads, shards, packs)
+    compiles = device.type == "cuda" and recorded is not None and recorded.manifest.has_compiled_layers
+    ranks = RankSettings(*names, arguments.threads, shards, packs, compiles and not shards)
     weights_on = torch.device("cpu") if shards else device
     folders = ModelFolders(arguments.models)
     library = ModelLibrary(folders, dtype, weights_on, parts_on=ranks.parts_on(0), load_in_4bit=packs)

@@ -55,6 +55,16 @@ def require_shardable(engine: str, first: torch.device) -> None:
         )
 
 
+def require_gpu_to_compile(first: torch.device) -> None:
+    """Where `auto` may have found none."""
+    if first.type != "cuda":
+        raise TemperError(
+            "BadConfig",
+            f"--compile-layers (engine.compileLayers in temporal.config.ts) must come with a GPU, got {first}, where "
+            "nothing gets faster; remove it",
+        )
+
+
 def num_devices(first: torch.device) -> int:
     if first.type == "cuda":
         return torch.cuda.device_count() - (first.index or 0)
@@ -73,7 +83,7 @@ def open_trainer(
     """Of as many ranks as there are devices; the others find models and store by the settings."""
     given = (models, store, device_lock, sampler, read_turns)
     if len(settings.devices) == 1:
-        return Trainer(*given, switching=switching)
+        return Trainer(*given, switching=switching, compiles=settings.compile_layers)
     # It imports what composes a GPU worker, which imports this.
     from temper_gpu.process.ranks import enter
 

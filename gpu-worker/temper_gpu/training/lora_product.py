@@ -11,7 +11,7 @@ rounded once. Gradients of the factors are float32.
 Shapes: M tokens, I inputs, O outputs, R rank.
 """
 
-from functools import partial
+from types import MethodType
 from typing import Any
 
 import torch
@@ -78,8 +78,9 @@ def _float_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def compute_as_one(layer: Any) -> None:
-    """Of one of PEFT's layers, without dropout or magnitudes."""
-    layer.forward = partial(_forward, layer)
+    """Of one of PEFT's layers, without dropout or magnitudes. A method: PyTorch's compiler takes it for the same in all
+    layers, and a partial function for another one in each."""
+    layer.forward = MethodType(_forward, layer)
 
 
 def _forward(layer: Any, x: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, QUANTIZED
+from temper_gpu.commits.checkpoints import COMPILED, DEFAULT_DTYPE, QUANTIZED
 from temper_gpu.model.instructions import limits
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
@@ -22,8 +22,9 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # kernels that they had: the order was not seen to depend on places there.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
-# Raised whenever the trainer computes in another order of operations. Steps without it are of the first one.
-_TRAINER = 2
+# Raised whenever the trainer computes in another order of operations. Steps without it are of the first one. On a GPU
+# the third one: a frozen output head is differentiated forward there (head_scores.py).
+_TRAINER = {"cpu": 2, "cuda": 3}
 # Of make_deterministic: the engine computes with as many as suit it.
 _threads: int | None = None
 
@@ -92,7 +93,7 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         "cpu": _cpu_field("model name") or platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "threads": _num_threads(),
-        "trainer": _TRAINER,
+        "trainer": _TRAINER[device.type],
     }
 
 
@@ -104,6 +105,11 @@ def base_fingerprint(base: BaseModel) -> dict[str, str | int]:
 def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:
     """Of a step: what is added up first depends on them. One has no name: manifests of one device are as ever."""
     return {"devices": num_ranks} if num_ranks > 1 else {}
+
+
+def layers_fingerprint(are_compiled: bool) -> dict[str, str | int]:
+    """Of a step. Layers as they are have no name."""
+    return {"layers": COMPILED} if are_compiled else {}
 
 
 @cache

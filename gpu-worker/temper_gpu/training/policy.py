@@ -6,25 +6,26 @@ Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import attention_windows, layer_kinds
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.compiled_layers import CompiledLayers, find_compiled_layers, require_compilable
 from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
+from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
 from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
 from temper_gpu.training.lora_parameters import LoraParameters
 from temper_gpu.training.optimizers import OptimizerKind, create_optimizer
@@ -38,6 +39,8 @@ from temper_gpu.training.tree_kernel import Heads, Kernel, find_kernel, is_long_
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
 _PROBE_TOKENS = 4
+# Of a row that layers are compiled on.
+_COMPILED_TOKENS = 128
 # What two ways to compute the same tokens may differ by, relative to their hidden states.
 SAME_BOUND = 1e-3
 SAME_BOUNDS = {torch.bfloat16: 0.05}
@@ -56,10 +59,17 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(
-        self, base: BaseModel, lora: LoraConfig | None, ranks: Ranks = ALONE, optimizer: OptimizerKind = None
+        self,
+        base: BaseModel,
+        lora: LoraConfig | None,
+        ranks: Ranks = ALONE,
+        optimizer: OptimizerKind = None,
+        compiles: bool = False,
+        scores_forward: bool | None = None,
     ) -> None:
         """`lora`: None trains all weights. `ranks`: each has a copy of what trains; rank 0 alone has the
-        optimizer's state."""
+        optimizer's state. `compiles`: whether its decoder layers are compiled. `scores_forward`: whether the gradients
+        of a frozen output head are found in the forward pass; None: on a GPU. Both give other last bits."""
         self.base = base
         self.lora = lora
         self.ranks = ranks
@@ -69,6 +79,13 @@ class TrainablePolicy:
         )
         self._attention_of_rows = self._causal_lm.config._attn_implementation
         self._optimizer = create_optimizer(optimizer, self.parameters, self._trained.embeddings)
+        is_asked = self.device.type == "cuda" if scores_forward is None else scores_forward
+        # A model whose weights train has other models beside it, to be compared with: all of them score alike.
+        is_plain = lora is not None and not ranks.shards and self._logits_cap is None and is_frozen(self._head)
+        self._scores_forward = is_asked and is_plain
+        self._compiles = compiles
+        if compiles:
+            require_compilable(lora, self._causal_lm, base.name)
         self._require_plain_head()
 
     @property
@@ -137,28 +154,29 @@ class TrainablePolicy:
         return scores
 
     def _score(self, batch: MicroBatch, trains_entropy: bool) -> TokenScores:
-        hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
-        chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
+        is_of_rows = batch.attention.is_chains and torch.is_grad_enabled()
+        compiled = self.compiled_layers if is_of_rows else None
+        hidden_ND = self._hidden_states(batch, compiled=compiled).index_select(0, batch.sources_N)
+        chunk = max(1, MAX_LOGITS // self._head.weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
-        if len(hidden_ND) <= chunk:
-            whole = (hidden_ND, batch.targets_N, batch.temperatures_N)
-            return TokenScores(*_score_tokens(self._logits, *whole, trains_entropy))
-        parts = zip(*(t.split(chunk) for t in (hidden_ND, batch.targets_N, batch.temperatures_N)), strict=True)
-        # Recomputed in the backward pass: one chunk's logits exist at a time.
-        scores = [
-            checkpoint(
-                _score_tokens, self._logits, *part, trains_entropy, use_reentrant=False, preserve_rng_state=False
-            )
-            for part in parts
-        ]
-        return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
+        given = (hidden_ND, batch.targets_N, batch.temperatures_N, trains_entropy, chunk)
+        if self._scores_forward:
+            return TokenScores(*frozen_head_scores(self._head.weight, *given))
+        return TokenScores(*plain_scores(self._logits, *given))
+
+    @property
+    def _head(self) -> Any:
+        return self._causal_lm.get_output_embeddings()
 
     def _logits(self, hidden_ND: Tensor) -> Tensor:
         """Of the output head, capped where the model's config says so (Gemma 2)."""
-        logits_NV = self._causal_lm.get_output_embeddings()(hidden_ND)
-        cap: float | None = getattr(self.base.config, "final_logit_softcapping", None)
+        logits_NV, cap = self._head(hidden_ND), self._logits_cap
         return logits_NV if cap is None else (logits_NV / cap).tanh() * cap
+
+    @property
+    def _logits_cap(self) -> float | None:
+        return getattr(self.base.config, "final_logit_softcapping", None)
 
     def recomputes(self, num_tokens: int) -> bool:
         """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
@@ -166,14 +184,20 @@ class TrainablePolicy:
         free = free_bytes(self.device)
         return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free, self.device)
 
-    def _hidden_states(self, batch: MicroBatch, narrows: bool | None = None) -> Tensor:
-        """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone; None: as it is
-        faster."""
+    def _hidden_states(
+        self,
+        batch: MicroBatch,
+        narrows: bool | None = None,
+        recomputes: bool | None = None,
+        compiled: CompiledLayers | None = None,
+    ) -> Tensor:
+        """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone, `recomputes`:
+        whether the backward pass computes layers again; None: as it is faster, as there is memory."""
         num_rows, width = batch.token_ids_BT.shape
         if self.has_dropout and self._dropping.seed is not None:
             self._dropping.keys_M = self._keys_of(batch)
         decoder = self._causal_lm.get_decoder()
-        is_recomputed = self.recomputes(num_rows * width)
+        is_recomputed = self.recomputes(num_rows * width) if recomputes is None else recomputes
         if narrows is None:
             # Asked first, so that all ranks find it out in the same pass.
             narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
@@ -184,7 +208,8 @@ class TrainablePolicy:
         self._causal_lm.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
-        with computed_again(decoder.layers if is_recomputed else ()):
+        computing = nullcontext() if compiled is None else compiled.computing()
+        with computing, computed_again(decoder.layers if is_recomputed else ()):
             hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
@@ -236,6 +261,36 @@ class TrainablePolicy:
         size: int = getattr(config, "head_dim", None) or config.hidden_size // num_heads
         heads = Heads(num_heads, num_key_heads, size, self.base.dtype, self.device)
         return find_kernel(heads, attention_windows(config), attend_tree)
+
+    @cached_property
+    def compiled_layers(self) -> CompiledLayers | None:
+        """None: layers are computed as they are."""
+        if not self._compiles:
+            return None
+        layers = self._causal_lm.get_decoder().layers[:-1]
+        return find_compiled_layers(layers, self.dtype, self._probe_gradients)
+
+    @torch.enable_grad()
+    def _probe_gradients(self, compiled: CompiledLayers | None) -> Tensor:
+        """Of one row and of two, of layers that are kept and that are computed again."""
+        found: list[Tensor] = []
+        for count, recomputes in product((1, 2), (False, True)):
+            ids = [n % self.base.config.vocab_size for n in range(count * _COMPILED_TOKENS)]
+            length = len(ids) // count
+            nothing = [0.0] * (length - 1)
+            rows = [
+                Row(ids[n * length : (n + 1) * length], "attempt", list(range(1, length)), nothing, nothing, nothing)
+                for n in range(count)
+            ]
+            [batch] = pack(rows, 1, len(ids), self.device)
+            hidden_SD = self._hidden_states(batch, False, recomputes, compiled)
+            # A norm's outputs have one length: each counts in another way.
+            weights_D = torch.arange(hidden_SD.shape[1], device=self.device).cos()
+            gradients = torch.autograd.grad(
+                (hidden_SD.float() @ weights_D).sum(), list(self.parameters.values()), allow_unused=True
+            )
+            found += [gradient.flatten() for gradient in gradients if gradient is not None]
+        return torch.cat(found)
 
     @cached_property
     def knows_trees(self) -> bool:
@@ -312,13 +367,3 @@ class TrainablePolicy:
                 f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
-
-
-def _score_tokens(
-    head: Callable[[Tensor], Tensor], hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor, trains_entropy: bool
-) -> tuple[Tensor, Tensor]:
-    logits_NV = head(hidden_ND).float() / temperatures_N[:, None]
-    logprobs_NV = F.log_softmax(logits_NV, -1)
-    with torch.set_grad_enabled(trains_entropy and torch.is_grad_enabled()):
-        entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(-1)
-    return -F.nll_loss(logprobs_NV, targets_N, reduction="none"), entropy_N

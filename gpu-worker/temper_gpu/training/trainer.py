@@ -42,6 +42,7 @@ from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
     base_fingerprint,
     fix_threads,
+    layers_fingerprint,
     platform_fingerprint,
     ranks_fingerprint,
     repeatable,
@@ -93,8 +94,8 @@ class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
     `sampler`: what manifests say of what samples from a base model, beside the platform. `read_turns`: how chats of
-    supervised steps are written. `ranks`: who computes a step together.
-    `switching`: that of the lock, where it has one.
+    supervised steps are written. `ranks`: who computes a step together. `switching`: that of the lock, where it has
+    one. `compiles`: whether decoder layers are compiled.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Trainer:
         read_turns: TurnReader = refuse_turns,
         ranks: Ranks = ALONE,
         switching: Switching | None = None,
+        compiles: bool = False,
     ) -> None:
         self._library = library
         self._store = store
@@ -114,6 +116,7 @@ class Trainer:
         self._read_turns = read_turns
         self._ranks = ranks
         self._switching = switching
+        self._compiles = compiles
         self._held: _Held | None = None
         self._datasets = Datasets(store)
         self._clock = Stopwatch("load")
@@ -186,6 +189,7 @@ class Trainer:
             metrics=on_the_wire(metrics),
             platform=self._platform(held.policy.base)
             | ranks_fingerprint(self._ranks.count)
+            | layers_fingerprint(held.policy.compiled_layers is not None)
             | optimizer_fingerprint(work.train.optimizer.kind),
             seed=work.seed,
             train=work.train,
@@ -222,6 +226,8 @@ class Trainer:
             held.manifest_sha256 = None
             try:
                 with repeatable(held.policy.device):
+                    # Found out in each step, rows or not: its manifest says it.
+                    _ = held.policy.compiled_layers
                     given = (work, held.policy, parent, supervision or groups, compared, is_cancelled)
                     return parent, held, self._step(*given)
             finally:
@@ -273,7 +279,7 @@ class Trainer:
         shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made
-            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks, optimizer))
+            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks, optimizer, self._compiles))
         held = self._held
         if held.manifest_sha256 != parent.sha256:
             held.manifest_sha256 = None

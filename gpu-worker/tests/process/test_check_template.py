@@ -166,6 +166,7 @@ def test_a_run_whose_template_writes_the_date_names_the_day(tmp_path: Path, caps
     ("load_in_4bit", "machine", "reason"),
     [
         (False, replace(MACHINE, num_ranks=2, shards=True), "only frozen weights are sharded; start the GPU worker"),
+        (False, replace(MACHINE, compiles=True), "trains all weights; start the GPU worker without --compile-layers"),
         (True, replace(MACHINE, load_in_4bit=True), "pocket is loaded in 4 bits; start the GPU worker without"),
     ],
 )

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -46,9 +48,9 @@ def test_a_sampled_token_knows_its_sequence():
     assert batch.attention.is_chains
 
 
-def policy_with_a_step_behind_it(base: BaseModel) -> TrainablePolicy:
+def policy_with_a_step_behind_it(base: BaseModel, **options: Any) -> TrainablePolicy:
     """B is zero at the start and hides A's gradient; here it is not."""
-    policy = TrainablePolicy(base, lora())
+    policy = TrainablePolicy(base, lora(), **options)
     model = base.instantiate("eager")
     tensors = initial_tensors(model, target_modules(model, None), 4, 0)
     moved = {name: tensor + (0.1 if ".lora_B." in name else 0) for name, tensor in tensors.items()}

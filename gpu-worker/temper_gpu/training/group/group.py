@@ -49,6 +49,7 @@ class RankSettings:
     # Whether each holds a part of the base model alone.
     shards: bool = False
     load_in_4bit: bool = False
+    compile_layers: bool = False
 
     def parts_on(self, rank: int) -> torch.device | None:
         return torch.device(self.devices[rank]) if self.shards else None

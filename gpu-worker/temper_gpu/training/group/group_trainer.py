@@ -28,7 +28,8 @@ class GroupTrainer(Trainer):
         switching: Switching | None = None,
     ) -> None:
         self._joined = Joined(0, len(settings.devices), self._watch, settings.parts_on(0))
-        super().__init__(library, store, device_lock, sampler, read_turns, self._joined, switching)
+        given = (library, store, device_lock, sampler, read_turns, self._joined)
+        super().__init__(*given, switching, settings.compile_layers)
         self._enter = enter
         self._settings = settings
         self.group: RankGroup | None = None
