@@ -52,9 +52,9 @@ class Asked:
 
 DECODE = Asked(launches=2_600, gib=36, seconds=0.019, waits=2, copies=10, whole_tables=0)
 PREFILL = Asked(launches=25_000, gib=210, seconds=0.16, waits=0, copies=50, whole_tables=0)
-ROWS = Asked(launches=8_800, gib=2_250, seconds=1.8, waits=1, copies=9, whole_tables=0)
-TREE = Asked(launches=9_200, gib=1_900, seconds=1.5, waits=0, copies=16, whole_tables=0)
-BLOCKS = Asked(launches=46_000, gib=2_350, seconds=1.7, waits=0, copies=58, whole_tables=0)
+ROWS = Asked(launches=8_800, gib=2_050, seconds=1.75, waits=1, copies=9, whole_tables=0)
+TREE = Asked(launches=9_200, gib=1_700, seconds=1.4, waits=0, copies=16, whole_tables=0)
+BLOCKS = Asked(launches=46_000, gib=2_150, seconds=1.6, waits=0, copies=58, whole_tables=0)
 
 
 def require_within(bounds: Asked, found: Asked) -> None:
