@@ -114,9 +114,11 @@ class VllmEngine:
         return self._lives.now is not None
 
     def pause(self) -> None:
-        """For training on the same GPU: what is in hand is answered, and nothing else is sent."""
+        """For training on the same GPU: what is in hand is answered, and nothing else is sent. A server that is being
+        started is awaited: it would take its memory in the middle of a step."""
         with self._idle:
             self._lives.is_held = True
+            self._work.wait_for(lambda: not self._lives.is_starting or self._lives.is_closed)
             self._idle.wait_for(lambda: self._num_running == 0 or self._lives.is_closed)
 
     def release(self, release: Release) -> Release:

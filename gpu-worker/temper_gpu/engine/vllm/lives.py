@@ -111,6 +111,8 @@ class Lives:
         self.failure: TemperError | None = None
         # No life begins meanwhile: its memory is somebody else's.
         self.is_held = False
+        # What is held waits for the end of a start.
+        self.is_starting = False
         self._closing = threading.Event()
 
     @property
@@ -182,12 +184,17 @@ class Lives:
                     self._lose(life.server.failure())
                     life.leave()
             self._closing.wait(pause_s)
-            while self.is_held and not self._closing.wait(HELD_POLL_S):
+            while not self._may_start() and not self._closing.wait(HELD_POLL_S):
                 pass
             if self.is_closed:
                 return
             pause_s = min(2 * pause_s, most_s)
             self._live_again()
+
+    def _may_start(self) -> bool:
+        with self._changed:
+            self.is_starting = not self.is_held
+            return self.is_starting
 
     def _live_again(self) -> None:
         life = failure = None
@@ -201,6 +208,7 @@ class Lives:
             log.exception("vLLM did not start")
         with self._changed:
             self.now, self.failure = life, failure
+            self.is_starting = False
             self.away = None if life is not None else self.away
             if failure is not None:
                 self._closing.set()

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import signal
+import threading
 
 import pytest
 import torch
@@ -138,6 +139,29 @@ def test_whatever_is_released_requests_wait_until_it_is_back(engine, told, relea
     engine.resume()
     assert future.result(60).token_ids
     assert (told(), engine.health().details["state"]) == ([*first, *last], "ready")
+
+
+def test_a_start_is_awaited_before_memory_is_released(engine, told, monkeypatch):
+    begun, may_end = threading.Event(), threading.Event()
+    live = engine._lives._live
+
+    def live_slowly():
+        begun.set()
+        assert may_end.wait(60)
+        return live()
+
+    monkeypatch.setattr(engine._lives, "_live", live_slowly)
+    os.kill(engine.health().details["pid"], signal.SIGKILL)
+    assert begun.wait(60)
+    training = threading.Thread(target=lambda: (engine.pause(), engine.release("all")))
+    training.start()
+    training.join(0.3)
+    assert (training.is_alive(), told()) == (True, [])
+    may_end.set()
+    training.join(60)
+    assert told() == ["/sleep?level=1"]
+    engine.resume()
+    assert ask(engine, request()).token_ids
 
 
 def test_a_vllm_that_keeps_its_cache_sleeps(engine, told, fault):
