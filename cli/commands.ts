@@ -31,12 +31,12 @@ import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
 const describeRunFlags = async (flags: Flags) =>
-  (await import('./train/describe-run-flags.ts')).describeRunFlags(flags);
-const describeForkFlags = async () => (await import('./train/describe-run-flags.ts')).describeForkFlags();
+  (await import('./planning/describe-run-flags.ts')).describeRunFlags(flags);
+const describeForkFlags = async () => (await import('./planning/describe-run-flags.ts')).describeForkFlags();
 const loadProjectFlags = async (surroundings: Surroundings) =>
-  (await import('./train/project-flags.ts')).readProjectFlags(surroundings);
+  (await import('./planning/project-flags.ts')).readProjectFlags(surroundings);
 const loadSftFlags = async (surroundings: Surroundings) =>
-  (await import('./train/project-flags.ts')).readProjectFlags(surroundings, SFT_PROJECT_FLAGS);
+  (await import('./planning/project-flags.ts')).readProjectFlags(surroundings, SFT_PROJECT_FLAGS);
 const loadSchedule = () => import('./schedule/schedule.ts');
 const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
 

@@ -4,7 +4,7 @@ import type { CommandContext } from '../command-line/command.ts';
 import { askedEngine } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import { loadAgent } from '../train/load-agent.ts';
+import { loadAgent } from '../planning/load-agent.ts';
 import type { devCommand } from './command.ts';
 
 export async function dev(context: CommandContext<typeof devCommand>): Promise<number> {

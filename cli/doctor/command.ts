@@ -1,6 +1,6 @@
 import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { RUN_FLAGS } from '../train/run-flag-table.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const doctorCommand = defineCommand({
   name: 'doctor',

@@ -3,9 +3,9 @@ import type { TrainConfig } from '../../core/contract.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
-import { flagWords } from '../train/project-flags.ts';
-import { RUN_FLAGS } from '../train/run-flag-table.ts';
-import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
+import { flagWords } from '../planning/project-flags.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { doctorCommand } from './command.ts';
 
 const TRAINED = [

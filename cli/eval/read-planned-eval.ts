@@ -6,7 +6,7 @@ import { readStoredScenarios } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { loadAgent, type AgentFile } from '../train/load-agent.ts';
+import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
 import type { AskedSettings } from './hosted-player.ts';
 import { findPlayers, type Player, type Players } from './players.ts';

@@ -1,7 +1,7 @@
 import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { RUN_FLAGS } from '../train/run-flag-table.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const forkCommand = defineCommand({
   name: 'fork',

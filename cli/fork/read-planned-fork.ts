@@ -4,20 +4,17 @@ import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
-import { settleBaseModel } from '../command-line/base-model.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { judgeOptions } from '../planning/check-judge.ts';
+import { checkRunName } from '../planning/find-existing.ts';
+import { findParent, readParentModel } from '../planning/find-parent.ts';
+import { readKlReference } from '../planning/kl-reference.ts';
+import { loadAgent } from '../planning/load-agent.ts';
+import { planRun, type PlannedRun } from '../planning/plan-run.ts';
+import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ForkContext } from './command.ts';
-import { checkFits } from './check-fits.ts';
-import { findParent, readParentModel } from './find-parent.ts';
-import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
-import { checkJudge, judgeOptions } from '../train/check-judge.ts';
-import { decideRunEngine } from '../train/decide-run-engine.ts';
-import { checkReference, readKlReference } from '../train/kl-reference.ts';
-import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
-import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
 export async function readPlannedFork(context: ForkContext): Promise<PlannedRun> {
   const { flags, args, project, cwd, env } = context;
@@ -31,31 +28,14 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const parent = await findParent(store, parentName, recorded);
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const resolved = await readParentModel(parent, flags['base-model'], template, context);
-  const model = await settleBaseModel(resolved, parent.config.baseModel, context);
+  const model = await readParentModel(parent, flags['base-model'], template, context);
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
   const loss = recorded?.train.loss ?? null;
   const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
-  const config = applyRunFlags(start, values, loss);
-  checkFits(parent, config);
-  await checkReference(reference, config, { store, project, env, flags, begun: parent.checkpoint });
-  await checkEngine(config, flags, context);
-  const decided = await decideRunEngine(config, known, store, flags, context);
-  await refuseIdleCorrection(config, recorded, flags, context, decided.kind);
-  await checkScenarios(agentFile, config);
-  await checkJudge(agent, config, { store, env });
-  const given = {
-    agentFile: agentFile.path,
-    models: model.models,
-    template,
-    examples: null,
-    adapterFiles: [],
-    hasOwnMicroBatch: true,
-    decided,
-    store,
-  };
-  return { config, ...given, ...(await findExisting(store, config)) };
+  const asked = applyRunFlags(start, values, loss);
+  const given = { agentFile, template, adapter: null, examples: null, hasOwnMicroBatch: true };
+  return planRun({ asked, model, parent, known, reference, store, flags, ...given }, context);
 }
 
 const DEPENDENTS = [

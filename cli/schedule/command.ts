@@ -1,6 +1,6 @@
 import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
-import { RUN_FLAGS } from '../train/run-flag-table.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 const NAME_ARGUMENT = { placeholder: 'NAME' };
 

@@ -10,18 +10,17 @@ import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { settleBaseModel } from '../command-line/base-model.ts';
 import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
-import { checkFits, type Parent } from '../fork/check-fits.ts';
-import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
-import { checkJudge, judgeOptions } from '../train/check-judge.ts';
-import { checkReference, readKlReference } from '../train/kl-reference.ts';
-import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
+import type { Parent } from '../planning/check-fits.ts';
+import { loadAgent } from '../planning/load-agent.ts';
+import { judgeOptions } from '../planning/check-judge.ts';
+import { readKlReference } from '../planning/kl-reference.ts';
+import { checkAsked, settleRun } from '../planning/plan-run.ts';
+import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ScheduleCreateContext } from './command.ts';
 
 export interface PlannedSchedule {
@@ -59,16 +58,11 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const train = recordedDefaults(parent?.config ?? null);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
-  await checkEngine(asked, null, context);
-  await refuseIdleCorrection(asked, null, null, context);
-  await checkScenarios(agentFile, asked);
-  await checkJudge(agent, asked, { store, env });
-  const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);
-  const config = { ...asked, baseModel };
-  if (parent !== null) checkFits(parent, config);
-  const begins = parent?.checkpoint ?? null;
-  await checkReference(reference, config, { store, project, env, flags: null, begun: begins });
+  const run = { asked, model, agentFile, parent, recorded: null, adapter: null, reference, store, flags: null };
+  await checkAsked(run, context);
+  const { config } = await settleRun(run, context);
   await store.checkWritable();
+  const begins = parent?.checkpoint ?? null;
   return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store };
 }
 

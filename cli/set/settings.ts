@@ -4,9 +4,9 @@ import type { NumberFlag } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { closestName } from '../command-line/closest-name.ts';
 import { isNumberFlag, readNumber } from '../command-line/values.ts';
-import type { RunFlag } from '../train/run-flag.ts';
-import { RUN_FLAG_ROWS } from '../train/run-flag-table.ts';
-import { checkField } from '../train/run-flags.ts';
+import type { RunFlag } from '../planning/run-flag.ts';
+import { RUN_FLAG_ROWS } from '../planning/run-flag-table.ts';
+import { checkField } from '../planning/run-flags.ts';
 
 /** `prefix` stands before a setting where a person types it: nothing, or `--set `. */
 interface Place {

@@ -2,8 +2,8 @@ import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { trainCommand } from '../train/command.ts';
-import { EXAMPLE_FLAGS } from '../train/example-flag-table.ts';
-import { SUPERVISED_RUN_FLAGS } from '../train/supervised-run-flags.ts';
+import { EXAMPLE_FLAGS } from '../planning/example-flag-table.ts';
+import { SUPERVISED_RUN_FLAGS } from '../planning/supervised-run-flags.ts';
 
 export const sftCommand = defineCommand({
   name: 'sft',

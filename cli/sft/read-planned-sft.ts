@@ -1,4 +1,4 @@
-/** From a file of chats and flags to a run that may be started: everything is checked before anything is started. */
+/** From a file of chats and flags to a run that may be started. */
 import type { RunConfig, SupervisedConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
@@ -6,20 +6,18 @@ import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { BaseModel } from '../../workers/base-model.ts';
-import { modulePath } from '../../workers/module-path.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
-import { keepRecordedDate, readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { readBaseModel } from '../command-line/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { checkFits, type Parent } from '../fork/check-fits.ts';
-import { findParent, readParentModel } from '../fork/find-parent.ts';
-import { checkEngine } from '../train/check-engine.ts';
-import { decideRunEngine } from '../train/decide-run-engine.ts';
-import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../train/read-examples.ts';
-import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
-import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
-import { checkStartAdapter, filesOf, readStartAdapter, startWith } from '../train/start-adapter.ts';
+import type { Parent } from '../planning/check-fits.ts';
+import { findParent, readParentModel } from '../planning/find-parent.ts';
+import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../planning/read-examples.ts';
+import { checkRunName } from '../planning/find-existing.ts';
+import { planRun, type PlannedRun } from '../planning/plan-run.ts';
+import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
+import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { SftContext } from './command.ts';
 
 export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
@@ -40,28 +38,9 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
   const names = { run, agent: SUPERVISED_AGENT, baseModel: model.name };
   const fresh = { ...names, steps: stepsOf(flags, supervised), ...beginWith(parent, recorded), supervised };
   const asked = applyRunFlags(startWith(adapter, fresh, values), values);
-  checkStartAdapter(adapter, asked);
-  await checkEngine(asked, flags, context);
-  const decided = await decideRunEngine(asked, known, store, flags, context);
-  // It may download a model.
-  const { name: baseModel, models } = await settleBaseModel(
-    model,
-    (recorded ?? parent?.config)?.baseModel ?? null,
-    context,
-  );
-  const config = keepRecordedDate({ ...asked, baseModel }, recorded);
-  if (parent !== null) checkFits(parent, config);
-  const given = {
-    agentFile: modulePath('./supervised-agent'),
-    models,
-    template,
-    examples: examples.bytes,
-    adapterFiles: filesOf(adapter),
-    hasOwnMicroBatch: parent !== null || values.has('train.microBatchTokens'),
-    decided,
-    store,
-  };
-  return { config, ...given, ...(await findExisting(store, config)) };
+  const hasOwnMicroBatch = parent !== null || values.has('train.microBatchTokens');
+  const given = { agentFile: null, reference: null, template, adapter, examples: examples.bytes, hasOwnMicroBatch };
+  return planRun({ asked, model, parent, known, store, flags, ...given }, context);
 }
 
 function readFrom({ adapter, from }: Pick<SftContext['flags'], 'adapter' | 'from'>): CheckpointName | null {

@@ -1,7 +1,7 @@
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { WARM_START_FLAGS } from './example-flag-table.ts';
-import { RUN_FLAGS } from './run-flag-table.ts';
+import { WARM_START_FLAGS } from '../planning/example-flag-table.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const trainCommand = defineCommand({
   name: 'train',

@@ -8,7 +8,7 @@ import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { fitToMemory } from './fit-memory.ts';
 import { proveExamples } from './prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
-import type { PlannedRun } from './read-planned-run.ts';
+import type { PlannedRun } from '../planning/plan-run.ts';
 
 export function playRun(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);

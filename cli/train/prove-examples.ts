@@ -10,7 +10,7 @@ import type { Surroundings } from '../command-line/command.ts';
 import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { PlannedRun } from './read-planned-run.ts';
+import type { PlannedRun } from '../planning/plan-run.ts';
 
 /** Refuses one that cannot be written, by its line, and tells how many are above the limit. The tokens of the longest; null: not known. */
 export async function proveExamples(plan: PlannedRun, context: Surroundings): Promise<number | null> {

@@ -18,7 +18,8 @@ import { showRun } from '../watch/show-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { awaitRun } from './await-run.ts';
-import { checkSameConfig, type PlannedRun } from './read-planned-run.ts';
+import { checkSameConfig } from '../planning/find-existing.ts';
+import type { PlannedRun } from '../planning/plan-run.ts';
 
 export interface Session {
   readonly engine: AskedEngine;

@@ -10,7 +10,7 @@ import { closestName } from '../command-line/closest-name.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { AskedSettings } from '../eval/hosted-player.ts';
 import { findPlayers, type Player, type Players } from '../eval/players.ts';
-import { loadAgent, type AgentFile } from '../train/load-agent.ts';
+import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
 
 export interface TriedScenario {

@@ -1,7 +1,7 @@
 import { runWorker } from '../../workers/worker/worker.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { loadAgent } from '../train/load-agent.ts';
+import { loadAgent } from '../planning/load-agent.ts';
 import type { workerCommand } from './command.ts';
 
 export async function worker(context: CommandContext<typeof workerCommand>): Promise<number> {

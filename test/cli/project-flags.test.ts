@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { trainCommand } from '../../cli/train/command.ts';
-import { flagWords } from '../../cli/train/project-flags.ts';
+import { flagWords } from '../../cli/planning/project-flags.ts';
 import { defineConfig } from '../../workers/config.ts';
 import { contextOf } from './run-cli.ts';
 

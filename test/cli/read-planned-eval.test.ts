@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { UsageError } from '../../cli/command-line/errors.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
 import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
-import { loadAgent } from '../../cli/train/load-agent.ts';
+import { loadAgent } from '../../cli/planning/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';

@@ -1,7 +1,7 @@
 /** What a person can get wrong with examples: told before anything is started, and nothing is left behind. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readProjectFlags } from '../../cli/train/project-flags.ts';
+import { readProjectFlags } from '../../cli/planning/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
 import { SFT_PROJECT_FLAGS, sftCommand } from '../../cli/sft/command.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
-import { readProjectFlags } from '../../cli/train/project-flags.ts';
+import { readProjectFlags } from '../../cli/planning/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { RUN_FLAG_ROWS } from '../../cli/train/run-flag-table.ts';
+import { RUN_FLAG_ROWS } from '../../cli/planning/run-flag-table.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { blocksOf, PAGES, readPage, ROOT } from './markdown.ts';
 

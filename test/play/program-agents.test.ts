@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { loadAgent } from '../../cli/train/load-agent.ts';
+import { loadAgent } from '../../cli/planning/load-agent.ts';
 import { blocksOf, isTypeScript, ROOT } from '../docs/markdown.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, playOne, type TestRollout } from './play.ts';

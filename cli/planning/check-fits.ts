@@ -3,18 +3,21 @@ import type { RunConfig } from '../../core/contract.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { loraDifference } from '../train/lora-difference.ts';
+import { loraDifference } from './lora-difference.ts';
 
 export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
 
-/** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
-export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
-  const name = policyName(checkpoint);
-  const because = `the run continues the ${recorded.train.lora === null ? 'weights' : 'adapter'} of ${name}`;
-  if (recorded.baseModel !== config.baseModel)
-    throw new UsageError(
-      `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,
-    );
+/** An adapter goes on on its own base model, which is settled: anything else is another adapter. */
+export function checkSameBase(parent: Parent, { baseModel }: RunConfig): void {
+  const { baseModel: own } = parent.config;
+  if (own === baseModel) return;
+  throw new UsageError(`--base-model must be ${own} (${reasonOf(parent)}), got ${baseModel}; pass --base-model ${own}`);
+}
+
+/** And in its own shape. */
+export function checkSameShape(parent: Parent, config: RunConfig): void {
+  const { config: recorded } = parent;
+  const because = reasonOf(parent);
   if (config.train.lora === null && recorded.train.lora !== null)
     throw new UsageError(`--full-fine-tuning must stay off (${because}); leave it out`);
   if (config.train.lora !== null && recorded.train.lora === null)
@@ -24,4 +27,8 @@ export function checkFits({ checkpoint, config: recorded }: Parent, config: RunC
   const found = loraDifference(recorded.train.lora ?? {}, config.train.lora ?? {});
   if (found !== null)
     throw new UsageError(`${found.flag} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
+}
+
+function reasonOf({ checkpoint, config }: Parent): string {
+  return `the run continues the ${config.train.lora === null ? 'weights' : 'adapter'} of ${policyName(checkpoint)}`;
 }
