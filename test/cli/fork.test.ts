@@ -100,6 +100,11 @@ describe('refuses', () => {
     expect(await fork('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
       `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@1), got 8; leave it out"`,
     );
+    // Before a model of the hub is asked for.
+    expect(await fork('demo@1', '--base-model', 'nobody/nothing', '--lora-rank', '8')).toContain(
+      '--lora-rank must stay 16',
+    );
+    expect(await fork('demo@1', '--base-model', 'nobody/nothing', '--judge', 'openai/gpt-5')).toContain('--judge');
   });
 
   test('what train refuses', async () => {
