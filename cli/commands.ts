@@ -1,7 +1,6 @@
 /** Every command: its definition is light, and its work is imported here, when it runs. */
 import type { Flags, Surroundings } from './command-line/command.ts';
 import { createCommand, createGroup, type Command } from './command-line/create-command.ts';
-import { cancelCommand } from './cancel/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
@@ -12,9 +11,7 @@ import { forkCommand } from './fork/command.ts';
 import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
-import { pauseCommand } from './pause/command.ts';
 import { reportCommand } from './report/command.ts';
-import { resumeCommand } from './resume/command.ts';
 import { rollbackCommand } from './rollback/command.ts';
 import { runsCommand } from './runs/command.ts';
 import * as schedules from './schedule/command.ts';
@@ -23,7 +20,7 @@ import { SFT_PROJECT_FLAGS, sftCommand } from './sft/command.ts';
 import { setCommand } from './set/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { showCommand } from './show/command.ts';
-import { stopCommand } from './stop/command.ts';
+import * as steer from './steer/command.ts';
 import { trainCommand } from './train/command.ts';
 import { tryCommand } from './try/command.ts';
 import { verifyCommand } from './verify/command.ts';
@@ -38,6 +35,7 @@ const loadProjectFlags = async (surroundings: Surroundings) =>
 const loadSftFlags = async (surroundings: Surroundings) =>
   (await import('./planning/project-flags.ts')).readProjectFlags(surroundings, SFT_PROJECT_FLAGS);
 const loadSchedule = () => import('./schedule/schedule.ts');
+const loadSteer = () => import('./steer/steer.ts');
 const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
 
 const SCHEDULE_ACTIONS: readonly Command[] = [
@@ -82,12 +80,12 @@ export const COMMANDS: readonly Command[] = [
   createCommand({ ...runsCommand, load: async () => (await import('./runs/runs.ts')).runs }),
   createCommand({ ...showCommand, load: async () => (await import('./show/show.ts')).show }),
   createCommand({ ...watchCommand, load: async () => (await import('./watch/watch.ts')).watch }),
-  createCommand({ ...pauseCommand, load: async () => (await import('./pause/pause.ts')).pause }),
-  createCommand({ ...resumeCommand, load: async () => (await import('./resume/resume.ts')).resume }),
+  createCommand({ ...steer.pauseCommand, load: async () => (await loadSteer()).pause }),
+  createCommand({ ...steer.resumeCommand, load: async () => (await loadSteer()).resume }),
   createCommand({ ...setCommand, load: async () => (await import('./set/set.ts')).set }),
   createCommand({ ...rollbackCommand, load: async () => (await import('./rollback/rollback.ts')).rollback }),
-  createCommand({ ...stopCommand, load: async () => (await import('./stop/stop.ts')).stop }),
-  createCommand({ ...cancelCommand, load: async () => (await import('./cancel/cancel.ts')).cancel }),
+  createCommand({ ...steer.stopCommand, load: async () => (await loadSteer()).stop }),
+  createCommand({ ...steer.cancelCommand, load: async () => (await loadSteer()).cancel }),
   createCommand({ ...reportCommand, load: async () => (await import('./report/report.ts')).report }),
   createGroup(schedules.scheduleGroup, SCHEDULE_ACTIONS),
   createCommand({
