@@ -2,7 +2,7 @@
 import { link, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ChatExample } from '../../core/chat-examples.ts';
-import { distill, recordedCall, type RatedAttempt } from '../../core/distill.ts';
+import { distill, recordedCall, type RatedAttempt } from './distilled-chats.ts';
 import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';

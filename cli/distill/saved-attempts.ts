@@ -1,7 +1,7 @@
 /** Attempts that `temper try --save` wrote: of any model, a hosted teacher above all. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { recordedCall, type RatedAttempt } from '../../core/distill.ts';
+import { recordedCall, type RatedAttempt } from './distilled-chats.ts';
 import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -1,4 +1,4 @@
-import { parseInterval } from '../../core/schedule-timing.ts';
+import { parseInterval } from '../schedule/schedule-timing.ts';
 import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
 import { planGarbage, removeGarbage, type Garbage, type GarbageKind } from '../../store/records/garbage.ts';
 import { sizeOf } from '../../store/records/prune.ts';

@@ -3,7 +3,7 @@ import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
 import { recordedDefaults } from '../../core/run-defaults.ts';
-import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
+import { parseCron, parseInterval } from './schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';

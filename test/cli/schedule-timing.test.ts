@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
+import { parseCron, parseInterval } from '../../cli/schedule/schedule-timing.ts';
 
 test.each([
   ['30m', 1_800_000],

@@ -1,5 +1,5 @@
 /** When a schedule fires, as a person writes it. */
-import { TemperError } from './failures.ts';
+import { TemperError } from '../../core/failures.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   m: 60_000,

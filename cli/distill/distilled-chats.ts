@@ -1,6 +1,6 @@
 /** Attempts as examples: the best by reward, and their conversations. Pure. */
-import { isAnswer, type ChatExample } from './chat-examples.ts';
-import { canonicalJson } from './hashes.ts';
+import { isAnswer, type ChatExample } from '../../core/chat-examples.ts';
+import { canonicalJson } from '../../core/hashes.ts';
 
 type Message = Record<string, unknown>;
 
