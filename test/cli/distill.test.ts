@@ -1,4 +1,4 @@
-/** `temper distill --attempts` on what `temper try --save` wrote; what is taken of attempts: test/core/distill.test.ts. */
+/** `temper distill --attempts` on what `temper try --save` wrote; what is taken of attempts: distilled-chats.test.ts. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
