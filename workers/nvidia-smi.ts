@@ -29,10 +29,19 @@ export async function findGpus(env: NodeJS.ProcessEnv): Promise<string[]> {
   return answer?.code === 0 ? visibleOf(answer.lines, env) : [];
 }
 
-/** By their number alone. */
+/** As CUDA reads `CUDA_VISIBLE_DEVICES`: it sees what is named before the first name that means nothing, such as -1. */
 export function visibleOf<T>(gpus: readonly T[], env: NodeJS.ProcessEnv): T[] {
   const visible = env['CUDA_VISIBLE_DEVICES'];
-  return visible === undefined ? [...gpus] : gpus.slice(0, visible.split(',').filter(Boolean).length);
+  if (visible === undefined) return [...gpus];
+  const seen: T[] = [];
+  for (const name of visible.split(',').map((text) => text.trim())) {
+    // The tool is not asked for names such as GPU-5f2a…: any GPU stands for one of them.
+    const index = /^(GPU|MIG)-/.test(name) ? seen.length : /^\d+$/.test(name) ? Number(name) : -1;
+    const gpu = gpus[index];
+    if (gpu === undefined) break;
+    seen.push(gpu);
+  }
+  return seen;
 }
 
 function isOnPath(env: NodeJS.ProcessEnv): boolean {

@@ -79,9 +79,17 @@ it('without the tool nothing is said, and a broken one fails nothing', async () 
   expect(await checks()).toMatchObject([{ ok: null, detail: 'nvidia-smi answers in another form: NVIDIA H200' }]);
 });
 
-it('names are those that a GPU worker sees', async () => {
+it.each([
+  ['1', ['Tesla V100-SXM2-16GB']],
+  ['1, 0', ['Tesla V100-SXM2-16GB', 'NVIDIA H200']],
+  ['GPU-5f2a', ['NVIDIA H200']],
+  // CUDA looks no further than the first name that means nothing.
+  ['0,7,1', ['NVIDIA H200']],
+  ['-1', []],
+  ['', []],
+])('with CUDA_VISIBLE_DEVICES=%s, a GPU worker sees %j', async (visible, expected) => {
   addGpus([H200, V100]);
-  programs.env['CUDA_VISIBLE_DEVICES'] = '1';
+  programs.env['CUDA_VISIBLE_DEVICES'] = visible;
   const { gpus, names } = await readGpus(programs.env);
-  expect([gpus.length, names]).toEqual([2, ['NVIDIA H200']]);
+  expect([gpus.length, names]).toEqual([2, expected]);
 });
