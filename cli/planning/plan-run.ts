@@ -45,8 +45,8 @@ export interface AskedRun {
   readonly agentFile: AgentFile | null;
   /** What the run begins with; null where it begins with the base model or an adapter. */
   readonly parent: Parent | null;
-  /** Of a run of this name in the store. */
-  readonly recorded: RunConfig | null;
+  /** The run of this name in the store, where there is one. */
+  readonly known: StoredRun | null;
   readonly adapter: PeftAdapter | null;
   readonly reference: TrainedPolicy | null;
   readonly store: Store;
@@ -54,20 +54,15 @@ export interface AskedRun {
   readonly flags: EngineFlags | null;
 }
 
-type OfThisCommand = Pick<PlannedRun, 'template' | 'examples' | 'hasOwnMicroBatch'>;
-
-export interface Draft extends Omit<AskedRun, 'recorded'>, OfThisCommand {
+export interface Draft extends AskedRun, Pick<PlannedRun, 'template' | 'examples' | 'hasOwnMicroBatch'> {
   readonly flags: EngineFlags;
-  /** The run of this name in the store, where there is one. */
-  readonly known: StoredRun | null;
 }
 
-export async function planRun({ known, flags, ...draft }: Draft, context: ModelContext): Promise<PlannedRun> {
-  const { asked, agentFile, adapter, store, template, examples, hasOwnMicroBatch } = draft;
-  const run = { ...draft, flags, recorded: known?.file.config ?? null };
+export async function planRun(draft: Draft, context: ModelContext): Promise<PlannedRun> {
+  const { asked, known, agentFile, adapter, store, flags, template, examples, hasOwnMicroBatch } = draft;
   const decided = await decideRunEngine(asked, known, store, flags, context);
-  await checkAsked(run, context, decided.kind);
-  const { config, models } = await settleRun(run, context);
+  await checkAsked(draft, context, decided.kind);
+  const { config, models } = await settleRun(draft, context);
   return {
     config,
     agentFile: agentFile?.path ?? modulePath('./supervised-agent'),
@@ -84,7 +79,7 @@ export async function planRun({ known, flags, ...draft }: Draft, context: ModelC
 
 /** What is known without the base model's files. `usual`: what samples unless flags or the configuration say so. */
 export async function checkAsked(
-  { asked, agentFile, parent, recorded, adapter, store, flags }: AskedRun,
+  { asked, agentFile, parent, known, adapter, store, flags }: AskedRun,
   context: ModelContext,
   usual?: EngineKind,
 ): Promise<void> {
@@ -92,16 +87,17 @@ export async function checkAsked(
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
   if (agentFile === null) return;
-  await refuseIdleCorrection(asked, recorded, flags, context, usual);
+  await refuseIdleCorrection(asked, known?.file.config ?? null, flags, context, usual);
   await checkScenarios(agentFile, asked);
   await checkJudge(agentFile.agent, asked, { store, env: context.env });
 }
 
 /** May download the base model. */
 export async function settleRun(
-  { asked, model, parent, recorded, reference, store, flags }: AskedRun,
+  { asked, model, parent, known, reference, store, flags }: AskedRun,
   context: ModelContext,
 ): Promise<Pick<PlannedRun, 'config' | 'models'>> {
+  const recorded = known?.file.config ?? null;
   const named = (recorded ?? parent?.config)?.baseModel ?? null;
   const { name: baseModel, models } = await settleBaseModel(model, named, context);
   const config = keepRecordedDate({ ...asked, baseModel }, recorded);

@@ -58,7 +58,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const train = recordedDefaults(parent?.config ?? null);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
-  const run = { asked, model, agentFile, parent, recorded: null, adapter: null, reference, store, flags: null };
+  const run = { asked, model, agentFile, parent, known: null, adapter: null, reference, store, flags: null };
   await checkAsked(run, context);
   const { config } = await settleRun(run, context);
   await store.checkWritable();

@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from transformers import PreTrainedModel
 
-from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, LoraConfig, TrainConfig
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, VLLM_LORA_RANK, LoraConfig, TrainConfig
 from temper_gpu.engine.embedded import needs as embedded
 from temper_gpu.engine.embedded.policies import is_merged, policy_bytes
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -219,7 +219,12 @@ def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings)
     adapters = vllm.adapters_bytes(model, machine.dtype, settings)
     return [
         Part(phase, VLLM_WEIGHTS, weights.num_bytes // num_devices, weights.reason + share),
-        Part(phase, VLLM_ADAPTERS, adapters // num_devices, f"{settings.max_policies}, room for rank 64{share}"),
+        Part(
+            phase,
+            VLLM_ADAPTERS,
+            adapters // num_devices,
+            f"{settings.max_policies}, room for rank {VLLM_LORA_RANK}{share}",
+        ),
         Part(phase, VLLM_CACHE, settings.kv_cache_bytes, "as set"),
         Part(phase, "vLLM itself", vllm.PROCESS_BYTES, "passes, CUDA graphs, context (an estimate)"),
     ]

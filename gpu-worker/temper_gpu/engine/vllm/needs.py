@@ -3,7 +3,8 @@
 import torch
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.vllm.settings import MAX_LORA_RANK, VllmSettings
+from temper_gpu.contract import VLLM_LORA_RANK
+from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.model.lora import adapted_layers, target_modules
 
 # vLLM's passes, its CUDA graphs and CUDA's context. An estimate: not tried on a GPU.
@@ -14,4 +15,4 @@ def adapters_bytes(model: PreTrainedModel, dtype: torch.dtype, settings: VllmSet
     """Room that it reserves for adapters on every linear layer, at the highest rank."""
     layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
     widths = sum(layer.in_features + layer.out_features for layer in layers)
-    return settings.max_policies * MAX_LORA_RANK * widths * dtype.itemsize
+    return settings.max_policies * VLLM_LORA_RANK * widths * dtype.itemsize

@@ -13,8 +13,6 @@ from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
-# vLLM has room for adapters of one rank, chosen at its start; `--max-lora-rank` among the arguments changes it.
-MAX_LORA_RANK = VLLM_LORA_RANK
 # Tokens of keys and values that stand together; no kernel of vLLM wants larger blocks.
 CACHE_BLOCK = 128
 # Flags that are Temper's own: what the proof and the engine rely on, or what another setting says.
@@ -108,7 +106,8 @@ def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
         "--max-model-len": longest_request(base, settings),
         "--max-num-seqs": settings.slots,
         "--kv-cache-memory-bytes": settings.kv_cache_bytes,
-        "--max-lora-rank": MAX_LORA_RANK,
+        # Room for adapters of this rank; `--max-lora-rank` among the arguments changes it.
+        "--max-lora-rank": VLLM_LORA_RANK,
         "--max-loras": settings.max_policies,
         # Of the distribution that was sampled from, after temperature: what the trainer's ratios are relative to.
         "--logprobs-mode": "processed_logprobs",
