@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers
-from temper_gpu.model.memory import is_out_of_memory
+from temper_gpu.training.faster_way import if_it_works
 
 BACKEND = "inductor"
 # Rules choose kernels, and no race between several of them. In this process: a layer is not worth a pool of others.
@@ -107,18 +107,12 @@ def find_compiled_layers(
 ) -> CompiledLayers | None:
     """None where they do not compile, or compute something else. `gradients`: of passes of every kind; None: with the
     layers as they are."""
-    try:
+
+    def try_out() -> tuple[CompiledLayers, float]:
         compiled = CompiledLayers(layers, backend)
         found, wanted = gradients(compiled), gradients(None)
         compiled.complete()
-        far = float((found - wanted).norm() / wanted.norm())
-        if far <= (FAR if dtype == torch.float32 else FAR_IN_HALF):
-            return compiled
-        reason = f"their gradients differ by {far:.2g}"
-    except Exception as error:
-        # Triton needs a C compiler; PyTorch's compiler raises errors of many types.
-        if is_out_of_memory(error):
-            raise
-        reason = f"{type(error).__name__}: {str(error)[:300]}"
-    log.warning("decoder layers are not compiled, it does not work here", extra={"reason": reason})
-    return None
+        return compiled, float((found - wanted).norm() / wanted.norm())
+
+    most = FAR if dtype == torch.float32 else FAR_IN_HALF
+    return if_it_works(try_out, most, log, "decoder layers are not compiled, it does not work here")

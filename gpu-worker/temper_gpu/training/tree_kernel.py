@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from temper_gpu.model.memory import is_out_of_memory
+from temper_gpu.training.faster_way import if_it_works
 from temper_gpu.training.packing import Segment, SegmentTree
 
 if TYPE_CHECKING:
@@ -140,18 +140,12 @@ def find_kernel(heads: Heads, windows: Iterable[int | None], attend: Attend) -> 
     computes a tree with a kernel, or without one in blocks."""
     if not is_capable(heads):
         return None
-    try:
+
+    def try_out() -> tuple[Kernel, float]:
         far = max(_difference(heads, window, attend) for window in set(windows))
-        if far <= FAR:
-            return _compiled()
-        reason = f"its gradients differ by {far:.2g}"
-    except Exception as error:
-        # Triton needs a C compiler, and does not know every GPU and head size.
-        if is_out_of_memory(error):
-            raise
-        reason = f"{type(error).__name__}: {str(error)[:300]}"
-    log.warning("trees are computed in blocks, FlexAttention does not work here", extra={"reason": reason})
-    return None
+        return _compiled(), far
+
+    return if_it_works(try_out, FAR, log, "trees are computed in blocks, FlexAttention does not work here")
 
 
 @torch.enable_grad()
