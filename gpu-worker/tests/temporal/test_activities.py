@@ -302,12 +302,9 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
     assert not run(gpu.train, work).found
 
 
-def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
-    store = open_folder(tmp_path)
-    gpu = activities(store)
-    work = first_step(store, gpu)
-    whole, failures = trainer_module.train_step, [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")]
+def fail_first(monkeypatch: pytest.MonkeyPatch, failures: list[Exception]) -> None:
+    """A step's first tries; the later ones are computed."""
+    whole = trainer_module.train_step
 
     def scarce(*arguments):
         if failures:
@@ -315,6 +312,14 @@ def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypa
         return whole(*arguments)
 
     monkeypatch.setattr("temper_gpu.training.trainer.train_step", scarce)
+
+
+def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    work = first_step(store, gpu)
+    fail_first(monkeypatch, [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")])
     assert not run(gpu.train, work).found
 
 
@@ -324,14 +329,7 @@ def test_a_try_with_less_memory_than_the_next_one_does_not_count(tmp_path: Path,
     trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
     gpu = GpuActivities(trainer, store, has_more_room=lambda: bool(more_room and more_room.pop()))
     work = first_step(store, gpu)
-    whole, failures = trainer_module.train_step, [MemoryError()] * 4
-
-    def scarce(*arguments):
-        if failures:
-            raise failures.pop()
-        return whole(*arguments)
-
-    monkeypatch.setattr("temper_gpu.training.trainer.train_step", scarce)
+    fail_first(monkeypatch, [MemoryError()] * 4)
     assert not run(gpu.train, work).found
 
 
