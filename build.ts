@@ -1,6 +1,6 @@
 /** `npm run build`: the npm package in dist/. Its folders are those of the sources, with JavaScript in place of TypeScript. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -64,13 +64,7 @@ function declarationOf(file: string): string {
 
 function copy(path: string): void {
   mkdirSync(dirname(join(dist, path)), { recursive: true });
-  cpSync(join(root, path), join(dist, path), { recursive: true, filter: isNeeded });
-}
-
-/** Of the pocket models, a user needs the two folders, not what made them. */
-function isNeeded(file: string): boolean {
-  if (basename(dirname(file)) === 'pocket') return statSync(file).isDirectory() && basename(file) !== '__pycache__';
-  return basename(file) !== '__pycache__';
+  cpSync(join(root, path), join(dist, path), { recursive: true, filter: (file) => basename(file) !== '__pycache__' });
 }
 
 /** Webpack does not read TypeScript below node_modules, and takes seconds: an installation has the bundle. */

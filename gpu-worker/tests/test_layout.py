@@ -17,7 +17,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "failures": set(),
     "store": set(),
     "model": {"store"},
-    "pocket": set(),
     "engine": {"model"},
     "engine/embedded": {"engine", "model"},
     "engine/vllm": {"engine", "model"},

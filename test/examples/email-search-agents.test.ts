@@ -171,7 +171,7 @@ const word = small.text.slice(8, 11);
 const SMALL = { id: 'mailbox-7', seed: 7 };
 
 test('the small edition is what the warm start of pocket-tools has, byte for byte', async () => {
-  // gpu-worker/tests/pocket/test_tool_dialogues.py holds the warm start to the same file.
+  // gpu-worker/tests/pocket_build/test_tool_dialogues.py holds the warm start to the same file.
   const { tools, question, heard, lost, answer } = await readExchange();
   const { reward, metrics, asked } = await play(smallEmail, SMALL, [
     [['search', { query: word }]],

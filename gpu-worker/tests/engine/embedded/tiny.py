@@ -15,13 +15,13 @@ from transformers import (
     Qwen3MoeConfig,
 )
 
+from pocket_build.tokenizer import build_tokenizer
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.model.full_weights import FullWeights
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import BaseModel
-from temper_gpu.pocket.tokenizer import build_tokenizer
 
 SHAPE = {
     "vocab_size": 264,

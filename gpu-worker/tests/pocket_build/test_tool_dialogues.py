@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from transformers import Qwen2ForCausalLM
 
+from pocket_build.dialogues import draw_dialogue
+from pocket_build.make_pocket_model import make_pocket_model
+from pocket_build.supervised import NOT_TRAINED
+from pocket_build.teach_tools import prefix_cache, render, system_turn, tokenise_turns
+from pocket_build.tokenizer import build_tokenizer
+from pocket_build.tool_dialogues import TOOLS, Texts, draw_tool_dialogue
 from temper_gpu.model.models import POCKET_FOLDER
-from temper_gpu.pocket.dialogues import draw_dialogue
-from temper_gpu.pocket.make_pocket_model import make_pocket_model
-from temper_gpu.pocket.supervised import NOT_TRAINED
-from temper_gpu.pocket.teach_tools import prefix_cache, render, system_turn, tokenise_turns
-from temper_gpu.pocket.tokenizer import build_tokenizer
-from temper_gpu.pocket.tool_dialogues import TOOLS, Texts, draw_tool_dialogue
 from temper_gpu.server.tool_calls import parse_answer
 
 EXCHANGE = Path(__file__).parents[3] / "test" / "examples" / "small-email-tools.json"

@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
 from transformers.cache_utils import Cache
 
-from temper_gpu.pocket.dialogues import Dialogue
+from pocket_build.dialogues import Dialogue
 
 WARM_UP_STEPS = 50
 NOT_TRAINED = -100

@@ -1,4 +1,4 @@
-"""Makes the pocket model from nothing: python -m temper_gpu.pocket.make_pocket_model --out DIR --seed 0
+"""Makes the pocket model from nothing: python -m pocket_build.make_pocket_model --out DIR --seed 0
 
 First tic-tac-toe and multiplication, then, where it is asked for, tools.
 """
@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from temper_gpu.pocket.dialogues import draw_dialogue
-from temper_gpu.pocket.supervised import falling, optimizer_for, supervised_loss, tokeniser, update
-from temper_gpu.pocket.teach_tools import teach_tools
-from temper_gpu.pocket.tokenizer import build_tokenizer, save_tokenizer
+from pocket_build.dialogues import draw_dialogue
+from pocket_build.supervised import falling, optimizer_for, supervised_loss, tokeniser, update
+from pocket_build.teach_tools import teach_tools
+from pocket_build.tokenizer import build_tokenizer, save_tokenizer
 
 STEPS, ROWS = 4000, 128
 PEAK_LR = 4e-3

@@ -11,8 +11,8 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
 from transformers.cache_utils import Cache, DynamicCache
 
-from temper_gpu.pocket.dialogues import draw_dialogue
-from temper_gpu.pocket.supervised import (
+from pocket_build.dialogues import draw_dialogue
+from pocket_build.supervised import (
     NOT_TRAINED,
     Row,
     falling,
@@ -21,8 +21,8 @@ from temper_gpu.pocket.supervised import (
     tokeniser,
     update,
 )
-from temper_gpu.pocket.tokenizer import END
-from temper_gpu.pocket.tool_dialogues import TOOLS, ToolDialogue, draw_tool_dialogue
+from pocket_build.tokenizer import END
+from pocket_build.tool_dialogues import TOOLS, ToolDialogue, draw_tool_dialogue
 
 TOOL_ROWS, KEPT_ROWS = 16, 16
 PEAK_LR = 4e-3

@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import AutoTokenizer, Qwen2ForCausalLM
 
+from pocket_build.teach_tools import prefix_cache, render, system_turn
+from pocket_build.tool_dialogues import Texts, draw_texts
 from temper_gpu.model.models import BUILT_IN, POCKET, ModelLibrary
-from temper_gpu.pocket.teach_tools import prefix_cache, render, system_turn
-from temper_gpu.pocket.tool_dialogues import Texts, draw_texts
 from temper_gpu.server.tool_calls import parse_answer
 
 FOLDER, FIRST_FOLDER = BUILT_IN["pocket-tools"], BUILT_IN[POCKET]

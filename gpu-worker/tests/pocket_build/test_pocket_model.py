@@ -2,7 +2,6 @@
 
 import random
 import unicodedata
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from temper_gpu.pocket import dialogues
+from pocket_build import dialogues
+from pocket_build.tokenizer import CHAT_TEMPLATE
+from temper_gpu.model.models import POCKET_FOLDER
 
-FOLDER = Path(dialogues.__file__).with_name("model")
 MAX_BYTES = 4 * 1024 * 1024
 
 TOOLS = [
@@ -30,7 +30,7 @@ CONVERSATION = [
     {"role": "assistant", "content": "5"},
 ]
 
-tokenizer = AutoTokenizer.from_pretrained(FOLDER)
+tokenizer = AutoTokenizer.from_pretrained(POCKET_FOLDER)
 # Characters that UTF-8 can write: all but the halves of surrogate pairs.
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
 any_message = st.builds(
@@ -41,7 +41,7 @@ any_message = st.builds(
 @pytest.fixture(scope="module")
 def model():
     torch.set_num_threads(1)  # at this size a second thread only waits
-    return AutoModelForCausalLM.from_pretrained(FOLDER)
+    return AutoModelForCausalLM.from_pretrained(POCKET_FOLDER)
 
 
 def render(messages, **options):
@@ -129,13 +129,13 @@ def test_a_tool_conversation_extends_its_prompts():
 
 
 def test_the_folder_is_small_and_holds_no_pickle():
-    files = [path for path in FOLDER.rglob("*") if path.is_file()]
+    files = [path for path in POCKET_FOLDER.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= MAX_BYTES
     assert {path.suffix for path in files} == {".json", ".jinja", ".safetensors"}
 
 
 def test_the_template_beside_the_code_is_the_one_shipped():
-    assert (FOLDER / "chat_template.jinja").read_text() == (FOLDER.parent / "chat_template.jinja").read_text()
+    assert (POCKET_FOLDER / "chat_template.jinja").read_text() == CHAT_TEMPLATE.read_text()
 
 
 def test_most_moves_are_legal_and_play_is_mediocre(model):
