@@ -7,8 +7,8 @@ import {
   HOSTED_RETRIES,
   readOutage,
   retryCall,
-  type CallLimits,
   type Outage,
+  type SendLimits,
   type Trial,
 } from '../recorder/retry-call.ts';
 import { describeFailure, excerpt, parseError, type ErrorBody } from '../recorder/send.ts';
@@ -27,13 +27,12 @@ export interface HostedRefusal {
   readonly refused: { readonly status: number; readonly error: ErrorBody };
 }
 
-type Limits = Omit<CallLimits, 'budgetMs'>;
 type Times = Pick<RolloutConfig, 'callTimeoutMs' | 'callRetryBudgetMs'>;
 
 /** The policy may have written it, so it is the attempt's affair: too long, or against the provider's rules. */
 const OF_THE_REQUEST: readonly number[] = [400, 413, 422];
 
-export function askHosted(model: AskedModel, body: string, limits: Limits, times: Times): Promise<HostedAnswer> {
+export function askHosted(model: AskedModel, body: string, limits: SendLimits, times: Times): Promise<HostedAnswer> {
   const { callTimeoutMs: deadlineMs, callRetryBudgetMs: budgetMs } = times;
   const { signals } = limits;
   return retryCall<HostedAnswer>({

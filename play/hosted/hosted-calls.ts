@@ -1,6 +1,6 @@
 /**
- * The calls of hosted models in one attempt. As with the policy's: key and occurrence → journal, or else the model's
- * server → journal → trajectory → agent. They are no turns of the attempt, and nothing of them is trained.
+ * The calls of hosted models in one attempt, journaled like those of the policy. They are no turns of the attempt, and
+ * nothing of them is trained.
  */
 import { hash } from 'node:crypto';
 
@@ -13,8 +13,10 @@ import type { Answerer } from '../dialects/answer-request.ts';
 import type { CallFrame, Completion } from '../recorder/answer.ts';
 import { badParameter, type AskedRequest } from '../recorder/asked-request.ts';
 import type { Journal } from '../recorder/journal.ts';
-import { byLength, callName, RecordedCalls } from '../recorder/recorded-calls.ts';
+import { JournaledCalls } from '../recorder/journaled-calls.ts';
+import { byLength } from '../recorder/recorded-calls.ts';
 import { isForAgent, type CallOptions, type Recorder } from '../recorder/recorder.ts';
+import type { SendLimits } from '../recorder/retry-call.ts';
 import { RequestRefused } from '../recorder/send.ts';
 import { askHosted, type AskedModel, type HostedRefusal } from './ask-hosted.ts';
 
@@ -27,23 +29,18 @@ export interface OpenedModel extends AskedModel {
 
 export class HostedCalls {
   readonly #recorder: Recorder;
-  readonly #journal: Journal;
-  readonly #attempt: number;
-  /** By the model's name. */
-  readonly #numbering = new Map<string, RecordedCalls>();
+  readonly #calls: JournaledCalls<Completion | HostedRefusal, Completion | RequestRefused>;
   readonly #records: HostedCallRecord[] = [];
-  /** What the agent was told, by the name of the call. */
-  readonly #told = new Map<string, Completion | RequestRefused>();
-  #count = 0;
+  #isUsed = false;
 
   constructor(recorder: Recorder, journal: Journal, attempt: number) {
     this.#recorder = recorder;
-    this.#journal = journal;
-    this.#attempt = attempt;
+    const { ending, rollout } = recorder;
+    this.#calls = new JournaledCalls({ journal, attempt, ending, rollout, noun: 'calls of hosted models' });
   }
 
   open(model: OpenedModel): Answerer {
-    if (!this.#numbering.has(model.name)) this.#numbering.set(model.name, new RecordedCalls(keysOf(model.name)));
+    this.#isUsed = true;
     return {
       call: (asked, options) => this.#call(model, asked, options),
       refuse: (error) => this.#recorder.refuse(error),
@@ -52,14 +49,12 @@ export class HostedCalls {
 
   /** In an order that does not depend on timing; null where the agent uses no hosted model. */
   records(): HostedCallRecord[] | null {
-    return this.#numbering.size === 0
-      ? null
-      : this.#records.toSorted(byLength(({ promptTokens }) => promptTokens ?? 0));
+    return this.#isUsed ? this.#records.toSorted(byLength(({ promptTokens }) => promptTokens ?? 0)) : null;
   }
 
   /** Of an attempt whose agent uses hosted models. */
   metrics(): Metrics {
-    if (this.#numbering.size === 0) return {};
+    if (!this.#isUsed) return {};
     const usd = this.#records.map((call) => call.usd);
     const isKnown = usd.every((each) => each !== null);
     const sum = usd.reduce<number>((total, each) => total + (each ?? 0), 0);
@@ -77,58 +72,27 @@ export class HostedCalls {
 
   async #answer(model: OpenedModel, asked: AskedRequest, options: CallOptions): Promise<Completion> {
     const request = requestOf(model, asked);
-    const frame = this.#number(model, request, options);
-    const told = this.#told.get(callName(frame));
-    if (told !== undefined) return tell(told);
-    const journaled = this.#journal.claim(this.#attempt, frame.key, frame.occurrence);
-    if (journaled !== null) return this.#keep(model, frame, journaled as Completion | HostedRefusal);
-    const answer = await this.#send(model, frame, options.signal ?? null);
-    // A client that asked again before it had given up the first request is answered once.
-    const meanwhile = this.#told.get(callName(frame));
-    if (meanwhile !== undefined) return tell(meanwhile);
-    const text = 'completion' in answer ? answer.text : JSON.stringify(answer);
-    this.#journal.recordCall(this.#attempt, frame.key, frame.occurrence, text);
-    // What came after the end is in the journal, for a repetition, and goes no further.
-    this.#recorder.ending.check();
-    return this.#keep(model, frame, 'completion' in answer ? answer.completion : answer);
+    const shown = await this.#calls.answer({
+      key: keyOf(model.name, request, options.label ?? null),
+      request,
+      options,
+      send: async (frame) => {
+        const { rollout } = this.#recorder;
+        const body = wellFormedJson(JSON.stringify({ model: model.named.model, ...frame.request }));
+        const ask = (limits: SendLimits) => askHosted(model, body, limits, rollout);
+        const sent = await this.#recorder.sendInTime(options.signal ?? null, ask);
+        return 'completion' in sent
+          ? { answer: sent.completion, text: sent.text }
+          : { answer: sent, text: JSON.stringify(sent) };
+      },
+      accept: (answer, frame) => () => {
+        this.#records.push(recordOf(model, frame, answer));
+        return isRefusal(answer) ? new RequestRefused(answer.refused.status, answer.refused.error) : answer;
+      },
+    });
+    if (shown instanceof RequestRefused) throw shown;
+    return shown;
   }
-
-  /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
-  #number({ name }: OpenedModel, request: CallRequest, { label = null, isRepeated = false }: CallOptions): CallFrame {
-    const { frame, isNew } = this.#numbering.get(name)!.number(request, label, isRepeated);
-    if (!isNew) return frame;
-    this.#count += 1;
-    const { ending, rollout } = this.#recorder;
-    const { maxCallsPerAttempt: most } = rollout;
-    if (this.#count > most)
-      ending.failAs(`an attempt may make maxCallsPerAttempt ${most} calls of hosted models, it asked for one more`);
-    ending.check();
-    return frame;
-  }
-
-  async #send(model: OpenedModel, frame: CallFrame, signal: AbortSignal | null) {
-    const { rollout } = this.#recorder;
-    const body = wellFormedJson(JSON.stringify({ model: model.named.model, ...frame.request }));
-    try {
-      return await this.#recorder.sendInTime(signal, (limits) => askHosted(model, body, limits, rollout));
-    } catch (error) {
-      // The client may ask again for what it gave up.
-      if (signal?.aborted === true) this.#numbering.get(model.name)!.giveUp(frame);
-      throw error;
-    }
-  }
-
-  #keep(model: OpenedModel, frame: CallFrame, answer: Completion | HostedRefusal): Completion {
-    this.#records.push(recordOf(model, frame, answer));
-    const told = isRefusal(answer) ? new RequestRefused(answer.refused.status, answer.refused.error) : answer;
-    this.#told.set(callName(frame), told);
-    return tell(told);
-  }
-}
-
-function tell(told: Completion | RequestRefused): Completion {
-  if (told instanceof RequestRefused) throw told;
-  return told;
 }
 
 function isRefusal(answer: Completion | HostedRefusal): answer is HostedRefusal {
@@ -137,9 +101,8 @@ function isRefusal(answer: Completion | HostedRefusal): answer is HostedRefusal 
 }
 
 /** No call of the policy has such a key. */
-function keysOf(name: string) {
-  return (request: CallRequest, label: string | null): string =>
-    hash('sha256', canonicalJson({ hosted: name, label, request }));
+function keyOf(name: string, request: CallRequest, label: string | null): string {
+  return hash('sha256', canonicalJson({ hosted: name, label, request }));
 }
 
 /** As its server takes it; a streamed answer is asked for as a whole, and told in pieces. */

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CALL_HEADER, DEADLINE_HEADER } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRecord } from '../../store/records/trajectories.ts';
 import {
   checkPolicy,
   checkTokens,
@@ -25,11 +25,12 @@ import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Journal } from './journal.ts';
+import { JournaledCalls, type RepeatOptions } from './journaled-calls.ts';
 import { OnceValues } from './once.ts';
 import { OutageClock } from './outage-clock.ts';
-import { callName, RecordedCalls } from './recorded-calls.ts';
-import { checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
-import type { CallLimits } from './retry-call.ts';
+import { askedOrder, callName, inRecordOrder } from './recorded-calls.ts';
+import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
+import type { SendLimits } from './retry-call.ts';
 import { RequestRefused, send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
@@ -64,20 +65,12 @@ export interface AnswerFacts {
   usage: unknown;
 }
 
-export interface CallOptions {
-  /** Tells identical calls made in parallel apart. */
-  label?: string | null;
-  /** Aborted when the agent gives the call up. */
-  signal?: AbortSignal | null;
-  /** The client sends again what it had asked before; see `RecordedCalls.number`. */
-  isRepeated?: boolean;
+export interface CallOptions extends RepeatOptions {
   /** The run's token limit bounds that of the request. */
   boundsTokens?: boolean;
   /** Of a program outside of this process: what the engine refuses in its request fails its attempt, and nothing else. */
   isOutside?: boolean;
 }
-
-type SendLimits = Omit<CallLimits, 'budgetMs'>;
 
 const LONGEST_REFUSAL_MS = 5000;
 
@@ -88,16 +81,14 @@ export class Recorder {
   readonly turns: Turns;
   /** A prompt was refused because the model has no room for it: the attempt was cut, though no answer was. */
   hasOutgrown = false;
-  callCount = 0;
   /** Calls without an answer yet. */
   #pending = 0;
   #refusals = 0;
   readonly #options: RecorderOptions;
   readonly #values: OnceValues;
-  readonly #calls = new RecordedCalls();
+  readonly #calls: JournaledCalls<Completion, Completion>;
+  readonly #records: CallRecord[] = [];
   readonly #answered = new AnsweredCalls();
-  /** What the agent was told, by the name of the call. */
-  readonly #told = new Map<string, Completion>();
   readonly #clock: Clock;
   readonly #beganAt: number;
   /** Calls that the engine works on. */
@@ -105,12 +96,17 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options;
-    const { journal, attempt, clock = SYSTEM_CLOCK } = options;
+    const { journal, attempt, clock = SYSTEM_CLOCK, rollout } = options;
+    this.#calls = new JournaledCalls({ journal, attempt, ending: this.ending, rollout, noun: 'calls' });
     this.#clock = clock;
     this.#beganAt = clock.now();
     this.outage = new OutageClock(clock);
     this.#values = new OnceValues(journal, attempt, this.ending);
     this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
+  }
+
+  get callCount(): number {
+    return this.#calls.asked.length;
   }
 
   get model(): string {
@@ -156,12 +152,12 @@ export class Recorder {
 
   /** What was played, in an order that does not depend on timing. */
   takeCalls(): CallRecord[] {
-    return this.#calls.inRecordOrder();
+    return inRecordOrder(this.#records);
   }
 
-  /** See `RecordedCalls`. */
+  /** See `askedOrder` of recorded calls. */
   askedOrder(): number[] {
-    return this.#calls.askedOrder();
+    return askedOrder(this.#records, this.#calls.asked);
   }
 
   /**
@@ -207,15 +203,36 @@ export class Recorder {
     return checkRequest(asked, { model: policy.model, mode, rollout, answered: this.#answered, boundsTokens });
   }
 
-  async #answer(asked: AskedRequest, options: CallOptions): Promise<Completion> {
-    const { journal, attempt } = this.#options;
+  #answer(asked: AskedRequest, options: CallOptions): Promise<Completion> {
+    const { engine, rollout, onAnswer, attempt } = this.#options;
     const { request, wantsLogprobs } = this.check(asked, options);
-    const frame = this.#number(request, options);
-    const told = this.#told.get(callName(frame));
-    if (told !== undefined) return told;
-    const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
-    if (recorded !== null) return this.#show(this.#keep(recorded, frame, null), frame, wantsLogprobs);
-    const sent = await this.#sendOrGiveUp(frame, options.signal ?? null);
+    let answeredInMs: number | null = null;
+    return this.#calls.answer({
+      key: callKey(request, options.label ?? null),
+      request,
+      options,
+      begin: (frame) => this.turns.begin(callName(frame), this.#pending - 1),
+      send: async (frame) => {
+        const [body, headers] = [this.#body(frame), this.#headers(frame)];
+        const ask = (limits: SendLimits) => send(body, { engine, rollout, headers, ...limits });
+        const { completion: answer, text, ms } = this.#readSent(await this.sendInTime(options.signal ?? null, ask));
+        answeredInMs = ms;
+        return { answer, text };
+      },
+      accept: (completion, frame) => {
+        const records = this.#checkAnswer(completion, frame);
+        return () => {
+          this.#records.push(...records);
+          this.#answered.keep(completion);
+          this.toolCounts.add(frame.request, completion);
+          if (answeredInMs !== null) onAnswer?.({ attempt, ms: answeredInMs, usage: completion['usage'] });
+          return this.#show(completion, frame, wantsLogprobs);
+        };
+      },
+    });
+  }
+
+  #readSent(sent: Sent): Extract<Sent, { text: string }> {
     if ('failure' in sent) {
       this.ending.failAs(sent.failure);
       throw new TemperError('AgentFailed', sent.failure);
@@ -224,48 +241,22 @@ export class Recorder {
       this.hasOutgrown = true;
       throw sent.refusal;
     }
-    // A client that asked again before it had given up the first request is answered once.
-    const meanwhile = this.#told.get(callName(frame));
-    if (meanwhile !== undefined) return meanwhile;
-    const completion = this.#keep(sent.completion, frame, sent.text);
-    this.#options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
-    // What came after the end is in the journal, for a repetition, and goes no further.
-    this.ending.check();
-    return this.#show(completion, frame, wantsLogprobs);
+    return sent;
+  }
+
+  #checkAnswer(completion: Completion, frame: CallFrame): CallRecord[] {
+    const { mode, policy, engine } = this.#options;
+    const records = takeRecords(completion, frame);
+    if (mode !== 'text') {
+      checkPolicy(completion, policy);
+      checkTokens(records, engine.url);
+    }
+    return records;
   }
 
   #show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Completion {
-    const call = callName(frame);
     const visible = this.turns.mark(forAgent(completion, wantsLogprobs), frame);
-    const told = this.#options.tagsChoices === true ? tagChoices(visible, call) : visible;
-    this.#told.set(call, told);
-    return told;
-  }
-
-  /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
-  #number(request: CallRequest, { label = null, isRepeated = false }: CallOptions): CallFrame {
-    const { frame, isNew } = this.#calls.number(request, label, isRepeated);
-    if (!isNew) return frame;
-    this.callCount += 1;
-    const { maxCallsPerAttempt } = this.#options.rollout;
-    if (this.callCount > maxCallsPerAttempt) {
-      this.ending.failAs(`an attempt may make maxCallsPerAttempt ${maxCallsPerAttempt} calls, it asked for one more`);
-    }
-    this.ending.check();
-    this.turns.begin(callName(frame), this.#pending - 1);
-    return frame;
-  }
-
-  /** The client may ask again for what it gave up. */
-  async #sendOrGiveUp(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
-    try {
-      const { engine, rollout } = this.#options;
-      const [body, headers] = [this.#body(frame), this.#headers(frame)];
-      return await this.sendInTime(signal, (limits) => send(body, { engine, rollout, headers, ...limits }));
-    } catch (error) {
-      if (signal?.aborted === true) this.#calls.giveUp(frame);
-      throw error;
-    }
+    return this.#options.tagsChoices === true ? tagChoices(visible, callName(frame)) : visible;
   }
 
   /**
@@ -302,21 +293,6 @@ export class Recorder {
       [CALL_HEADER]: `${attemptKey}/${key}/${occurrence}`,
       [DEADLINE_HEADER]: String(rollout.callTimeoutMs),
     };
-  }
-
-  /** Checked, journaled (`text`, where it is new), and only then part of the trajectory. */
-  #keep(completion: Completion, frame: CallFrame, text: string | null): Completion {
-    const { mode, policy, engine, journal, attempt } = this.#options;
-    const records = takeRecords(completion, frame);
-    if (mode !== 'text') {
-      checkPolicy(completion, policy);
-      checkTokens(records, engine.url);
-    }
-    if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
-    this.#calls.add(records);
-    this.#answered.keep(completion);
-    this.toolCounts.add(frame.request, completion);
-    return completion;
   }
 
   #checkFresh(): void {

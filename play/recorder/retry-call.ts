@@ -43,8 +43,11 @@ export interface Outage {
 export type Trial<T> = { readonly answer: T } | { readonly outage: Outage };
 
 /** What limits a call, the same for each of its tries. */
-export interface CallLimits {
+export interface CallLimits extends SendLimits {
   readonly budgetMs: number;
+}
+
+export interface SendLimits {
   /** Abort the call, including its waits. */
   readonly signals: readonly AbortSignal[];
   /** Throws where this process may not act any more. */

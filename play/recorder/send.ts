@@ -10,9 +10,9 @@ import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
 import { hasOutgrown } from './outgrown.ts';
-import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy, type Trial } from './retry-call.ts';
+import { readOutage, retryCall, type Outage, type RetryPolicy, type SendLimits, type Trial } from './retry-call.ts';
 
-export interface SendOptions extends Omit<CallLimits, 'budgetMs'> {
+export interface SendOptions extends SendLimits {
   engine: EngineConnection;
   headers: Record<string, string>;
   rollout: Pick<RolloutConfig, 'callTimeoutMs' | 'callRetryBudgetMs'>;

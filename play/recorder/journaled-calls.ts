@@ -1,0 +1,104 @@
+/**
+ * The calls of one attempt, to the policy or to hosted models. Each: key and occurrence → journal, or else the server →
+ * journal → agent. A call that its client repeats is answered as it was.
+ */
+import type { RolloutConfig } from '../../core/contract.ts';
+import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallFrame } from './answer.ts';
+import type { Ending } from './ending.ts';
+import type { Journal } from './journal.ts';
+import { callName } from './recorded-calls.ts';
+
+interface JournaledCallsOptions {
+  journal: Journal;
+  attempt: number;
+  ending: Ending;
+  rollout: Pick<RolloutConfig, 'maxCallsPerAttempt'>;
+  /** Names the calls in the error of one too many. */
+  noun: string;
+}
+
+export interface RepeatOptions {
+  /** Tells identical calls made in parallel apart. */
+  label?: string | null;
+  /** Aborted when the agent gives the call up. */
+  signal?: AbortSignal | null;
+  /** The client sends again what it had asked before: the call that was given up, or else the last one. */
+  isRepeated?: boolean;
+}
+
+export interface JournaledCall<Answer, Shown> {
+  readonly key: string;
+  readonly request: CallRequest;
+  readonly options: RepeatOptions;
+  /** Called before a new call is sent or looked up. */
+  readonly begin?: (frame: CallFrame) => void;
+  /** `text` is what the journal keeps: the answer as JSON. */
+  readonly send: (frame: CallFrame) => Promise<{ answer: Answer; text: string }>;
+  /** Checks an answer. The returned function keeps it, and returns what the agent sees. */
+  readonly accept: (answer: Answer, frame: CallFrame) => () => Shown;
+}
+
+export class JournaledCalls<Answer, Shown> {
+  /** Names of the calls, in the order in which the agent asked. */
+  readonly asked: string[] = [];
+  readonly #options: JournaledCallsOptions;
+  readonly #occurrences = new Map<string, number>();
+  /** By key: what was asked and given up before it was answered. */
+  readonly #givenUp = new Map<string, CallFrame[]>();
+  /** What the agent saw, by the name of the call. */
+  readonly #shown = new Map<string, Shown>();
+
+  constructor(options: JournaledCallsOptions) {
+    this.#options = options;
+  }
+
+  async answer(call: JournaledCall<Answer, Shown>): Promise<Shown> {
+    const { journal, attempt, ending } = this.#options;
+    const frame = this.#number(call);
+    const name = callName(frame);
+    const earlier = this.#shown.get(name);
+    if (earlier !== undefined) return earlier;
+    const journaled = journal.claim(attempt, frame.key, frame.occurrence) as Answer | null;
+    const { answer, text } = journaled === null ? await this.#send(call, frame) : { answer: journaled, text: null };
+    // A client that asked again before it had given up the first request is answered once.
+    const meanwhile = this.#shown.get(name);
+    if (meanwhile !== undefined) return meanwhile;
+    const keep = call.accept(answer, frame);
+    if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
+    const shown = keep();
+    this.#shown.set(name, shown);
+    // What came after the end is in the journal, for a repetition, and goes no further.
+    ending.check();
+    return shown;
+  }
+
+  /** Must stay synchronous: identical calls are told apart by the order in which the agent asks. */
+  #number({ key, request, options, begin }: JournaledCall<Answer, Shown>): CallFrame {
+    const { label = null, isRepeated = false } = options;
+    const occurrence = this.#occurrences.get(key) ?? 0;
+    if (isRepeated && occurrence > 0)
+      return this.#givenUp.get(key)?.shift() ?? { key, occurrence: occurrence - 1, label, request };
+    const frame = { key, occurrence, label, request };
+    this.#occurrences.set(key, occurrence + 1);
+    this.asked.push(callName(frame));
+    const { ending, rollout, noun } = this.#options;
+    const { maxCallsPerAttempt: most } = rollout;
+    if (this.asked.length > most)
+      ending.failAs(`an attempt may make maxCallsPerAttempt ${most} ${noun}, it asked for one more`);
+    ending.check();
+    begin?.(frame);
+    return frame;
+  }
+
+  /** The client may ask again for what it gave up. */
+  async #send({ send, options }: JournaledCall<Answer, Shown>, frame: CallFrame) {
+    try {
+      return await send(frame);
+    } catch (error) {
+      if (options.signal?.aborted === true)
+        this.#givenUp.set(frame.key, [...(this.#givenUp.get(frame.key) ?? []), frame]);
+      throw error;
+    }
+  }
+}
