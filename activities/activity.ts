@@ -8,7 +8,6 @@ import { JUST_THAWED_MS } from '../core/wire-constants.ts';
 import { firstIssue, isFromLaterVersion } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { pulseOf, type Dependencies } from './dependencies.ts';
-import { isTemperError, toApplicationFailure } from './failures.ts';
 
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
@@ -24,6 +23,10 @@ export interface Scope {
 }
 
 const BEAT_MS = 1000;
+/** Temporal keeps 4 KiB of a failure's text. */
+const MAX_MESSAGE = 2000;
+/** A provider that says "tomorrow" is asked again within the hour all the same. */
+const LONGEST_RETRY_MS = 3_600_000;
 
 /**
  * The only way into an activity. Whoever reaches the task queue may hand one anything: what is not of the contract is
@@ -44,7 +47,7 @@ export function asActivity<I, O>(
     } catch (error) {
       // What went wrong after a cancellation is the cancellation.
       if (scope.signal.aborted) throw describeEnd(scope.signal.reason);
-      throw isTemperError(error) ? toApplicationFailure(error) : error;
+      throw error instanceof TemperError ? toApplicationFailure(error) : error;
     } finally {
       stop();
     }
@@ -63,6 +66,24 @@ function parseInput<I>(schema: z.ZodType<I>, input: unknown, { info }: Context):
     'BadConfig',
     `the input of the activity ${info.activityType} must follow the contract of this version of Temper, but does not (${firstIssue(error)}); start runs with temper, and run one version of it on all hosts`,
   );
+}
+
+function toApplicationFailure(error: TemperError): ApplicationFailure {
+  return ApplicationFailure.create({
+    message: error.message.slice(0, MAX_MESSAGE),
+    type: error.type,
+    nonRetryable: !error.retryable,
+    // Asked to stay away, the next try does; an agent file may bring an older copy of the class, without the field.
+    ...(error.retryAfterMs ? { nextRetryDelay: Math.min(error.retryAfterMs, LONGEST_RETRY_MS) } : {}),
+    ...(error.cause instanceof Error ? { cause: error.cause } : {}),
+  });
+}
+
+/** A retry of a write-once object must bring the same inputs as the write that won. */
+export function checkInputs(what: string, recorded: string, asked: string): void {
+  if (recorded === asked) return;
+  const rule = `${what} is already in the store, made from inputs ${recorded}, but was requested from inputs ${asked}`;
+  throw new TemperError('StepConflict', `${rule}; start the run under another name`);
 }
 
 /** A worker that goes away cancels nothing: another one takes its activities. */

@@ -7,11 +7,10 @@ import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
 import { hashBytes } from '../store/bytes/sha256.ts';
 import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
-import { asActivity, type Scope } from './activity.ts';
+import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
-import { checkInputs } from './write-once.ts';
 
 export function createEvaluateActivities(dependencies: PlayDependencies) {
   const readScenario = createScenarioReader(dependencies.store);

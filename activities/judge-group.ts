@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { OutageClock } from '../play/recorder/outage-clock.ts';
+import { OutageClock } from '../play/recorder/clock.ts';
 import { conversationOf } from '../play/judge/conversation.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName } from '../play/judge/judge-model.ts';
@@ -12,11 +12,10 @@ import { judgeTurns, summariseGroup } from '../store/records/group-result.ts';
 import { judgedKey } from '../store/layout.ts';
 import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
-import { asActivity, type Scope } from './activity.ts';
+import { asActivity, checkInputs, type Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { openRunJudge } from './open-judge.ts';
 import { publishVerdict, readRollouts, readVerdict, type Written } from './written-group.ts';
-import { checkInputs } from './write-once.ts';
 
 export function createJudgeGroupActivities(dependencies: PlayDependencies) {
   return { judgeGroup: asActivity(dependencies, JudgeGroupInput, createJudgeGroup(dependencies)) };

@@ -7,10 +7,9 @@ import { hashOf } from '../core/hashes.ts';
 import { hashJudging, toGroupRef } from '../core/plan-step.ts';
 import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
 import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } from '../store/records/step-verdict.ts';
-import { asActivity } from './activity.ts';
+import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 import { readJudged, readRollouts } from './written-group.ts';
-import { checkInputs } from './write-once.ts';
 
 /** Of large groups so many are in memory. */
 const AT_ONCE = 4;

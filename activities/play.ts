@@ -1,12 +1,14 @@
 /** What rollouts and evaluations share: attempts of a worker's agent, with a journal, seen in Temporal's UI. */
+import { hostname } from 'node:os';
+
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
 import { policyName } from '../core/policy-name.ts';
 import { Attempts, type PlannedAttempt } from '../play/play-attempts.ts';
 import type { RequestMode } from '../play/recorder/request.ts';
+import { encodeJson } from '../store/bytes/json.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
-import { writeTimes } from './times.ts';
 
 export interface PlayPlan {
   input: RolloutInput | EvaluateInput;
@@ -53,4 +55,17 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   const facts = { startedAt, endedAt, agentCodeSha256: codeSha256, callOrders: playing.callOrders() };
   await writeTimes(dependencies, plan.timesKey, scope, facts);
   return attempts;
+}
+
+/** Beside a write-once object, outside every hash: who made it, when, from which code, and the order of each attempt's calls. */
+async function writeTimes(
+  { store }: PlayDependencies,
+  key: string,
+  scope: Scope,
+  facts: { startedAt: number; endedAt: number; agentCodeSha256: string; callOrders: Record<number, number[]> },
+): Promise<void> {
+  if (!scope.isFresh()) return;
+  const seconds = (facts.endedAt - facts.startedAt) / 1000;
+  const times = { seconds, ...facts, host: hostname(), pid: process.pid, activityAttempt: scope.attempt };
+  await store.replace(key, encodeJson(times));
 }

@@ -6,12 +6,11 @@ import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/record
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/bytes/sha256.ts';
 import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
-import { asActivity, type Scope } from './activity.ts';
+import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 import { publishVerdict, readWritten, type Written } from './written-group.ts';
-import { checkInputs } from './write-once.ts';
 
 export function createRolloutActivities(dependencies: PlayDependencies) {
   return { rollout: asActivity(dependencies, RolloutInput, createRollout(dependencies)) };

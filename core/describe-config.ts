@@ -1,8 +1,12 @@
 /** A run as Temporal's UI introduces it: the line in its lists, and the text above its history. */
 import type { RunConfig } from './contract.ts';
-import { shortModelName } from './base-model-name.ts';
 import { policyName } from './policy-name.ts';
 import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
+
+/** A base model's name where room is short: a commit is cut to what git shows of it. */
+export function shortModelName(name: string): string {
+  return name.replace(/@([0-9a-f]{7})[0-9a-f]{33}$/, '@$1');
+}
 
 export function configSummary({ run, agent, baseModel }: RunConfig): string {
   return `${run}: ${agent} on ${shortModelName(baseModel)}`;

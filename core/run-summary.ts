@@ -6,6 +6,11 @@ import { trainedGroups, type RunPosition } from './plan-step.ts';
 import { mean } from './statistics.ts';
 import { learningRateOf } from './supervised.ts';
 
+/** The newest notes that a run's state keeps; the rest is in the store. */
+export const KEPT_NOTES = 50;
+/** The first and the newest evaluations that it keeps; a run's workflow keeps the newest alone. */
+export const KEPT_EVALS = 200;
+
 export function newRunState(config: RunConfig): RunState {
   return {
     run: config.run,

@@ -18,7 +18,7 @@ import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './connections/engine-connection.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
-import type { OutageClock } from './recorder/outage-clock.ts';
+import type { OutageClock } from './recorder/clock.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';

@@ -1,9 +1,13 @@
-/** The activities of a run as its workflow calls them: types of the contract, a queue, a bound and a summary for each. */
+/** The activities of runs and schedules as their workflows call them: types of the contract, a queue, a bound and a summary for each. */
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
 import type {
+  AllocateInput,
+  Allocated,
   AmendInput,
+  Checkpoint,
   CheckpointInput,
+  ConcludeInput,
   EvalResult,
   EvaluateInput,
   GroupResult,
@@ -60,14 +64,14 @@ export interface RunQueues {
 }
 
 const SECOND_MS = 1000;
-export const MINUTE_MS = 60 * SECOND_MS;
+const MINUTE_MS = 60 * SECOND_MS;
 
 /**
  * A dead worker is noticed by its missing heartbeat within ten seconds; `startToCloseTimeout` bounds a live one that
  * gets nowhere. Failures are retried for ever, but for those that no retry mends; an activity that no worker knows is
  * `NotFoundError` in both SDKs.
  */
-export const RETRIED: ActivityOptions = {
+const RETRIED: ActivityOptions = {
   heartbeatTimeout: 10 * SECOND_MS,
   retry: {
     initialInterval: 500,
@@ -161,6 +165,22 @@ export function createRunActivities(queues: RunQueues): RunActivities {
         { ...onAgent(MINUTE_MS, recordSummary(input)), scheduleToCloseTimeout: MINUTE_MS },
         [input],
       ),
+  };
+}
+
+/** The activities of a schedule's firing, done by the workers that hold the agent. */
+export interface ScheduleActivities {
+  allocate(input: AllocateInput): Promise<Allocated>;
+  conclude(input: ConcludeInput): Promise<Checkpoint>;
+}
+
+export function openScheduleActivities({ rollout }: RunQueues): ScheduleActivities {
+  const options = { ...RETRIED, taskQueue: rollout, startToCloseTimeout: MINUTE_MS };
+  const agent = proxyActivities<ScheduleActivities>(options);
+  return {
+    allocate: (input) => agent.allocate.executeWithOptions({ ...options, summary: 'which run' }, [input]),
+    conclude: (input) =>
+      agent.conclude.executeWithOptions({ ...options, summary: `${input.state.run} · its last checkpoint` }, [input]),
   };
 }
 

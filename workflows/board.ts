@@ -27,8 +27,7 @@ import {
 } from '../core/training-warnings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
-import { newRunState } from '../core/run-summary.ts';
-import { KEPT_EVALS, KEPT_NOTES } from '../core/state-limits.ts';
+import { KEPT_EVALS, KEPT_NOTES, newRunState } from '../core/run-summary.ts';
 import { StepInHand, type StepPhase } from './step-in-hand.ts';
 import type { LaneOrder } from './lane-order.ts';
 import { indexRun, StateWriter } from './state-writer.ts';

@@ -16,8 +16,7 @@ import {
 import type { Checkpoint, RunConfig, RunState } from '../core/contract.ts';
 import { configDetails, configSummary } from '../core/describe-config.ts';
 import { runWorkflowId } from '../core/queues.ts';
-import type { RunQueues } from './activities.ts';
-import { openScheduleActivities } from './schedule-activities.ts';
+import { openScheduleActivities, type RunQueues } from './activities.ts';
 import { trainRun } from './train-run.ts';
 
 /** No secret, no path: it stands in the schedule for everybody to read. */

@@ -1,5 +1,5 @@
 /** An evaluation in the terminal: models side by side, one row for each measure. */
-import { shortModelName } from '../../core/base-model-name.ts';
+import { shortModelName } from '../../core/describe-config.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { Estimate } from '../report/statistics.ts';
 import { createTable } from '../terminal/table.ts';

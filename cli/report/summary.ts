@@ -1,7 +1,7 @@
 /** The head of the report: what came out, and at what cost. */
-import { shortModelName } from '../../core/base-model-name.ts';
+import { shortModelName } from '../../core/describe-config.ts';
 import type { EvalResult, RunState } from '../../core/contract.ts';
-import { findHeldOutLoss, type HeldOutLoss } from '../../core/held-out-loss.ts';
+import { findHeldOutLoss, type HeldOutLoss } from '../runs/held-out-loss.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';

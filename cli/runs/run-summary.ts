@@ -1,6 +1,6 @@
 /** A run as `runs` and `show` tell it: one flat object, made from the store alone. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
-import { findHeldOutLoss, type HeldOutLoss } from '../../core/held-out-loss.ts';
+import { findHeldOutLoss, type HeldOutLoss } from './held-out-loss.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';

@@ -1,4 +1,4 @@
-import { shortModelName } from '../../core/base-model-name.ts';
+import { shortModelName } from '../../core/describe-config.ts';
 import { isUnreadable } from '../../core/later-version.ts';
 import { listRuns, readRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';

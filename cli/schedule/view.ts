@@ -1,5 +1,5 @@
 /** Schedules for people. */
-import { shortModelName } from '../../core/base-model-name.ts';
+import { shortModelName } from '../../core/describe-config.ts';
 import { plural } from '../terminal/format.ts';
 import { createTable } from '../terminal/table.ts';
 import type { ScheduleSummary } from './describe.ts';

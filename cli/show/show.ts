@@ -1,4 +1,4 @@
-import { describeHeldOutLoss } from '../../core/held-out-loss.ts';
+import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';

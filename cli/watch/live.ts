@@ -1,6 +1,6 @@
 /** The live view of a run: a pure function from what is known to the text of the screen. */
 import type pc from 'picocolors';
-import { shortModelName } from '../../core/base-model-name.ts';
+import { shortModelName } from '../../core/describe-config.ts';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import {
   describeHeadline,
@@ -10,7 +10,7 @@ import {
   formatRate,
   plural,
 } from '../terminal/format.ts';
-import { describeHeldOutLoss, findHeldOutLoss } from '../../core/held-out-loss.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { mean } from '../../core/statistics.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import { printable } from '../terminal/output.ts';

@@ -1,6 +1,6 @@
 /** How a run ended, in the last lines that its command prints. */
 import type { RunState } from '../../core/contract.ts';
-import { describeHeldOutLoss, findHeldOutLoss } from '../../core/held-out-loss.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {

@@ -21,13 +21,12 @@ import {
 } from './answer.ts';
 import type { AskedRequest } from './asked-request.ts';
 import { AnsweredCalls } from './canonical.ts';
-import { SYSTEM_CLOCK, type Clock } from './clock.ts';
+import { type Clock, OutageClock, SYSTEM_CLOCK } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Journal } from './journal.ts';
 import { JournaledCalls, type RepeatOptions } from './journaled-calls.ts';
 import { OnceValues } from './once.ts';
-import { OutageClock } from './outage-clock.ts';
 import { askedOrder, callName, inRecordOrder } from './recorded-calls.ts';
 import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
 import type { SendLimits } from './retry-call.ts';

@@ -3,8 +3,7 @@
  * retried and for how long. The caller says what counts as an answer and which error ends the call.
  */
 import { TemperError } from '../../core/failures.ts';
-import type { Clock } from './clock.ts';
-import type { OutageClock } from './outage-clock.ts';
+import type { Clock, OutageClock } from './clock.ts';
 
 export interface RetryPolicy {
   /** Retried besides 5xx. A call without a usable answer (no connection, deadline, garbage) is always retried. */

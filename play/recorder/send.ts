@@ -4,12 +4,11 @@
  * internal error of the GPU worker has its own bound, after which the attempt fails: either the request makes the worker
  * fail, or the worker is about to restart.
  */
-import { INTERNAL_ERROR } from '../../core/wire-constants.ts';
+import { BODY_TOO_LARGE, CONTEXT_TOO_LONG, INTERNAL_ERROR } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
-import { hasOutgrown } from './outgrown.ts';
 import { readOutage, retryCall, type Outage, type RetryPolicy, type SendLimits, type Trial } from './retry-call.ts';
 
 export interface SendOptions extends SendLimits {
@@ -108,6 +107,17 @@ function readAnswer({ status, text, retryAfter }: HttpAnswer, engine: EngineConn
   if (error !== null && hasOutgrown({ ...error, status }))
     return { answer: { refusal: new RequestRefused(status, error) } };
   throw namedFailure(error?.type, error?.message, `the engine at ${engine.url}`) ?? refused(status, text, engine);
+}
+
+/** 413: it was too long to be sent at all. */
+const OUTGROWN_STATUSES: readonly unknown[] = [400, 413];
+const OUTGROWN_CODES: readonly unknown[] = [CONTEXT_TOO_LONG, BODY_TOO_LARGE];
+/** vLLM's words, which have no code. */
+const OUTGROWN_TEXT = /maximum context length/;
+
+/** True if OpenAI, the GPU worker or vLLM refused a conversation longer than the model can read: data, not an outage. */
+export function hasOutgrown({ status, code, message }: ErrorBody & { readonly status?: unknown }): boolean {
+  return OUTGROWN_STATUSES.includes(status) && (OUTGROWN_CODES.includes(code) || OUTGROWN_TEXT.test(String(message)));
 }
 
 /** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers, or for which there is no room. */

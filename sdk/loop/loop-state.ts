@@ -3,8 +3,7 @@ import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from
 import { hintAtStandstill } from '../../core/learning-signal.ts';
 import { rewardRules } from '../../core/plan-step.ts';
 import { summariseSupervised } from '../../core/plan-supervised.ts';
-import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
-import { KEPT_EVALS, KEPT_NOTES } from '../../core/state-limits.ts';
+import { KEPT_EVALS, KEPT_NOTES, newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { warnOfLastStep } from '../../core/training-warnings.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';

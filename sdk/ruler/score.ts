@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/records/verdicts.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
-import { OutageClock } from '../../play/recorder/outage-clock.ts';
+import { OutageClock } from '../../play/recorder/clock.ts';
 import type { Conversation } from '../../play/judge/conversation.ts';
 import { openJudge } from '../../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../../play/judge/judge-conversations.ts';

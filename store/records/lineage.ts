@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { KEPT_EVALS } from '../../core/state-limits.ts';
+import { KEPT_EVALS } from '../../core/run-summary.ts';
 import { childNames, childNumbers } from './children.ts';
 import { BranchFileSchema, ChangesFileSchema, readStored, RunFileSchema } from './file-schemas.ts';
 import { encodeJson } from '../bytes/json.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { TemperError } from '../../core/failures.ts';
-import { OutageClock } from '../../play/recorder/outage-clock.ts';
+import { OutageClock } from '../../play/recorder/clock.ts';
 import {
   HOSTED_RETRIES,
   readOutage,

@@ -8,7 +8,7 @@ import { askPatiently } from '../../play/judge/ask.ts';
 import { connectHosted } from '../../play/judge/judge-client.ts';
 import type { HostedJudge } from '../../play/judge/judge-model.ts';
 import { createRuler } from '../../sdk/ruler/create-ruler.ts';
-import { OutageClock } from '../../play/recorder/outage-clock.ts';
+import { OutageClock } from '../../play/recorder/clock.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 

@@ -35,8 +35,7 @@ import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { hashJudging, toGroupRef, withInputsHash } from '../../core/plan-step.ts';
 import { createRandom } from '../../core/seeds.ts';
-import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
-import type { ScheduleActivities } from '../../workflows/schedule-activities.ts';
+import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 
 export interface FakeOptions {
   trainScenarios?: number;

@@ -1,5 +1,5 @@
-/** What supervised steps came to on examples that are never trained. Pure. */
-import type { StepSummary } from './contract.ts';
+/** The loss of supervised steps on held-out examples. */
+import type { StepSummary } from '../../core/contract.ts';
 
 /** In nats per token, before the first step and after the last one that was scored. */
 export interface HeldOutLoss {
