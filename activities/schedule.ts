@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { AllocateInput, ConcludeInput, RunConfig, type Allocated, type Checkpoint } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
-import { readStanding } from '../store/records/find-checkpoint.ts';
+import { findCurrentCheckpoint } from '../store/records/find-checkpoint.ts';
 import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
 import {
@@ -48,7 +48,7 @@ export function createScheduleActivities(dependencies: Dependencies) {
   }
 
   async function conclude({ schedule, number, state }: ConcludeInput): Promise<Checkpoint> {
-    const checkpoint = await readStanding(store, state);
+    const checkpoint = await findCurrentCheckpoint(store, state);
     if (checkpoint === null) throw nothingCommitted(state.run, state.adapterSha256);
     const file: ConclusionFile = { schema: 1, checkpoint };
     const key = conclusionKey(schedule, number);

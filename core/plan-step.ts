@@ -50,7 +50,7 @@ interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming'> {
 }
 
 /** Where a run stands that has this checkpoint as its newest. */
-export function standAt({ checkpoint, policies = [checkpoint], ...place }: Place): RunPosition {
+export function positionAt({ checkpoint, policies = [checkpoint], ...place }: Place): RunPosition {
   const [policy = checkpoint, ...upcoming] = policies;
   return { ...place, policy, parent: checkpoint, ...(upcoming.length === 0 ? {} : { upcoming }) };
 }
@@ -167,7 +167,7 @@ export function hashTraining(
 /** Where a run stands after a step; without a new checkpoint the step was empty. */
 export function planNext(position: RunPosition, played: GroupResult[], checkpoint: Checkpoint | null): RunPosition {
   const newest = checkpoint ?? position.parent;
-  return standAt({
+  return positionAt({
     branch: position.branch,
     prepared: position.prepared,
     step: position.step + 1,

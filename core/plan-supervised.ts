@@ -5,7 +5,7 @@
 import type { RunConfig, SupervisedConfig, TrainInput, TrainResult, StepSummary } from './contract.ts';
 import { permutation, planDeal } from './plan-deal.ts';
 import { isEvaluationDue } from './plan-evaluation.ts';
-import { hashTraining, standAt, type RunPosition } from './plan-step.ts';
+import { hashTraining, positionAt, type RunPosition } from './plan-step.ts';
 import { prefixed } from './run-summary.ts';
 import { Remembered } from './remembered.ts';
 import { deriveSeed } from './seeds.ts';
@@ -60,9 +60,9 @@ export function planSupervised(config: RunConfig, { branch, step: last, parent }
 }
 
 /** Where a run stands after a supervised step: nothing was dealt to groups. */
-export function standAfter(position: RunPosition, { checkpoint }: TrainResult): RunPosition {
+export function positionAfter(position: RunPosition, { checkpoint }: TrainResult): RunPosition {
   const { branch, prepared, step, dealt } = position;
-  return standAt({ branch, prepared, step: step + 1, dealt, checkpoint, emptySteps: 0 });
+  return positionAt({ branch, prepared, step: step + 1, dealt, checkpoint, emptySteps: 0 });
 }
 
 /** A line of the run's curve; no agent was played for it. */

@@ -228,6 +228,6 @@ function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
 }
 
 /** A journal that nobody will read: for what is not durable. */
-export function forgetfulSegments(): JournalSegments {
+export function inMemorySegments(): JournalSegments {
   return { existing: [], append: () => undefined, close: () => undefined };
 }

@@ -3,7 +3,7 @@ import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio
 
 import { describeRemedy, describeUnused } from '../core/learning-signal.ts';
 import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan-step.ts';
-import type { Board } from './board.ts';
+import type { RunStatus } from './run-status.ts';
 
 const MAX_FAILURE_LENGTH = 2000;
 
@@ -11,17 +11,17 @@ const MAX_FAILURE_LENGTH = 2000;
  * A run may not go on for ever with steps that train nothing. One that learned before has nothing left to learn from
  * these scenarios and keeps its result; one that never trained a step is a mistake, and fails with what to change.
  */
-export function isLearningOver(board: Board, { emptySteps, parent }: RunPosition): boolean {
+export function isLearningOver(status: RunStatus, { emptySteps, parent }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;
-  const facts = `${emptySteps} steps in a row were skipped; in the last one, ${describeUnused(board.lastUnused)}`;
+  const facts = `${emptySteps} steps in a row were skipped; in the last one, ${describeUnused(status.lastUnused)}`;
   if (parent.step > 0) {
-    board.note(
+    status.note(
       `ended early: ${facts}; nothing is left to learn from these scenarios; the result is checkpoint ${parent.step}`,
     );
     return true;
   }
   throw ApplicationFailure.nonRetryable(
-    `run ${board.state.run} learned nothing: ${facts}; try ${describeRemedy(board.lastUnused)}`,
+    `run ${status.state.run} learned nothing: ${facts}; try ${describeRemedy(status.lastUnused)}`,
     'BadConfig',
   );
 }
@@ -30,19 +30,19 @@ export function isLearningOver(board: Board, { emptySteps, parent }: RunPosition
  * Writes the run's end and throws it. Only Temporal's failures end a run; continue-as-new goes its way, and a bug in
  * this code fails the workflow's task, which waits for a worker without the bug.
  */
-export async function endBadly(board: Board, error: unknown): Promise<never> {
+export async function failRun(status: RunStatus, error: unknown): Promise<never> {
   if (!(error instanceof TemporalFailure)) throw error;
   if (isCancellation(error)) {
-    await board.closeBadly('cancelled', null);
+    await status.closeFailed('cancelled', null);
     throw error;
   }
-  const { type, message } = crossing(error);
-  await board.closeBadly('failed', `${type}: ${message}`.slice(0, MAX_FAILURE_LENGTH));
+  const { type, message } = findTypedFailure(error);
+  await status.closeFailed('failed', `${type}: ${message}`.slice(0, MAX_FAILURE_LENGTH));
   throw ApplicationFailure.create({ type, message, nonRetryable: true, cause: error });
 }
 
 /** The outermost failure that names a boundary: below it are the causes that a worker saw, above it Temporal's wrapping. */
-export function crossing(error: Error): { type: string; message: string } {
+export function findTypedFailure(error: Error): { type: string; message: string } {
   if (error instanceof ApplicationFailure) return { type: error.type ?? error.name, message: error.message };
-  return error.cause instanceof Error ? crossing(error.cause) : { type: error.name, message: error.message };
+  return error.cause instanceof Error ? findTypedFailure(error.cause) : { type: error.name, message: error.message };
 }

@@ -14,8 +14,8 @@ import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 import { LaneOrder } from './lane-order.ts';
 
-/** The two halves of a step. */
-export interface Halves {
+/** The two stages of a step. */
+export interface StepStages {
   /** Everything up to the verdict: what is trained. */
   play(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]>;
   /** Everything from training on, the evaluation that is due included. */
@@ -26,18 +26,18 @@ export interface Halves {
 export async function takeOverlapping(
   run: Run,
   start: RunPosition,
-  halves: Halves,
+  stages: StepStages,
   isHistoryLong: (step: number) => boolean,
 ): Promise<RunPosition> {
-  const { board, instructions } = run;
-  const turns = new LaneOrder(() => !board.isShowing);
+  const { status, controls } = run;
+  const turns = new LaneOrder(() => !status.isShowing);
   const inTurns = { ...run, activities: takeTurns(run.activities, turns) };
-  const overlap = new Overlap(inTurns, start, halves, turns);
-  board.turns = turns;
+  const overlap = new Overlap(inTurns, start, stages, turns);
+  status.turns = turns;
   try {
-    await instructions.interruptible(() => overlap.run(isHistoryLong));
+    await controls.interruptible(() => overlap.run(isHistoryLong));
   } finally {
-    board.turns = null;
+    status.turns = null;
     overlap.giveUp();
   }
   return overlap.finished;
@@ -45,7 +45,7 @@ export async function takeOverlapping(
 
 class Overlap {
   readonly #run: Run;
-  readonly #halves: Halves;
+  readonly #stages: StepStages;
   readonly #turns: LaneOrder;
   /** What the next steps sample from, in order. */
   readonly #policies: Promise<RunPosition['policy']>[];
@@ -55,9 +55,9 @@ class Overlap {
   #finished: RunPosition;
   #scope: CancellationScope | null = null;
 
-  constructor(run: Run, start: RunPosition, halves: Halves, turns: LaneOrder) {
+  constructor(run: Run, start: RunPosition, stages: StepStages, turns: LaneOrder) {
     this.#run = run;
-    this.#halves = halves;
+    this.#stages = stages;
     this.#turns = turns;
     this.#policies = [start.policy, ...(start.upcoming ?? [])].map((policy) => Promise.resolve(policy));
     this.#training = Promise.resolve(start);
@@ -69,7 +69,7 @@ class Overlap {
   }
 
   async run(isHistoryLong: (step: number) => boolean): Promise<void> {
-    // Of the caller's scope: its cancellation, and a rollback, reach both halves.
+    // Of the caller's scope: its cancellation, and a rollback, reach both stages.
     const scope = new CancellationScope();
     this.#scope = scope;
     const [played] = await Promise.allSettled([scope.run(() => this.#play(this.#finished, isHistoryLong))]);
@@ -80,7 +80,7 @@ class Overlap {
 
   /** What was begun and will not be finished is no longer in progress. */
   giveUp(): void {
-    for (const inHand of this.#inHand) this.#run.board.leave(inHand);
+    for (const inHand of this.#inHand) this.#run.status.endStep(inHand);
   }
 
   async #play(start: PlayPosition, isHistoryLong: (step: number) => boolean): Promise<void> {
@@ -89,9 +89,9 @@ class Overlap {
       const policy = await this.#policies.shift()!;
       await this.#turns.take('play', async () => Promise.resolve());
       if (!this.#mayBegin(position) || isHistoryLong(position.step)) return;
-      const inHand = this.#run.board.begin(position.step + 1, policy);
+      const inHand = this.#run.status.beginStep(position.step + 1, policy);
       this.#inHand.push(inHand);
-      const played = await this.#halves.play(this.#run, inHand, { ...position, policy });
+      const played = await this.#stages.play(this.#run, inHand, { ...position, policy });
       inHand.rest();
       this.#train(inHand, played);
       position = planAhead(position, played, policy);
@@ -102,7 +102,7 @@ class Overlap {
     const before = this.#training;
     const finish = async (): Promise<RunPosition> => {
       const position = await before;
-      this.#finished = await this.#halves.finish(this.#run, inHand, position, played);
+      this.#finished = await this.#stages.finish(this.#run, inHand, position, played);
       this.#inHand = this.#inHand.filter((other) => other !== inHand);
       return this.#finished;
     };
@@ -116,9 +116,9 @@ class Overlap {
 
   /** Only on what was played: whether a step was trained yet differs from time to time. */
   #mayBegin({ step, emptySteps }: PlayPosition): boolean {
-    const { config, told, hasToTake, isPaused, isOverBudget } = this.#run.instructions;
-    const isOver = step >= config.steps || told.stop || emptySteps >= EMPTY_STEPS_LIMIT;
-    return !isOver && !hasToTake && !isPaused && !isOverBudget;
+    const { config, requested, hasPending, isPaused, isOverBudget } = this.#run.controls;
+    const isOver = step >= config.steps || requested.stop || emptySteps >= EMPTY_STEPS_LIMIT;
+    return !isOver && !hasPending && !isPaused && !isOverBudget;
   }
 }
 

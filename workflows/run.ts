@@ -3,9 +3,9 @@ import type { RunConfig } from '../core/contract.ts';
 import type { RunPosition } from '../core/plan-step.ts';
 import type { Settings } from '../core/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
-import type { Board, CarriedBoard } from './board.ts';
+import type { RunStatus, CarriedStatus } from './run-status.ts';
 import type { CarriedJudging, Judging } from './judging.ts';
-import type { CarriedInstructions, RollbackTold, Instructions } from './instructions.ts';
+import type { CarriedControls, PendingRollback, RunControls } from './run-controls.ts';
 
 /** No secret, no path: what is here stands in the history for everybody to read. */
 export interface TrainRunInput {
@@ -15,27 +15,27 @@ export interface TrainRunInput {
   /** Null at the start. */
   carried: CarriedRun | null;
   /** A run that had ended goes on where its store says that it stands, or back from there. */
-  goOn: GoOn | null;
+  goOn: ResumeFrom | null;
 }
 
-export interface GoOn {
-  rollback: RollbackTold | null;
+export interface ResumeFrom {
+  rollback: PendingRollback | null;
   settings: Settings | null;
 }
 
 /** What a run hands on at continue-as-new. */
 interface CarriedRun {
   position: RunPosition;
-  board: CarriedBoard;
-  instructions: CarriedInstructions;
+  board: CarriedStatus;
+  instructions: CarriedControls;
   judging: CarriedJudging;
 }
 
 export interface Run extends TrainRunInput {
   activities: RunActivities;
-  board: Board;
+  status: RunStatus;
   /** What people told the run, and the configuration that follows from it. */
-  instructions: Instructions;
+  controls: RunControls;
   /** What the judge has cost, where there is one. */
   judging: Judging;
 }

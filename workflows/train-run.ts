@@ -23,108 +23,108 @@ import {
   planNext,
   planTraining,
   policiesAtStart,
-  standAt,
+  positionAt,
   type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
-import { Board } from './board.ts';
-import { endBadly, isLearningOver } from './endings.ts';
-import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
+import { RunStatus } from './run-status.ts';
+import { failRun, isLearningOver } from './endings.ts';
+import { isEvaluationMissing, resumeFromStore, rollBack } from './restore-position.ts';
 import { summariseStep } from '../core/run-summary.ts';
 import { Judging } from './judging.ts';
-import { takeOverlapping, type Halves } from './overlap.ts';
+import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 import { takeSupervisedStep } from './supervised-step.ts';
-import { Instructions, type CarriedInstructions } from './instructions.ts';
+import { RunControls, type CarriedControls } from './run-controls.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
   const run = openRun(input);
-  run.instructions.listen();
+  run.controls.listen();
 
   try {
     const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));
     return await close(run, position);
   } catch (error) {
-    return await endBadly(run.board, error);
+    return await failRun(run.status, error);
   }
 }
 
 /** Between two steps a run hands itself on, goes back, rests or takes what else it was told; then it takes the next one. */
 async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
-  const { instructions } = run;
+  const { controls } = run;
   let position = start;
-  while (await isToGoOn(run, position)) {
-    if (isHistoryLong(run, position.step - start.step)) await carryOn(run, position);
-    if (instructions.rollback !== null) position = await rollBack(run, position, instructions.rollback);
-    else if (instructions.settings !== null) await instructions.takeSettings(position, instructions.settings);
-    else if (instructions.isPaused) await instructions.rest(() => workflowInfo().continueAsNewSuggested);
-    else if (instructions.isOverBudget) instructions.pauseForBudget();
+  while (await shouldContinue(run, position)) {
+    if (isHistoryLong(run, position.step - start.step)) await handOver(run, position);
+    if (controls.pendingRollback !== null) position = await rollBack(run, position, controls.pendingRollback);
+    else if (controls.pendingSettings !== null) await controls.applyPendingSettings(position, controls.pendingSettings);
+    else if (controls.isPaused) await controls.waitWhilePaused(() => workflowInfo().continueAsNewSuggested);
+    else if (controls.isOverBudget) controls.pauseForBudget();
     else if (run.config.maxStaleness !== undefined)
-      position = await takeOverlapping(run, position, HALVES, (step) => isHistoryLong(run, step - start.step));
-    else position = (await instructions.interruptible(() => advance(run, position))) ?? position;
+      position = await takeOverlapping(run, position, stepStages, (step) => isHistoryLong(run, step - start.step));
+    else position = (await controls.interruptible(() => advance(run, position))) ?? position;
   }
-  instructions.end();
+  controls.end();
   return position;
 }
 
-async function isToGoOn(run: Run, position: RunPosition): Promise<boolean> {
-  await condition(() => !run.board.isShowing);
-  return run.instructions.hasToTake || isUnfinished(run, position);
+async function shouldContinue(run: Run, position: RunPosition): Promise<boolean> {
+  await condition(() => !run.status.isShowing);
+  return run.controls.hasPending || isUnfinished(run, position);
 }
 
 /** Agent and scenarios read, checkpoint 0 committed, the untrained policy evaluated. */
 async function startRun(run: Run): Promise<RunPosition> {
-  const { config, queues, activities, board } = run;
-  board.waitFor('prepare', `read agent ${config.agent}`, queues.rollout);
+  const { config, queues, activities, status } = run;
+  status.waitFor('prepare', `read agent ${config.agent}`, queues.rollout);
   const prepared = await activities.prepare({ config });
-  if (run.goOn !== null) return startAgain(run, prepared);
+  if (run.goOn !== null) return resumeRun(run, prepared);
 
-  board.waitFor('initialise', `make checkpoint 0 of ${config.baseModel}`, queues.gpu);
-  await board.record();
+  status.waitFor('initialise', `make checkpoint 0 of ${config.baseModel}`, queues.gpu);
+  await status.record();
   const { checkpoint } = await activities.initialise(planInitialise(config, 0));
 
-  board.update({ adapterSha256: checkpoint.adapterSha256 });
+  status.update({ adapterSha256: checkpoint.adapterSha256 });
   const policies = policiesAtStart(config, checkpoint);
-  const position = standAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
+  const position = positionAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
   await evaluate(run, position);
   return position;
 }
 
-async function startAgain(run: Run, prepared: Prepared): Promise<RunPosition> {
-  const position = await goOn(run, prepared);
+async function resumeRun(run: Run, prepared: Prepared): Promise<RunPosition> {
+  const position = await resumeFromStore(run, prepared);
   if (isEvaluationMissing(run, position)) await evaluate(run, position);
   return position;
 }
 
 /** A step, and the evaluation that is due after it. */
 async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
-  const isSupervised = isSupervisedStep(run.instructions.config, position.step + 1);
+  const isSupervised = isSupervisedStep(run.controls.config, position.step + 1);
   const next = await (isSupervised ? takeSupervisedStep(run, position) : takeStep(run, position));
-  if (isEvaluationDue(run.instructions.wanted, next.step)) await evaluate(run, next);
+  if (isEvaluationDue(run.controls.requestedConfig, next.step)) await evaluate(run, next);
   return next;
 }
 
 /** One step: plan → rollout × groups → judge → train → committed; its checkpoint activity runs beside the next step. */
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
-  const inHand = run.board.begin(position.step + 1);
+  const inHand = run.status.beginStep(position.step + 1);
   try {
     const played = await judgeStep(run, inHand, position, await playStep(run, inHand, position));
     return await finishStep(run, inHand, position, played);
   } finally {
-    run.board.leave(inHand);
+    run.status.endStep(inHand);
   }
 }
 
 /** The same where steps overlap: what of it goes on beside the training of earlier steps, and what follows on that. */
-const HALVES: Halves = {
+const stepStages: StepStages = {
   play: async (run, inHand, position) => judgeStep(run, inHand, position, await playStep(run, inHand, position)),
   async finish(run, inHand, position, played) {
     const next = await finishStep(run, inHand, position, played);
-    run.board.leave(inHand);
-    if (isEvaluationDue(run.instructions.wanted, next.step)) await evaluate(run, next);
+    run.status.endStep(inHand);
+    if (isEvaluationDue(run.controls.requestedConfig, next.step)) await evaluate(run, next);
     return next;
   },
 };
@@ -136,25 +136,25 @@ async function finishStep(
   position: RunPosition,
   played: GroupResult[],
 ): Promise<RunPosition> {
-  const { board, judging } = run;
-  const { config } = run.instructions;
+  const { status, judging } = run;
+  const { config } = run.controls;
   const trained = await trainStep(run, inHand, planTraining(config, position, played));
 
   const next = planNext(position, played, trained?.checkpoint ?? null);
   const { judged } = inHand;
   const seconds = inHand.seconds();
   const summary = summariseStep({ config, position: next, played, judged, trained, seconds });
-  board.stepped(summary, judging.spent);
-  if (trained === null) board.noteSkipped(summary);
-  await board.checkpoint(summary);
+  status.addStep(summary, judging.spent);
+  if (trained === null) status.noteSkipped(summary);
+  await status.checkpoint(summary);
   return next;
 }
 
 /** Each group is judged as soon as it is played, where a judge does it; fresh ones are dealt for those without signal. */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
-  const { config } = run.instructions;
+  const { config } = run.controls;
   const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
-  run.board.enter(inHand, 'rollout', work, run.queues.rollout);
+  run.status.enterPhase(inHand, 'rollout', work, run.queues.rollout);
   const played: GroupResult[] = [];
   for (let round = 0; round <= config.replacementRounds; round++) {
     played.push(...(await playMissing(run, inHand, position, played)));
@@ -164,7 +164,7 @@ async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): P
 
 /** All groups of a step in the first round. Of a large step, each activity plays several. */
 function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, played: GroupResult[]) {
-  const { config } = run.instructions;
+  const { config } = run.controls;
   if (!isLargeStep(config))
     return inWaves(planGroups(config, position, played), (group) => playGroup(run, inHand, group));
   const bundles = planBundles(dealMissing(config, position, played));
@@ -184,24 +184,24 @@ async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise
 
 /** What is trained is decided by what stands in the store, not by what a rollout answered. */
 async function judgeStep(
-  { activities, board, instructions, judging, queues }: Run,
+  { activities, status, controls, judging, queues }: Run,
   inHand: StepInHand,
   position: PlayPosition,
   played: GroupResult[],
 ): Promise<GroupResult[]> {
-  board.enter(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
-  const { groups } = await activities.judge(planJudging(instructions.config, position, played));
+  status.enterPhase(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
+  const { groups } = await activities.judge(planJudging(controls.config, position, played));
   inHand.judged = judging.finish(inHand);
   return groups ?? played;
 }
 
 async function trainStep(
-  { activities, board, config, queues }: Run,
+  { activities, status, config, queues }: Run,
   inHand: StepInHand,
   training: TrainInput | null,
 ): Promise<TrainResult | null> {
   if (training === null) return null;
-  board.enter(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
+  status.enterPhase(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
   return activities.train(withoutLongList(config, training));
 }
 
@@ -222,28 +222,28 @@ async function playBundle({ activities, judging }: Run, inHand: StepInHand, bund
 }
 
 /** Of an agent; what a supervised step says of held-out examples is part of its commit. */
-async function evaluate({ queues, activities, board, instructions }: Run, position: RunPosition): Promise<void> {
-  if (isSupervisedOnly(instructions.config)) return;
-  board.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
-  board.evaluated(await activities.evaluate(planEvaluation(instructions.wanted, position)));
-  await board.record();
+async function evaluate({ queues, activities, status, controls }: Run, position: RunPosition): Promise<void> {
+  if (isSupervisedOnly(controls.config)) return;
+  status.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
+  status.addEvaluation(await activities.evaluate(planEvaluation(controls.requestedConfig, position)));
+  await status.record();
 }
 
 function openRun(input: TrainRunInput): Run {
   const { config, queues, carried } = input;
   const activities = createRunActivities(queues);
-  const board = new Board(config, carried?.board ?? null, activities);
+  const status = new RunStatus(config, carried?.board ?? null, activities);
   const judging = new Judging(carried?.judging ?? null);
-  const instructions = new Instructions(config, carried?.instructions ?? toldAtStart(input), {
-    board,
+  const controls = new RunControls(config, carried?.instructions ?? pendingAtStart(input), {
+    status,
     activities,
     judging,
   });
-  return { ...input, activities, board, instructions, judging };
+  return { ...input, activities, status, controls, judging };
 }
 
-function toldAtStart({ goOn: again }: TrainRunInput): CarriedInstructions {
-  const { rollback, settings } = again ?? { rollback: null, settings: null };
+function pendingAtStart({ goOn: resume }: TrainRunInput): CarriedControls {
+  const { rollback, settings } = resume ?? { rollback: null, settings: null };
   const told = {
     stop: false,
     pause: null,
@@ -253,30 +253,30 @@ function toldAtStart({ goOn: again }: TrainRunInput): CarriedInstructions {
   return { told, amendments: 0, lastRollback: null };
 }
 
-function isUnfinished({ board, instructions }: Run, position: RunPosition): boolean {
-  return position.step < instructions.config.steps && !instructions.told.stop && !isLearningOver(board, position);
+function isUnfinished({ status, controls }: Run, position: RunPosition): boolean {
+  return position.step < controls.config.steps && !controls.requested.stop && !isLearningOver(status, position);
 }
 
 function isHistoryLong({ config }: Run, steps: number): boolean {
   return workflowInfo().continueAsNewSuggested || steps >= (config.continueAsNewEvery ?? Infinity);
 }
 
-async function close({ board, instructions }: Run, position: RunPosition): Promise<RunState> {
+async function close({ status, controls }: Run, position: RunPosition): Promise<RunState> {
   await condition(allHandlersFinished);
-  return board.close(position.step < instructions.config.steps ? 'stopped' : 'completed');
+  return status.close(position.step < controls.config.steps ? 'stopped' : 'completed');
 }
 
 /** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
-async function carryOn({ queues, board, instructions, judging }: Run, position: RunPosition): Promise<void> {
+async function handOver({ queues, status, controls, judging }: Run, position: RunPosition): Promise<void> {
   do {
-    await board.recorded();
+    await status.recorded();
     await condition(allHandlersFinished);
-  } while (board.isRecording);
+  } while (status.isRecording);
   const carried = {
     position,
-    board: board.carried(),
-    instructions: instructions.carried(),
+    board: status.carried(),
+    instructions: controls.carried(),
     judging: judging.carried(),
   };
-  await continueAsNew<typeof trainRun>({ config: instructions.config, queues, carried, goOn: null });
+  await continueAsNew<typeof trainRun>({ config: controls.config, queues, carried, goOn: null });
 }

@@ -1,5 +1,5 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
-import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
+import { Attempts, inMemorySegments } from '../../play/play-attempts.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
@@ -35,7 +35,7 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
     planned: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
     concurrency,
     engine: connection,
-    segments: forgetfulSegments(),
+    segments: inMemorySegments(),
     policy: { model, adapterSha256 },
     mode: hosted === null ? 'eval' : 'text',
     rollout,

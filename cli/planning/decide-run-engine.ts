@@ -1,7 +1,7 @@
 /** What samples for a run: decided before the run is planned, by the machine, the run's options and what has sampled so far. */
 import type { RunConfig } from '../../core/contract.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
-import { findNewestCheckpoint, readStanding } from '../../store/records/find-checkpoint.ts';
+import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readManifest, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
@@ -31,7 +31,7 @@ export async function decideRunEngine(
 /** Of the run's newest checkpoint; null where it has none yet. The embedded engine has no name in manifests. */
 async function samplerOf({ file, state }: StoredRun, store: Store): Promise<EngineKind | null> {
   const { run } = file.config;
-  const standing = (state && (await readStanding(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
+  const standing = (state && (await findCurrentCheckpoint(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
   const manifest = standing && (await readManifest(store, standing));
   if (manifest === null) return null;
   return String(manifest.platform['engine'] ?? '').startsWith('vllm') ? 'vllm' : 'embedded';

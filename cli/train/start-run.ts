@@ -6,7 +6,7 @@ import { rolloutQueue, runWorkflowId, storeQueue } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { patiently } from '../../workers/connection.ts';
-import type { GoOn, TrainRunInput } from '../../workflows/run.ts';
+import type { ResumeFrom, TrainRunInput } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 
 export interface RunStart {
@@ -14,7 +14,7 @@ export interface RunStart {
   /** As the run was started first. */
   readonly config: RunConfig;
   readonly project: string;
-  readonly goOn: GoOn | null;
+  readonly goOn: ResumeFrom | null;
   /** What happens where the run is under way: it is joined, or the start fails. */
   readonly conflict: 'USE_EXISTING' | 'FAIL';
 }

@@ -36,7 +36,7 @@ async function findLatest(
   branch: number | null,
   state: RunState | null,
 ): Promise<Checkpoint> {
-  const found = branch === null ? state && (await readStanding(store, state)) : await findLast(store, run, branch);
+  const found = branch === null ? state && (await findCurrentCheckpoint(store, state)) : await findLast(store, run, branch);
   if (found !== null) return found;
   throw new TemperError(
     'BadConfig',
@@ -71,7 +71,7 @@ export async function readCheckpoint(store: Store, place: StepPlace): Promise<Ch
  * The commit that a run's state tells of. Steps that trained nothing have none, and a branch that has just begun stands
  * on one of the branch before it: hence by the adapter's hash.
  */
-export async function readStanding(store: Store, state: RunState): Promise<Checkpoint | null> {
+export async function findCurrentCheckpoint(store: Store, state: RunState): Promise<Checkpoint | null> {
   for (let branch = state.branch; branch >= 0; branch--) {
     // Newest first, the step in hand included.
     for (const step of (await childNumbers(store, stepsPrefix(state.run, branch))).toReversed()) {

@@ -9,7 +9,7 @@ import {
   planGroups,
   planJudging,
   planTraining,
-  standAt,
+  positionAt,
   toGroupRef,
   withInputsHash,
 } from '../../core/plan-step.ts';
@@ -18,7 +18,7 @@ import { defaultRunConfig } from '../../core/run-defaults.ts';
 const SMALL = defaultRunConfig({ run: 'a', agent: 'agent', baseModel: 'pocket', groupsPerStep: 2000 });
 const LARGE = { ...SMALL, groupsPerStep: 2001 };
 const CHECKPOINT = { run: 'a', branch: 0, step: 4, manifestSha256: hashOf('manifest'), adapterSha256: hashOf('a') };
-const POSITION = standAt({
+const POSITION = positionAt({
   branch: 0,
   prepared: {
     scenarios: { key: `blobs/${hashOf('scenarios')}`, sha256: hashOf('scenarios'), bytes: 10 },

@@ -19,7 +19,7 @@ import {
   planNext,
   planTraining,
   policiesAtStart,
-  standAt,
+  positionAt,
   trainedGroups,
   type RunPosition,
 } from '../../core/plan-step.ts';
@@ -46,7 +46,7 @@ function positionOf(run: string, change: Partial<RunPosition> = {}): RunPosition
     agentCodeSha256: hashOf('code'),
   };
   const checkpoint = { run, branch: 0, step: 4, manifestSha256: hashOf('manifest'), adapterSha256: hashOf('adapter') };
-  return { ...standAt({ branch: 0, prepared, step: 4, checkpoint, dealt: 12, emptySteps: 0 }), ...change };
+  return { ...positionAt({ branch: 0, prepared, step: 4, checkpoint, dealt: 12, emptySteps: 0 }), ...change };
 }
 const POSITION = positionOf('a');
 
@@ -146,7 +146,7 @@ describe('with maxStaleness', () => {
       policy: first,
       parent: first,
     };
-    const positions: RunPosition[] = [standAt(start)];
+    const positions: RunPosition[] = [positionAt(start)];
     for (let step = 1; step <= steps; step++)
       positions.push(planNext(positions.at(-1)!, played, empty.includes(step) ? null : checkpointAfter(step)));
     return positions;

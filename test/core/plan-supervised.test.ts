@@ -4,8 +4,8 @@ import { TrainInput, type RunConfig, type SupervisedConfig } from '../../core/co
 import { hashOf } from '../../core/hashes.ts';
 import { countSkipped } from '../../core/learning-signal.ts';
 import { isEvaluationDue } from '../../core/plan-evaluation.ts';
-import { planInitialise, planTraining, standAt, type RunPosition } from '../../core/plan-step.ts';
-import { planSupervised, splitExamples, standAfter, summariseSupervised } from '../../core/plan-supervised.ts';
+import { planInitialise, planTraining, positionAt, type RunPosition } from '../../core/plan-step.ts';
+import { planSupervised, splitExamples, positionAfter, summariseSupervised } from '../../core/plan-supervised.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { isSupervisedOnly, isSupervisedStep, learningRateOf, supervisedSteps } from '../../core/supervised.ts';
 
@@ -37,7 +37,7 @@ function positionOf(step: number, run = 'a'): RunPosition {
     manifestSha256: hashOf(['manifest', step]),
     adapterSha256: hashOf(['adapter', step]),
   };
-  return standAt({ branch: 0, prepared, step, checkpoint, dealt: 0, emptySteps: 0 });
+  return positionAt({ branch: 0, prepared, step, checkpoint, dealt: 0, emptySteps: 0 });
 }
 
 const plan = (config: RunConfig, step: number, run?: string) => planSupervised(config, positionOf(step - 1, run));
@@ -166,7 +166,7 @@ test('after a step the run stands on its checkpoint, nothing was dealt, and its 
     seconds: { load: 1 },
     found: false,
   };
-  expect(standAfter(positionOf(0), trained)).toMatchObject({
+  expect(positionAfter(positionOf(0), trained)).toMatchObject({
     step: 1,
     dealt: 0,
     parent: checkpoint,

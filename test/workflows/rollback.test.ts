@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import type { Settings } from '../../core/settings.ts';
 import { pauseUpdate, progressQuery, resumeUpdate, rollbackUpdate, setUpdate } from '../../workflows/messages.ts';
-import type { GoOn } from '../../workflows/run.ts';
+import type { ResumeFrom } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import type { ActivityName, FakeRun } from './fake-activities.ts';
 import {
@@ -30,7 +30,7 @@ const rollBack = (handle: RunHandle, step: number, settings: Settings | null = n
 const trained = ({ trainings }: FakeRun) => trainings.map(({ branch, step }) => `${branch}/${step}`);
 
 /** As `temper rollback` does with a run that has ended. */
-function startAgain({ handle, client, input, workflowQueue }: StartedRun, goOn: GoOn): Promise<RunHandle> {
+function startAgain({ handle, client, input, workflowQueue }: StartedRun, goOn: ResumeFrom): Promise<RunHandle> {
   return client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: handle.workflowId,
     taskQueue: workflowQueue,
@@ -173,7 +173,7 @@ test('a second rollback goes back on the branch of the first, or before it', asy
     await held.reached;
     held.release();
     await started.handle.result();
-    const back = (requestId: string, step: number): GoOn => ({
+    const back = (requestId: string, step: number): ResumeFrom => ({
       rollback: { requestId, step, finished: 4, reason: null },
       settings: null,
     });

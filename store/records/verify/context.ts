@@ -1,5 +1,5 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
-import { standAt, type RunPosition } from '../../../core/plan-step.ts';
+import { positionAt, type RunPosition } from '../../../core/plan-step.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
@@ -42,13 +42,13 @@ export function plannedConfig(
 }
 
 /** What the plans of a step depend on, where all of it is known. */
-export function positionAt(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
+export function plannedPosition(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
   const { prepared } = context;
   const { checkpoint, dealt } = walk;
   const policies = walk.policies.filter((policy) => policy !== null);
   const isKnown = checkpoint !== null && policies.length === walk.policies.length;
   if (context.config === null || prepared === null || !isKnown) return null;
-  return standAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
+  return positionAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */

@@ -14,7 +14,7 @@ import { checkpointOf, suppliedExamples, type Manifest } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
-import { compareInputs, plannedConfig, positionAt, walkFrom, type VerifyContext, type Walk } from './context.ts';
+import { compareInputs, plannedConfig, plannedPosition, walkFrom, type VerifyContext, type Walk } from './context.ts';
 import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
@@ -79,7 +79,7 @@ async function verifyStep(context: VerifyContext, { step, parent, isDone, before
   const isSound = !findings.isBroken(step.key);
   if (isSound) await verifyWeights(context, step, seen);
   if (isSound && step.commit !== null && parent !== null) verifyChange(context, step, parent.commit);
-  const position = positionAt(context, step.branch, step.step - 1, before);
+  const position = plannedPosition(context, step.branch, step.step - 1, before);
   const sound = isSound ? step : { ...step, commit: null };
   const groups = await verifyGroups(context, { step: sound, position, isDone });
   const results = groups.map((group) => group && group.result);
@@ -91,7 +91,7 @@ async function verifyStep(context: VerifyContext, { step, parent, isDone, before
     step.step === 0
       ? walkFrom(context, results.length, checkpoint)
       : { dealt: before.dealt + results.length, checkpoint, policies };
-  await verifyEval(context, step, positionAt(context, step.branch, step.step, after));
+  await verifyEval(context, step, plannedPosition(context, step.branch, step.step, after));
   return after;
 }
 

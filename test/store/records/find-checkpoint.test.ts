@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Checkpoint, RunState } from '../../../core/contract.ts';
 import { sha256Hex } from '../../../core/hashes.ts';
 import { parseCheckpointName } from '../../../core/policy-name.ts';
-import { findCheckpoint, readCheckpoint, readStanding } from '../../../store/records/find-checkpoint.ts';
+import { findCheckpoint, readCheckpoint, findCurrentCheckpoint } from '../../../store/records/find-checkpoint.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { openBranch } from '../../../store/records/lineage.ts';
 import { requireRun } from '../../../store/records/run-reader.ts';
@@ -44,7 +44,7 @@ test('a checkpoint has the hash of its manifest and of its adapter', async () =>
 /** As a run's state tells where it stands. */
 function standing(branch: number, step: number, adapter: string): Promise<Checkpoint | null> {
   const state = { run: 'demo', branch, step, adapterSha256: sha256Hex(adapter) };
-  return readStanding(store, state as RunState);
+  return findCurrentCheckpoint(store, state as RunState);
 }
 
 test('a run stands on the last commit by number, past steps without one', async () => {

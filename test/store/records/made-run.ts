@@ -9,7 +9,7 @@ import {
   planNext,
   planTraining,
   policiesAtStart,
-  standAt,
+  positionAt,
   type RunPosition,
 } from '../../../core/plan-step.ts';
 import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
@@ -17,7 +17,7 @@ import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent } from '../../../store/records/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
-import { planSupervised, standAfter } from '../../../core/plan-supervised.ts';
+import { planSupervised, positionAfter } from '../../../core/plan-supervised.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import * as layout from '../../../store/layout.ts';
 import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
@@ -118,7 +118,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     platform: options.platform,
   });
   const policies = policiesAtStart(config, checkpoint);
-  let position = standAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
+  let position = positionAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
   await evaluate(store, config, position, options);
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
@@ -142,7 +142,7 @@ export async function makeBranch(
   steps: number,
 ) {
   const { parent: checkpoint, ...from } = positions[fromStep]!;
-  let position = standAt({ ...from, branch, checkpoint, policies: policiesAtStart(config, checkpoint) });
+  let position = positionAt({ ...from, branch, checkpoint, policies: policiesAtStart(config, checkpoint) });
   for (let taken = 0; taken < steps; taken++) position = await takeStep(store, config, position, {});
 }
 
@@ -155,7 +155,7 @@ async function takeStep(
   if (isSupervisedStep(config, position.step + 1)) {
     const supervised = planSupervised(config, position);
     const made = await commit(store, config, supervised.parent, { ...supervised, platform: options.platform });
-    return standAfter(position, { checkpoint: made, metrics: {}, seconds: {}, found: false });
+    return positionAfter(position, { checkpoint: made, metrics: {}, seconds: {}, found: false });
   }
   const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
   const decided = await play(planGroups(config, position));

@@ -33,7 +33,7 @@ import type { LaneOrder } from './lane-order.ts';
 import { indexRun, StateWriter } from './state-writer.ts';
 
 /** What continue-as-new carries of it. Bounded: the whole curve is in the store. */
-export interface CarriedBoard {
+export interface CarriedStatus {
   state: RunState;
   recent: StepSummary[];
   /** Of the first steps that this run has seen; absent: they were not kept then. */
@@ -52,7 +52,7 @@ const SKIPPED = ' skipped';
 const MAX_CHANGES = 50;
 const NOTHING_CARRIED = { recent: [], entropies: [], emptySteps: 0, changes: [] };
 
-export class Board {
+export class RunStatus {
   #state: RunState;
   #recent: StepSummary[];
   #entropies: EntropyOfStep[];
@@ -66,7 +66,7 @@ export class Board {
   readonly #writer = new StateWriter(() => this.#state);
   #showing = 0;
 
-  constructor(config: RunConfig, carried: CarriedBoard | null, activities: RecordActivities) {
+  constructor(config: RunConfig, carried: CarriedStatus | null, activities: RecordActivities) {
     this.#state = { ...newRunState(config), ...carried?.state };
     const { recent, entropies, emptySteps, changes } = { ...NOTHING_CARRIED, ...carried };
     this.#recent = recent;
@@ -104,7 +104,7 @@ export class Board {
     return this.#inHand.at(-1)?.step ?? this.#state.step;
   }
 
-  carried(): CarriedBoard {
+  carried(): CarriedStatus {
     return {
       state: this.#state,
       recent: this.#recent,
@@ -121,21 +121,21 @@ export class Board {
   }
 
   /** `policy`: of a step that may overlap with others, what it samples from. */
-  begin(step: number, policy: Checkpoint | null = null): StepInHand {
+  beginStep(step: number, policy: Checkpoint | null = null): StepInHand {
     const begun = new StepInHand(step, policy);
     this.#inHand = [...this.#inHand, begun];
     return begun;
   }
 
   /** A step in hand goes on with its next phase. */
-  enter(step: StepInHand, phase: StepPhase, work: string, queue: string): void {
+  enterPhase(step: StepInHand, phase: StepPhase, work: string, queue: string): void {
     step.enter(phase, { work, queue });
     if (step === this.#inHand[0]) this.waitFor(phase, work, queue);
     else this.#showOverlap();
   }
 
   /** Finished or given up. */
-  leave(step: StepInHand): void {
+  endStep(step: StepInHand): void {
     this.#inHand = this.#inHand.filter((other) => other !== step);
     const [oldest] = this.#inHand;
     if (oldest?.waiting && oldest.phase !== 'wait')
@@ -144,7 +144,7 @@ export class Board {
   }
 
   /** A stop was asked for; the run ends after what is in hand. */
-  stopping(reason: string | null): void {
+  setStopping(reason: string | null): void {
     this.update({ state: 'stopping', pause: null });
     this.note(
       `stop requested during ${this.#state.phase}, ${reason === null ? 'no reason given' : `because: ${reason}`}`,
@@ -152,19 +152,19 @@ export class Board {
   }
 
   /** A pause was asked for; nothing moves after what is in hand. */
-  pausing(pause: Pause): void {
+  setPausing(pause: Pause): void {
     this.update({ state: 'pausing', pause });
     this.note(`paused after step ${this.lastBegun}${because(pause.reason)}`);
   }
 
   /** Nothing moves, and people see what would change that. */
-  resting(pause: Pause): void {
+  setPaused(pause: Pause): void {
     const { run } = this.#state;
     const waitingFor = `temper resume ${run}; paused since ${pause.since}${because(pause.reason)}`;
     this.update({ state: 'paused', pause, waitingFor });
   }
 
-  resumed(): void {
+  setResumed(): void {
     const { state, step } = this.#state;
     const rested = state === 'paused';
     this.update({ state: 'running', pause: null, ...(rested ? { waitingFor: null } : {}) });
@@ -172,19 +172,19 @@ export class Board {
   }
 
   /** `kept` came into effect; `told` will. */
-  changed(kept: readonly SettingChange[], told: readonly SettingChange[]): void {
+  setChanges(kept: readonly SettingChange[], told: readonly SettingChange[]): void {
     this.#changes = [...this.#changes, ...kept].slice(-MAX_CHANGES);
     const changes = [...this.#changes, ...told].slice(-MAX_CHANGES);
     const steps = changes.findLast(({ setting }) => setting === 'steps')?.to ?? this.#state.steps;
     this.update({ changes, steps });
   }
 
-  goingBack({ step, finished, reason }: { step: number; finished: number; reason: string | null }): void {
+  noteRollback({ step, finished, reason }: { step: number; finished: number; reason: string | null }): void {
     this.note(`rollback to step ${step} requested after step ${finished}${because(reason)}`);
   }
 
   /** The run stands where its store says: on a new branch, or where it was when it ended. */
-  located({ branch, lineage, step, checkpoint, evals }: Located): void {
+  setPosition({ branch, lineage, step, checkpoint, evals }: Located): void {
     this.#recent = this.#recent.filter((summary) => summary.step <= step);
     this.#entropies = this.#entropies.filter((of) => of.step <= step);
     const reward = this.#recent.at(-1)?.reward ?? null;
@@ -195,7 +195,7 @@ export class Board {
     this.update({ ...place, evals, evalBefore, evalAfter, phase: 'rollout', waitingFor: null });
   }
 
-  goingOn(): void {
+  noteContinued(): void {
     const { step, branch, lineage } = this.#state;
     this.note(`continued after step ${step}${branch === 0 ? '' : ` on ${describeLineage(lineage)}`}`);
   }
@@ -218,12 +218,12 @@ export class Board {
     return this.#recent.at(-1)?.unused ?? {};
   }
 
-  evaluated(result: EvalResult): void {
+  addEvaluation(result: EvalResult): void {
     const place = result.step === 0 ? { evalBefore: result } : { evalAfter: result };
     this.update({ ...place, evals: [...this.#state.evals, result].slice(-KEPT_EVALS), waitingFor: null });
   }
 
-  stepped(summary: StepSummary, judging: JudgeSpending | null): void {
+  addStep(summary: StepSummary, judging: JudgeSpending | null): void {
     this.#recent = [...this.#recent, summary].slice(-WATCHED_STEPS);
     this.#entropies = [...this.#entropies, ...entropiesAtStart([summary])].slice(0, WARNED_STEPS);
     const { step, reward, adapterSha256 } = summary;
@@ -293,7 +293,7 @@ export class Board {
   }
 
   /** A run's last state where it did not: written if it can be within a minute, for the store itself may be what failed. */
-  async closeBadly(state: 'cancelled' | 'failed', failure: string | null): Promise<void> {
+  async closeFailed(state: 'cancelled' | 'failed', failure: string | null): Promise<void> {
     this.update({ state, failure, waitingFor: null, pause: null });
     // A run that was never prepared leaves nothing in the store: its name is free for the corrected one.
     if (this.#state.phase === 'prepare') return;
