@@ -325,7 +325,7 @@ class TrainablePolicy:
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()
 
-    def go_back(self, scores: TokenScores) -> None:
+    def backward_only(self, scores: TokenScores) -> None:
         """A backward pass that other ranks need, and that leaves nothing here."""
         gradients = [parameter.grad for parameter in self.parameters.values()]
         self.zero_grad()
@@ -349,7 +349,7 @@ class TrainablePolicy:
             self._optimizer.step(config, learning_rate)
         # Before the commit, which takes memory, too.
         self.zero_grad()
-        self.ranks.spread(self.parameters.values())
+        self.ranks.broadcast(self.parameters.values())
         self._trained.updated()
 
     @torch.no_grad()
