@@ -178,7 +178,7 @@ def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row_and_sa
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ):
     policy = TrainablePolicy(loaded_pocket(), lora())
-    monkeypatch.setattr(policy, "_options", lambda batch, is_recomputed: {})
+    monkeypatch.setattr(policy, "_attention_inputs", lambda batch, is_recomputed: {})
     work = load_supervision(Datasets(store), step_of(store, [0, 2]), policy.base, TURNS)
     found = supervised_step(policy, SupervisedInputs(work, train_config(packing="tree"), 0.0))
     assert (found["packedAsRows"], found["sharedTokens"]) == (1, 0)

@@ -346,7 +346,7 @@ def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row(
     expected = train_step(POLICY, StepInputs("x", groups, forgiving("rows"), 0.0))
     for other_way in (without_a_plan, as_chains):
         other = policy_with_a_step_behind_it(tiny_base())
-        monkeypatch.setattr(other, "_options", other_way)
+        monkeypatch.setattr(other, "_attention_inputs", other_way)
         assert not other.knows_trees
         assert "shared prefixes are computed for each row" in caplog.text
         assert train_step(other, StepInputs("x", groups, forgiving("tree"), 0.0)) == expected | {"packedAsRows": 1}
