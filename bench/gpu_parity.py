@@ -24,6 +24,7 @@ from temper_gpu.model.full_weights import initial_weights
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.memory import describe_memory, free_memory, is_out_of_memory
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.platform import between_steps, repeatable
@@ -161,7 +162,9 @@ def step(base: BaseModel, packing: str, is_recomputed: bool, way: Way = LORA) ->
         start = {name: tensor.cpu() for name, tensor in initial_weights(base).items()}
     policy.load(start, initial_optimizer_tensors(start))
     with repeatable(base.device):
-        metrics = train_step(policy, "p", sampled_groups("p", shared=24, num_attempts=6), config, 1e-2, seed="s")
+        metrics = train_step(
+            policy, StepInputs("p", sampled_groups("p", shared=24, num_attempts=6), config, 1e-2, seed="s")
+        )
     return metrics, policy.adapter_tensors()
 
 

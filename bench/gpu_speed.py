@@ -23,6 +23,7 @@ from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.head_scores import Scores, frozen_head_scores, plain_scores
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.platform import repeatable
@@ -204,7 +205,7 @@ def whole_step(bench: Bench, policy: TrainablePolicy, packing: str) -> None:
     bench.wait()
     started = time.perf_counter()
     with repeatable(bench.device):
-        metrics = train_step(policy, "p", groups, config, 1e-5, seed="s")
+        metrics = train_step(policy, StepInputs("p", groups, config, 1e-5, seed="s"))
     bench.wait()
     took = time.perf_counter() - started
     computed, of_rows = metrics["computedTokens"], 4 * count * (prompt + answer)

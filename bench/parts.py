@@ -20,6 +20,7 @@ from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.platform import fix_kernels
 from temper_gpu.training.policy import TrainablePolicy
@@ -76,7 +77,7 @@ class Library:
         attempts = [Attempt(game.reward, False, calls) for game, calls in played]
         size = self.group_size
         groups = [Group(i, attempts[i * size : (i + 1) * size]) for i in range(self.groups)]
-        train_step(self.policy, PARENT, groups, self.config, self.learning_rate)
+        train_step(self.policy, StepInputs(PARENT, groups, self.config, self.learning_rate))
 
 
 def main() -> None:

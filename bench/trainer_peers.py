@@ -22,6 +22,7 @@ from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainCon
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row
 from temper_gpu.training.platform import fix_kernels
@@ -105,7 +106,7 @@ class Temper:
         self._policy.load(adapter, initial_optimizer_tensors(adapter))
 
     def step(self, groups: list[Group]) -> float:
-        return train_step(self._policy, PARENT, groups, self._config, 0.0)["loss"]
+        return train_step(self._policy, StepInputs(PARENT, groups, self._config, 0.0))["loss"]
 
 
 class Plain:

@@ -110,7 +110,7 @@ export const ADAPTERS: readonly Mutant[] = [
   {
     name: 'a fork trains something else than its parent',
     file: `${TRAINING}/start.py`,
-    find: 'if bool(source.full_fine_tuning) != (work.lora is None):',
+    find: 'if bool(source.full_fine_tuning) != (input.lora is None):',
     replace: 'if False:',
     test: FULL_TEST,
   },

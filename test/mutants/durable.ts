@@ -107,7 +107,7 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'a pruned sampler is read all the same',
     file: 'gpu-worker/temper_gpu/training/stale_sampler.py',
-    find: 'None if is_pruned(store, work.run, manifest) else load_policy(store, manifest).tensors',
+    find: 'None if is_pruned(store, input.run, manifest) else load_policy(store, manifest).tensors',
     replace: 'load_policy(store, manifest).tensors',
     test: 'gpu-worker/tests/training/test_stale_sampler.py',
   },

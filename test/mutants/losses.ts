@@ -119,8 +119,8 @@ export const LOSSES: readonly Mutant[] = [
   },
   {
     name: "an older sampler is compared with its parent's weights",
-    file: `${TRAINING}/step.py`,
-    find: 'policy.with_adapter(sampler.adapter)',
+    file: `${TRAINING}/scoring.py`,
+    find: 'policy.with_adapter(step.sampler.adapter)',
     replace: 'policy.with_adapter(policy.adapter_tensors())',
     test: `${TRAINING_TESTS}/test_stale_sampler.py`,
   },
@@ -133,8 +133,8 @@ export const LOSSES: readonly Mutant[] = [
   },
   {
     name: 'the reference is the base model, whatever the plan names',
-    file: `${TRAINING}/step.py`,
-    find: 'policy.without_adapter() if reference is None else policy.with_adapter(reference)',
+    file: `${TRAINING}/scoring.py`,
+    find: 'policy.without_adapter() if step.reference is None else policy.with_adapter(step.reference)',
     replace: 'policy.without_adapter()',
     test: `${TRAINING_TESTS}/test_reference.py`,
   },

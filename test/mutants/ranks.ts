@@ -22,14 +22,14 @@ export const RANKS: readonly Mutant[] = [
   {
     name: 'other ranks keep the adapter of the update before',
     file: `${TRAINING}/policy.py`,
-    find: 'self.ranks.spread(self.parameters.values())',
+    find: 'self.ranks.broadcast(self.parameters.values())',
     replace: 'pass',
     test: RANKS_TEST,
   },
   {
     name: 'a rank may have nothing to compute',
     file: `${TRAINING}/tokens.py`,
-    find: 'while len(batches) < min(num_ranks, len(rows))',
+    find: 'while len(batches) < min(layout.num_ranks, len(rows))',
     replace: 'while len(batches) < 1',
     test: 'gpu-worker/tests/training/test_turns.py',
   },

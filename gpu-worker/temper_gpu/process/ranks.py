@@ -15,7 +15,7 @@ from temper_gpu.process.logs import configure_logs
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import open_store
 from temper_gpu.training.group import RankSettings
-from temper_gpu.training.group.member import take_part
+from temper_gpu.training.group.member import join_steps
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import Ranks
 from temper_gpu.training.ranks.joined import Joined
@@ -26,7 +26,7 @@ def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) ->
     configure_logs()
     make_deterministic(settings.threads)
     ranks = Joined(rank, len(settings.devices), parts_on=settings.parts_on(rank))
-    take_part(partial(open_trainer, settings, rank), ranks, meeting, pipe)
+    join_steps(partial(open_trainer, settings, rank), ranks, meeting, pipe)
 
 
 def open_trainer(settings: RankSettings, rank: int, ranks: Ranks) -> Trainer:

@@ -57,21 +57,21 @@ class Group:
     attempts: list[Attempt]
 
 
-def require_groups(work: TrainInput) -> None:
-    if not work.groups:
+def require_groups(input: TrainInput) -> None:
+    if not input.groups:
         raise TemperError(
             "BadConfig",
-            f"step {work.step} of {work.run} must train groups or examples, got neither; run one version of Temper on "
-            "all hosts",
+            f"step {input.step} of {input.run} must train groups or examples, got neither; run one version of Temper "
+            "on all hosts",
         )
 
 
-def with_groups(store: Store, work: TrainInput) -> TrainInput:
+def with_groups(store: Store, input: TrainInput) -> TrainInput:
     """A large step is told how many groups it trains and the hash of their list: its verdict in the store has them."""
-    named = work.group_list
+    named = input.group_list
     if named is None:
-        return work
-    key = f"{step_key(work.run, work.branch, work.step)}/verdict.json"
+        return input
+    key = f"{step_key(input.run, input.branch, input.step)}/verdict.json"
     try:
         verdict = orjson.loads(store.read(key) or b"")
         require_known_schema(verdict, key)
@@ -87,7 +87,7 @@ def with_groups(store: Store, work: TrainInput) -> TrainInput:
             f"{key} must train the {named.count} groups that the run decided on, it trains {len(groups)}, and others; "
             "restore it from a copy of the run, or roll back to the step before",
         )
-    return work.model_copy(update={"groups": groups, "group_list": None})
+    return input.model_copy(update={"groups": groups, "group_list": None})
 
 
 _REF = ("group", "rolloutsSha256", "judgedSha256")

@@ -14,7 +14,7 @@ from torch import Tensor
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import CLIPPED_SHARE
-from temper_gpu.training.packing import MicroBatch
+from temper_gpu.training.packing import MicroBatch, Packing, num_computed_tokens
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.rows import Rows, TruncatedPolicy
 from temper_gpu.training.updates import Update
@@ -61,13 +61,12 @@ def batch_metrics(
     }
 
 
-def packing_metrics(batches: Sequence[MicroBatch], falls_back: bool) -> Metrics:
-    """What was computed, padding included, and what was not computed again because several rows share it.
-    `falls_back`: the step asks for trees, which the model does not compute."""
+def packing_metrics(batches: Sequence[MicroBatch], wanted: Packing | None, packing: Packing) -> Metrics:
+    """Tokens that were computed, padding included, and those that were not, because several rows share them."""
     return {
-        "computedTokens": sum(batch.token_ids_BT.numel() for batch in batches),
+        "computedTokens": sum(num_computed_tokens(batch) for batch in batches),
         "sharedTokens": sum(batch.num_shared_tokens for batch in batches),
-        **({"packedAsRows": 1} if falls_back else {}),
+        **({"packedAsRows": 1} if wanted == "tree" != packing else {}),
     }
 
 

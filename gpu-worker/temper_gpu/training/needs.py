@@ -15,12 +15,13 @@ from transformers.integrations.sdpa_attention import repeat_kv
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.model.alike_routing import AlikeRouting
-from temper_gpu.model.layers import attention_windows, few_layers
+from temper_gpu.model.layers import few_layers
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import adapter_shapes
 from temper_gpu.model.memory_plan import count_parameters
 from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened, without_numbers
+from temper_gpu.training.attention_inputs import window_masks
 from temper_gpu.training.optimizers import OptimizerKind, moments_bytes
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
@@ -138,15 +139,12 @@ class Outline(TrainablePolicy):
     def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
         return np.zeros(batch.token_ids_BT.numel(), dtype=np.uint64)
 
-    def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
-        """transformers makes no masks for an attention that it does not know, not even that there is none."""
-        options = super()._options(batch, is_recomputed)
-        if options or self.base.attention != "sdpa":
-            return options
-        return {"attention_mask": self._masks(batch.token_ids_BT.shape[1], attention_windows(self.base.config))}
-
-    def _mask_11TT(self, width: int, window: int) -> Tensor:
-        return torch.empty(1, 1, width, width, dtype=self.base.dtype, device=META)
+    def _attention_inputs(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
+        """Names the masks of an attention that transformers does not know, even if there is none."""
+        inputs = super()._attention_inputs(batch, is_recomputed)
+        if inputs or self.base.attention != "sdpa":
+            return inputs
+        return {"attention_mask": window_masks(self.base, batch.token_ids_BT.shape[1])}
 
     def _require_plain_head(self) -> None:
         """There is nothing to compare."""

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows, layer_kinds
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.attention_inputs import attention_inputs, find_tree_kernel
 from temper_gpu.training.compiled_layers import CompiledLayers, find_compiled_layers, require_compilable
 from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
@@ -33,8 +33,8 @@ from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.recomputation import computed_again, is_recomputed
 from temper_gpu.training.trained import Trained
-from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan, attend_tree
-from temper_gpu.training.tree_kernel import Heads, Kernel, find_kernel, is_long_enough
+from temper_gpu.training.tree_attention import TREE_ATTENTION
+from temper_gpu.training.tree_kernel import Kernel, is_long_enough
 
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
@@ -214,7 +214,7 @@ class TrainablePolicy:
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
                 use_cache=False,
-                **self._options(batch, is_recomputed),
+                **self._attention_inputs(batch, is_recomputed),
             ).last_hidden_state.flatten(0, 1)
         self._trained.weights.end_decoder(hidden)
         return hidden if narrows else hidden.index_select(0, batch.predicting_S)
@@ -222,45 +222,15 @@ class TrainablePolicy:
     def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
         return prefix_keys(batch)
 
-    def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
-        """What attention needs to know besides. Of separate rows transformers makes the masks, but for those that
-        torch's attention would turn into numbers again in every layer, and keep for the backward pass."""
-        windows, is_eager = attention_windows(self.base.config), self.base.attention == "eager"
-        width = batch.token_ids_BT.shape[1]
-        if batch.attention.is_chains:
-            is_narrow = any(window is not None and window <= width for window in windows)
-            return {"attention_mask": self._masks(width, windows)} if is_narrow and not is_eager else {}
+    def _attention_inputs(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
         narrowed_S = None if self._last_layer is None else self._last_layer.places_S
-        asking_S = None if narrowed_S is None else narrowed_S.cpu()
-        kernel = self.tree_kernel if is_long_enough(width) and not is_eager else None
-        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed, asking_S, kernel)}
-
-    def _masks(self, width: int, windows: list[int | None]) -> dict[str, Tensor | None] | Tensor | None:
-        """One for each kind of layers, in the form that a model takes them. None: causal attention alone."""
-        kinds = dict(zip(layer_kinds(self.base.config), windows, strict=True))
-        masks = {
-            kind: None if window is None or width < window else self._mask_11TT(width, window)
-            for kind, window in kinds.items()
-        }
-        return masks if len(masks) > 1 else next(iter(masks.values()))
-
-    def _mask_11TT(self, width: int, window: int) -> Tensor:
-        """To be added to scores, as torch would make it of true and false."""
-        places_T = torch.arange(width, device=self.device)
-        ahead_TT = places_T[:, None] - places_T
-        hidden_TT = (ahead_TT < 0) | (ahead_TT >= window)
-        return torch.zeros(width, width, dtype=self.base.dtype, device=self.device).masked_fill_(hidden_TT, -math.inf)[
-            None, None
-        ]
+        is_tree = not batch.attention.is_chains and is_long_enough(batch.token_ids_BT.shape[1])
+        kernel = self.tree_kernel if is_tree and self.base.attention != "eager" else None
+        return attention_inputs(self.base, batch, is_recomputed, narrowed_S, kernel)
 
     @cached_property
     def tree_kernel(self) -> Kernel | None:
-        config = self.base.config
-        num_heads: int = config.num_attention_heads
-        num_key_heads: int = getattr(config, "num_key_value_heads", None) or num_heads
-        size: int = getattr(config, "head_dim", None) or config.hidden_size // num_heads
-        heads = Heads(num_heads, num_key_heads, size, self.base.dtype, self.device)
-        return find_kernel(heads, attention_windows(config), attend_tree)
+        return find_tree_kernel(self.base)
 
     @cached_property
     def compiled_layers(self) -> CompiledLayers | None:
@@ -325,7 +295,7 @@ class TrainablePolicy:
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()
 
-    def go_back(self, scores: TokenScores) -> None:
+    def backward_only(self, scores: TokenScores) -> None:
         """A backward pass that other ranks need, and that leaves nothing here."""
         gradients = [parameter.grad for parameter in self.parameters.values()]
         self.zero_grad()
@@ -349,7 +319,7 @@ class TrainablePolicy:
             self._optimizer.step(config, learning_rate)
         # Before the commit, which takes memory, too.
         self.zero_grad()
-        self.ranks.spread(self.parameters.values())
+        self.ranks.broadcast(self.parameters.values())
         self._trained.updated()
 
     @torch.no_grad()

@@ -28,14 +28,14 @@ class StaleSampler:
     adapter: Mapping[str, Tensor] | None
 
 
-def read_sampler(store: Store, work: TrainInput) -> StaleSampler | None:
+def read_sampler(store: Store, input: TrainInput) -> StaleSampler | None:
     """None: the parent itself has sampled."""
-    if work.sampler is None:
+    if input.sampler is None:
         return None
-    key = manifest_key(work.run, work.sampler.branch, work.sampler.step)
-    manifest = parse_commit(store.read_verified(key, work.sampler.manifest_sha256), key).manifest
-    adapter = None if is_pruned(store, work.run, manifest) else load_policy(store, manifest).tensors
-    return StaleSampler(work.sampler.adapter_sha256, work.sampler.staleness, adapter)
+    key = manifest_key(input.run, input.sampler.branch, input.sampler.step)
+    manifest = parse_commit(store.read_verified(key, input.sampler.manifest_sha256), key).manifest
+    adapter = None if is_pruned(store, input.run, manifest) else load_policy(store, manifest).tensors
+    return StaleSampler(input.sampler.adapter_sha256, input.sampler.staleness, adapter)
 
 
 def first_rows(rows: Rows) -> Rows:

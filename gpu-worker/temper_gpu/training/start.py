@@ -41,28 +41,28 @@ class Start:
     optimizer: BlobRef
 
 
-def make_start(library: Models, store: Store, work: InitialiseInput) -> Start:
-    if work.parent is not None:
-        return _fork(library, store, work, work.parent)
-    if work.start_adapter is not None:
-        return _import(library, store, work, work.start_adapter)
-    return _plain(library, store, work) if work.lora is None else _seed(library, store, work, work.lora)
+def make_start(library: Models, store: Store, input: InitialiseInput) -> Start:
+    if input.parent is not None:
+        return _fork(library, store, input, input.parent)
+    if input.start_adapter is not None:
+        return _import(library, store, input, input.start_adapter)
+    return _plain(library, store, input) if input.lora is None else _seed(library, store, input, input.lora)
 
 
-def _plain(library: Models, store: Store, work: InitialiseInput) -> Start:
+def _plain(library: Models, store: Store, input: InitialiseInput) -> Start:
     """The base model's weights, and AdamW's zero state."""
-    base = library.get(work.base_model)
+    base = library.get(input.base_model)
     weights = {name: tensor.cpu() for name, tensor in initial_weights(base).items()}
-    return _committed(store, base, weights, full_config_bytes(work.base_model))
+    return _committed(store, base, weights, full_config_bytes(input.base_model))
 
 
-def _seed(library: Models, store: Store, work: InitialiseInput, lora: LoraConfig) -> Start:
+def _seed(library: Models, store: Store, input: InitialiseInput, lora: LoraConfig) -> Start:
     """An adapter that changes nothing yet (B is zero), and AdamW's zero state."""
-    base = library.get(work.base_model)
+    base = library.get(input.base_model)
     model = base.instantiate(base.attention)
     targets = target_modules(model, lora.target_modules)
-    adapter = initial_tensors(model, targets, lora.rank, work.seed, lora.layers, lora.dora or False)
-    return _committed(store, base, adapter, config_bytes(work.base_model, lora, targets))
+    adapter = initial_tensors(model, targets, lora.rank, input.seed, lora.layers, lora.dora or False)
+    return _committed(store, base, adapter, config_bytes(input.base_model, lora, targets))
 
 
 def _committed(store: Store, base: BaseModel, trained: Mapping[str, Tensor], config: bytes) -> Start:
@@ -75,15 +75,15 @@ def _committed(store: Store, base: BaseModel, trained: Mapping[str, Tensor], con
     )
 
 
-def _import(library: Models, store: Store, work: InitialiseInput, files: StartAdapter) -> Start:
+def _import(library: Models, store: Store, input: InitialiseInput, files: StartAdapter) -> Start:
     """An adapter that PEFT saved, in float32 and under names in our order; AdamW's zero state. Other adapters than the
     run's options describe are refused: the trainer would go on with another policy than the one that was meant."""
-    lora = work.lora
+    lora = input.lora
     if lora is None:
         raise TemperError(
             "BadConfig", "a run that trains all weights must begin without an adapter, but was given one; leave it out"
         )
-    base, given = library.get(work.base_model), store.get_blob(files.config)
+    base, given = library.get(input.base_model), store.get_blob(files.config)
     model = base.instantiate(base.attention)
     targets = target_modules(model, lora.target_modules)
     try:
@@ -92,21 +92,21 @@ def _import(library: Models, store: Store, work: InitialiseInput, files: StartAd
         raise TemperError(
             "BadConfig", f"the adapter of a run must be a safetensors file, got {error}; pass another folder"
         ) from error
-    expected = config_bytes(work.base_model, lora.model_copy(update={"dropout": None}), targets)
+    expected = config_bytes(input.base_model, lora.model_copy(update={"dropout": None}), targets)
     different = [name for name in SHAPING if _field(given, name) != _field(expected, name)]
     if different:
         values = ", ".join(f"{name} {_field(given, name)} instead of {_field(expected, name)}" for name in different)
         raise TemperError(
             "BadConfig", f"the adapter of a run must have the run's LoRA options, but has {values}; leave them out"
         )
-    _require_shapes(work.base_model, lora, adapter_shapes(model, lora), found)
+    _require_shapes(input.base_model, lora, adapter_shapes(model, lora), found)
     tensors = {name: tensor.float() for name, tensor in found.items()}
     broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
     if broken is not None:
         raise TemperError(
             "BadConfig", f"the adapter of a run must hold finite numbers alone, but {broken} does not; pass another"
         )
-    return _committed(store, base, tensors, config_bytes(work.base_model, lora, targets))
+    return _committed(store, base, tensors, config_bytes(input.base_model, lora, targets))
 
 
 def _field(config: bytes, name: str) -> object:
@@ -138,36 +138,36 @@ def _require_shapes(
     )
 
 
-def _fork(library: Models, store: Store, work: InitialiseInput, checkpoint: Checkpoint) -> Start:
+def _fork(library: Models, store: Store, input: InitialiseInput, checkpoint: Checkpoint) -> Start:
     """The parent's very blobs: nothing is copied. They are read, so that a fork of lost weights fails here."""
     name = str(PolicyName(checkpoint.run, checkpoint.branch, checkpoint.step))
     source = read_parent(store, checkpoint).manifest
-    if source.base_model != work.base_model:
+    if source.base_model != input.base_model:
         raise TemperError(
             "BadConfig",
             f"a fork must keep its parent's base model: {name} uses {source.base_model}, but the fork asks for "
-            f"{work.base_model}; leave --base-model out",
+            f"{input.base_model}; leave --base-model out",
         )
-    base = library.get(work.base_model)
+    base = library.get(input.base_model)
     require_same_base(name, source, base)
-    _require_same_kind(name, source, work)
+    _require_same_kind(name, source, input)
     require_kept(store, checkpoint.run, source)
-    if work.lora is not None:
-        _require_same_lora(name, store.get_blob(source.adapter_config), work.base_model, work.lora, base)
+    if input.lora is not None:
+        _require_same_lora(name, store.get_blob(source.adapter_config), input.base_model, input.lora, base)
     for blob in (source.adapter, source.optimizer):
         store.get_blob(blob)
     parent = Parent(step=checkpoint.step, manifest_sha256=checkpoint.manifest_sha256)
     return Start(base, parent, source.adapter, source.adapter_config, source.optimizer)
 
 
-def _require_same_kind(name: str, source: Manifest, work: InitialiseInput) -> None:
-    if bool(source.full_fine_tuning) != (work.lora is None):
+def _require_same_kind(name: str, source: Manifest, input: InitialiseInput) -> None:
+    if bool(source.full_fine_tuning) != (input.lora is None):
         kinds = ("a LoRA adapter", "all weights")
-        its, own = kinds if work.lora is None else reversed(kinds)
+        its, own = kinds if input.lora is None else reversed(kinds)
         raise TemperError(
             "BadConfig",
             f"a fork must train what its parent trains: {name} has {its}, but the fork asks for {own}; "
-            f"{'leave --full-fine-tuning out' if work.lora is None else 'pass --full-fine-tuning'}",
+            f"{'leave --full-fine-tuning out' if input.lora is None else 'pass --full-fine-tuning'}",
         )
 
 

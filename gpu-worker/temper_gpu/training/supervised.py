@@ -1,39 +1,43 @@
 """A supervised step: examples → rows → pack → log-probabilities → cross-entropy → backward → clip → optimizer step.
 
-The same policy, optimizer and packing as a step on groups (step.py), one update in each step. Load and commit:
-trainer.py. Shapes: N trained tokens of a micro-batch.
+Policy, optimizer and packing are those of a step on groups (step.py), with one update in each step. trainer.py loads
+and commits. Shapes: N trained tokens of a micro-batch.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from temper_gpu.contract import SupervisedStep, TrainConfig
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.checks import require_finite_adapter, require_sound
 from temper_gpu.training.examples import Datasets, Examples, TurnReader, read_examples
 from temper_gpu.training.losses import cross_entropy
 from temper_gpu.training.metrics import Metrics, packing_metrics
-from temper_gpu.training.packing import MicroBatch
+from temper_gpu.training.packing import MicroBatch, num_computed_tokens
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import StepCancelled, plan_turns
-from temper_gpu.training.step import (
-    falls_back_to_rows,
-    packing_of,
-    require_finite_adapter,
-    require_sound,
-    size,
-)
-from temper_gpu.training.tokens import pack_for_ranks
+from temper_gpu.training.ranks import IsCancelled, never_cancelled, take_turns
+from temper_gpu.training.scoring import layout_of
+from temper_gpu.training.tokens import Layout, pack_for_ranks
 
 
 @dataclass(frozen=True)
 class Supervision:
-    """What a step trains, and what it scores; None: an evaluation is not due."""
+    """The examples that a step trains, and those that it scores (None: no evaluation is due)."""
 
     trained: Examples
     held_out: Examples | None
     scores_parent: bool
+
+
+@dataclass(frozen=True)
+class SupervisedInputs:
+    """`seed` seeds dropout, which held-out losses do not have."""
+
+    examples: Supervision
+    config: TrainConfig
+    learning_rate: float
+    seed: str = ""
 
 
 def load_supervision(datasets: Datasets, step: SupervisedStep, base: BaseModel, read_turns: TurnReader) -> Supervision:
@@ -44,79 +48,66 @@ def load_supervision(datasets: Datasets, step: SupervisedStep, base: BaseModel, 
 
 
 def supervised_step(
-    policy: TrainablePolicy,
-    work: Supervision,
-    config: TrainConfig,
-    learning_rate: float,
-    is_cancelled: Callable[[], bool] = lambda: False,
-    seed: str = "",
+    policy: TrainablePolicy, step: SupervisedInputs, is_cancelled: IsCancelled = never_cancelled
 ) -> Metrics:
-    """Changes the policy in place by one optimizer update; returns what there is to know about it. `seed`: of dropout,
-    which loss and entropy of the trained examples have, and held-out losses have not."""
-    metrics = example_metrics(work.trained)
-    if work.held_out is not None and work.scores_parent:
-        metrics |= held_out_metrics(policy, work.held_out, config, is_cancelled, "heldOutLossBefore")
-    if work.trained.rows:
-        with policy.dropping(f"{seed}/0"):
-            found = backward(policy, work.trained, config, is_cancelled)
+    """Updates the policy in place by one optimizer update, and returns the step's metrics."""
+    examples, layout = step.examples, layout_of(policy, step.config)
+    metrics = example_metrics(examples.trained)
+    if examples.held_out is not None and examples.scores_parent:
+        metrics |= held_out_metrics(policy, examples.held_out, layout, is_cancelled, "heldOutLossBefore")
+    if examples.trained.rows:
+        with policy.dropping(f"{step.seed}/0"):
+            found = backward(policy, examples.trained, step.config, layout, is_cancelled)
         require_sound(found, suspect="examples")
-        policy.optimizer_step(config.optimizer, learning_rate)
-        require_finite_adapter(policy, learning_rate)
+        policy.optimizer_step(step.config.optimizer, step.learning_rate)
+        require_finite_adapter(policy, step.learning_rate)
         metrics |= found
-    if work.held_out is not None:
-        metrics |= held_out_metrics(policy, work.held_out, config, is_cancelled, "heldOutLoss")
-        metrics["heldOutExamples"] = work.held_out.num_examples
+    if examples.held_out is not None:
+        metrics |= held_out_metrics(policy, examples.held_out, layout, is_cancelled, "heldOutLoss")
+        metrics["heldOutExamples"] = examples.held_out.num_examples
     return metrics
 
 
 def backward(
-    policy: TrainablePolicy, examples: Examples, config: TrainConfig, is_cancelled: Callable[[], bool]
+    policy: TrainablePolicy, examples: Examples, config: TrainConfig, layout: Layout, is_cancelled: IsCancelled
 ) -> Metrics:
-    """The gradient of the mean over all trained tokens, clipped, and what the policy was like before the update."""
+    """Leaves the clipped gradient of the mean over all trained tokens. The metrics describe the policy before it."""
     policy.zero_grad()
     sums = torch.zeros(2, dtype=torch.float64)
-    batches = pack_examples(policy, examples, config)
-    for turn in plan_turns(policy.ranks, batches, size, lambda batch: True):
-        if is_cancelled():
-            raise StepCancelled
+    batches = pack_examples(examples, layout)
+    for turn in take_turns(policy.ranks, batches, num_computed_tokens, is_cancelled, lambda batch: True):
         scores, batch = policy.log_probabilities(turn.batch), turn.batch
         if not turn.counts:
-            policy.go_back(scores)
+            policy.backward_only(scores)
             continue
         loss_N = cross_entropy(scores.logprobs_N, batch.weighted_advantages_N)
         loss_N.sum().backward()
         sums += torch.stack([values_N.detach().double().sum().cpu() for values_N in (loss_N, scores.entropy_N)])
-    if is_cancelled():
-        raise StepCancelled
     policy.add_gradients()
     loss, entropy = policy.ranks.add(sums).tolist()
     norm = policy.clip_gradients(config.optimizer.max_grad_norm).item()
     measured = {"loss": loss, "gradNorm": norm, "entropy": entropy / examples.num_trained_tokens}
-    return measured | packing_metrics(batches, falls_back_to_rows(policy, config))
+    return measured | packing_metrics(batches, config.packing, layout.packing)
 
 
 @torch.no_grad()
 def held_out_metrics(
-    policy: TrainablePolicy, examples: Examples, config: TrainConfig, is_cancelled: Callable[[], bool], name: str
+    policy: TrainablePolicy, examples: Examples, layout: Layout, is_cancelled: IsCancelled, name: str
 ) -> Metrics:
-    """Nats per token of examples that are never trained; nothing where all of them are too long."""
+    """Nats per token of examples that are never trained; empty if all of them are too long."""
     if not examples.rows:
         return {}
     total = torch.zeros((), dtype=torch.float64)
-    for turn in plan_turns(policy.ranks, pack_examples(policy, examples, config), size):
-        if is_cancelled():
-            raise StepCancelled
+    for turn in take_turns(policy.ranks, pack_examples(examples, layout), num_computed_tokens, is_cancelled):
         scores, batch = policy.log_probabilities(turn.batch), turn.batch
-        if not turn.counts:
-            continue
-        total += cross_entropy(scores.logprobs_N, batch.weighted_advantages_N).double().sum().cpu()
+        if turn.counts:
+            total += cross_entropy(scores.logprobs_N, batch.weighted_advantages_N).double().sum().cpu()
     return {name: policy.ranks.add(total).item()}
 
 
-def pack_examples(policy: TrainablePolicy, examples: Examples, config: TrainConfig) -> list[MicroBatch]:
-    """With the weight of each token in the mean: every row has the advantage 1."""
-    sizes = (examples.num_trained_tokens, config.micro_batch_tokens)
-    return pack_for_ranks(examples.rows, *sizes, policy.device, packing_of(policy, config), policy.ranks.count)
+def pack_examples(examples: Examples, layout: Layout) -> list[MicroBatch]:
+    """Weighs each token for the mean: every row has the advantage 1."""
+    return pack_for_ranks(examples.rows, examples.num_trained_tokens, layout)
 
 
 def example_metrics(examples: Examples) -> Metrics:

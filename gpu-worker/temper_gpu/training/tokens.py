@@ -76,34 +76,39 @@ class Laid(NamedTuple):
     reference_logprobs_N: Tensor
 
 
-def lay(
-    tokens: Tokens, config: TrainConfig, packing: Packing, device: torch.device, num_ranks: int = 1
-) -> Iterator[Laid]:
+@dataclass(frozen=True)
+class Layout:
+    """How rows become micro-batches. All ranks lay the same ones."""
+
+    packing: Packing
+    max_tokens: int
+    device: torch.device
+    num_ranks: int = 1
+
+
+def lay(tokens: Tokens, config: TrainConfig, layout: Layout) -> Iterator[Laid]:
     weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
     weighted_F = tokens.advantages_F * weights_F * tokens.factors_F
     columns = (weighted_F, weights_F, tokens.anchors_F, tokens.factors_F, tokens.reference_F)
-    weighted_F, weights_F, anchors_F, factors_F, reference_F = (column_F.float().to(device) for column_F in columns)
-    for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing, device, num_ranks):
+    weighted_F, weights_F, anchors_F, factors_F, reference_F = (each_F.float().to(layout.device) for each_F in columns)
+    for batch in pack_all(tokens.rows, layout):
         places_N = batch.places_N
         laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
         yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, factors_F[places_N], reference_F[places_N])
 
 
-def pack_all(
-    rows: Sequence[Row], max_tokens: int, packing: Packing, device: torch.device, num_ranks: int = 1
-) -> list[MicroBatch]:
-    """Whose tokens have their places in the order of these rows."""
+def pack_all(rows: Sequence[Row], layout: Layout) -> list[MicroBatch]:
+    """Micro-batches whose places count the tokens of these rows in order."""
     ends = accumulate(len(row.positions) for row in rows)
     placed = [replace(row, place=end - len(row.positions)) for row, end in zip(rows, ends, strict=True)]
-    return pack_for_ranks(placed, 1, max_tokens, device, packing, num_ranks)
+    return pack_for_ranks(placed, 1, layout)
 
 
-def pack_for_ranks(
-    rows: list[Row], num_tokens: int, max_tokens: int, device: torch.device, packing: Packing, num_ranks: int
-) -> list[MicroBatch]:
-    """Smaller micro-batches than allowed where otherwise a rank would have none."""
-    batches = pack(rows, num_tokens, max_tokens, device, packing)
-    while len(batches) < min(num_ranks, len(rows)) and max_tokens > 1:
+def pack_for_ranks(rows: list[Row], num_tokens: int, layout: Layout) -> list[MicroBatch]:
+    """Makes micro-batches smaller than allowed if otherwise a rank would have none."""
+    max_tokens = layout.max_tokens
+    batches = pack(rows, num_tokens, max_tokens, layout.device, layout.packing)
+    while len(batches) < min(layout.num_ranks, len(rows)) and max_tokens > 1:
         max_tokens = min(max_tokens, len(rows) * max(len(row.token_ids) for row in rows)) // 2
-        batches = pack(rows, num_tokens, max_tokens, device, packing)
+        batches = pack(rows, num_tokens, max_tokens, layout.device, layout.packing)
     return batches

@@ -36,7 +36,8 @@ from temper_gpu.model.memory import give_back
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
-from temper_gpu.training.groups import Group, load_groups, require_groups, with_groups
+from temper_gpu.training.groups import require_groups, with_groups
+from temper_gpu.training.inputs import StepInputs, load_inputs
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
@@ -48,12 +49,10 @@ from temper_gpu.training.platform import (
     repeatable,
 )
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import ALONE, Ranks
-from temper_gpu.training.reference import read_reference
-from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
+from temper_gpu.training.ranks import ALONE, IsCancelled, Ranks, never_cancelled
 from temper_gpu.training.start import make_start
 from temper_gpu.training.step import train_step
-from temper_gpu.training.supervised import Supervision, load_supervision, supervised_step
+from temper_gpu.training.supervised import SupervisedInputs, load_supervision, supervised_step
 
 
 @dataclass
@@ -70,8 +69,8 @@ class Outcome:
 
 
 @dataclass
-class _Held:
-    """The one policy in memory, and the manifest it stands for (None: dirty)."""
+class _Loaded:
+    """The one policy in memory, and the manifest of its weights (None: dirty)."""
 
     shape: tuple[str, str, str]
     policy: TrainablePolicy
@@ -117,7 +116,7 @@ class Trainer:
         self._ranks = ranks
         self._switching = switching
         self._compiles = compiles
-        self._held: _Held | None = None
+        self._loaded: _Loaded | None = None
         self._datasets = Datasets(store)
         self._clock = Stopwatch("load")
 
@@ -128,26 +127,25 @@ class Trainer:
     @property
     def base_model(self) -> str | None:
         """Of the policy in memory, which goes on being trained."""
-        held = self._held
-        return None if held is None else held.shape[0]
+        return None if self._loaded is None else self._loaded.shape[0]
 
     def forget(self) -> None:
         """Frees the policy in memory; the next step reads it from the store."""
-        self._held = None
+        self._loaded = None
 
-    def initialise(self, work: InitialiseInput) -> Outcome:
+    def initialise(self, input: InitialiseInput) -> Outcome:
         """Commits step 0: the seeded adapter and AdamW's zero state, or a fork's parent's bytes."""
-        found = self._find(work.run, work.branch, 0, work.inputs_sha256)
+        found = self._find(input.run, input.branch, 0, input.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
         self._clock = Stopwatch("load")
-        start = make_start(self._library, self._store, work)
+        start = make_start(self._library, self._store, input)
         manifest = Manifest(
-            branch=work.branch,
+            branch=input.branch,
             step=0,
             parent=start.parent,
-            inputs_sha256=work.inputs_sha256,
-            base_model=work.base_model,
+            inputs_sha256=input.inputs_sha256,
+            base_model=input.base_model,
             base_model_sha256=start.base.sha256,
             adapter=start.adapter,
             adapter_config=start.adapter_config,
@@ -156,112 +154,98 @@ class Trainer:
             learning_rate=0.0,
             metrics={},
             platform=self._platform(start.base),
-            seed=work.seed,
-            full_fine_tuning=True if work.lora is None else None,
+            seed=input.seed,
+            full_fine_tuning=True if input.lora is None else None,
         )
-        commit, created = publish_commit(self._store, work.run, manifest)
+        commit, created = publish_commit(self._store, input.run, manifest)
         return Outcome(commit, not created)
 
-    def train(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> Outcome:
+    def train(self, input: TrainInput, is_cancelled: IsCancelled) -> Outcome:
         """load → step → commit. Same inputs: the recorded step; other inputs under its name: StepConflict."""
-        found = self._find(work.run, work.branch, work.step, work.inputs_sha256)
+        found = self._find(input.run, input.branch, input.step, input.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
         clock = self._clock = Stopwatch("load")
-        work = with_groups(self._store, work)
-        parent, held, metrics = self._make(work, is_cancelled)
-        adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
+        input = with_groups(self._store, input)
+        parent, loaded, metrics = self._make(input, is_cancelled)
+        policy = loaded.policy
+        adapter, optimizer = policy.adapter_tensors(), policy.optimizer_tensors()
         clock.begin("commit")
         if self._switching is not None:
             clock.move("switch", self._switching.take_seconds())
         manifest = Manifest(
-            branch=work.branch,
-            step=work.step,
-            parent=Parent(step=work.parent.step, manifest_sha256=work.parent.manifest_sha256),
-            inputs_sha256=work.inputs_sha256,
-            base_model=work.base_model,
-            base_model_sha256=held.policy.base.sha256,
+            branch=input.branch,
+            step=input.step,
+            parent=Parent(step=input.parent.step, manifest_sha256=input.parent.manifest_sha256),
+            inputs_sha256=input.inputs_sha256,
+            base_model=input.base_model,
+            base_model_sha256=policy.base.sha256,
             adapter=self._store.put_blob(adapter_bytes(adapter)),
             adapter_config=parent.manifest.adapter_config,
             optimizer=self._store.put_blob(adapter_bytes(optimizer)),
-            groups=work.groups,
-            learning_rate=work.learning_rate,
+            groups=input.groups,
+            learning_rate=input.learning_rate,
             metrics=on_the_wire(metrics),
-            platform=self._platform(held.policy.base)
+            platform=self._platform(policy.base)
             | ranks_fingerprint(self._ranks.count)
-            | layers_fingerprint(held.policy.compiled_layers is not None)
-            | optimizer_fingerprint(work.train.optimizer.kind),
-            seed=work.seed,
-            train=work.train,
-            sampler=work.sampler,
-            supervised=work.supervised,
+            | layers_fingerprint(policy.compiled_layers is not None)
+            | optimizer_fingerprint(input.train.optimizer.kind),
+            seed=input.seed,
+            train=input.train,
+            sampler=input.sampler,
+            supervised=input.supervised,
             full_fine_tuning=parent.manifest.full_fine_tuning,
         )
-        commit, created = publish_commit(self._store, work.run, manifest)
+        commit, created = publish_commit(self._store, input.run, manifest)
         if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
-            held.manifest_sha256 = commit.sha256
+            loaded.manifest_sha256 = commit.sha256
         clock.begin("publish")
         return Outcome(commit, not created, clock.seconds, discarded=not created)
 
-    def take_part(self, work: TrainInput) -> None:
-        """As one of several ranks, of which another one commits."""
-        self._make(with_groups(self._store, work), lambda: False)
+    def join_step(self, input: TrainInput) -> None:
+        """Computes this rank's share of a step that rank 0 commits."""
+        self._make(with_groups(self._store, input), never_cancelled)
 
-    def _make(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> tuple[Commit, _Held, Metrics]:
+    def _make(self, input: TrainInput, is_cancelled: IsCancelled) -> tuple[Commit, _Loaded, Metrics]:
         """load → step."""
         fix_threads()
-        parent = read_parent(self._store, work.parent)
-        groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
-        require_kept(self._store, work.parent.run, parent.manifest)
-        compared = (read_sampler(self._store, work), read_reference(self._store, work.train))
-        held = self._load_policy(work.parent.run, parent, work.train)
-        supervision = self._load_supervision(work, held.policy.base)
+        parent = read_parent(self._store, input.parent)
+        require_kept(self._store, input.parent.run, parent.manifest)
+        loaded = self._load_policy(input.parent.run, parent, input.train)
+        policy = loaded.policy
+        step = self._load_step(input, parent.manifest.adapter.sha256, policy.base)
         if self._switching is not None:
-            self._switching.expect(held.policy.base.name, work.train)
+            self._switching.expect(policy.base.name, input.train)
         self._clock.begin("wait")
         self._ranks.meet()
         with self._device_lock:
             self._ranks.meet()
             self._clock.begin("train")
-            held.manifest_sha256 = None
+            loaded.manifest_sha256 = None
             try:
-                with repeatable(held.policy.device):
+                with repeatable(policy.device):
                     # Found out in each step, rows or not: its manifest says it.
-                    _ = held.policy.compiled_layers
-                    given = (work, held.policy, parent, supervision or groups, compared, is_cancelled)
-                    return parent, held, self._step(*given)
+                    _ = policy.compiled_layers
+                    if isinstance(step, SupervisedInputs):
+                        return parent, loaded, supervised_step(policy, step, is_cancelled)
+                    return parent, loaded, train_step(policy, step, is_cancelled)
+            except TemperError as error:
+                raise TemperError(error.type, f"step {input.step} of {input.run}: {error.message}") from error
             finally:
-                # The engine computes next, and needs the room.
-                give_back(held.policy.device)
+                # The engine computes next, and needs the memory.
+                give_back(policy.device)
+
+    def _load_step(self, input: TrainInput, parent_sha256: str, base: BaseModel) -> StepInputs | SupervisedInputs:
+        seed = f"{input.seed}/{input.step}"
+        if input.supervised is None:
+            self._datasets.forget()
+            require_groups(input)
+            return load_inputs(self._store, input, parent_sha256, seed)
+        supervision = load_supervision(self._datasets, input.supervised, base, self._read_turns)
+        return SupervisedInputs(supervision, input.train, input.learning_rate, seed)
 
     def _platform(self, base: BaseModel) -> dict[str, str | int]:
         return {**platform_fingerprint(base.device, base.dtype), **base_fingerprint(base), **self._sampler(base.name)}
-
-    def _step(
-        self,
-        work: TrainInput,
-        policy: TrainablePolicy,
-        parent: Commit,
-        material: Supervision | list[Group],
-        compared: tuple[StaleSampler | None, Mapping[str, Tensor] | None],
-        is_cancelled: Callable[[], bool],
-    ) -> Metrics:
-        parent_sha256, seed = parent.manifest.adapter.sha256, f"{work.seed}/{work.step}"
-        try:
-            if isinstance(material, Supervision):
-                return supervised_step(policy, material, work.train, work.learning_rate, is_cancelled, seed)
-            given = (policy, parent_sha256, material, work.train, work.learning_rate)
-            return train_step(*given, is_cancelled, seed, *compared)
-        except TemperError as error:
-            raise TemperError(error.type, f"step {work.step} of {work.run}: {error.message}") from error
-
-    def _load_supervision(self, work: TrainInput, base: BaseModel) -> Supervision | None:
-        """None where the step trains its groups."""
-        if work.supervised is None:
-            self._datasets.forget()
-            require_groups(work)
-            return None
-        return load_supervision(self._datasets, work.supervised, base, self._read_turns)
 
     def _find(self, run: str, branch: int, step: int, inputs_sha256: str) -> Commit | None:
         commit = read_commit(self._store, run, branch, step)
@@ -269,7 +253,7 @@ class Trainer:
             require_same_inputs(commit, inputs_sha256, manifest_key(run, branch, step))
         return commit
 
-    def _load_policy(self, run: str, parent: Commit, config: TrainConfig) -> _Held:
+    def _load_policy(self, run: str, parent: Commit, config: TrainConfig) -> _Loaded:
         base = self._library.get(parent.manifest.base_model)
         if self._ranks.rank == 0 or not self._ranks.shards:
             # Another one's weights are those of rank 0.
@@ -277,15 +261,15 @@ class Trainer:
             require_same_base(str(policy), parent.manifest, base)
         lora, optimizer = config.lora, config.optimizer.kind
         shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
-        if self._held is None or self._held.shape != shape:
-            self._held = None  # frees the old one before the new one is made
-            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks, optimizer, self._compiles))
-        held = self._held
-        if held.manifest_sha256 != parent.sha256:
-            held.manifest_sha256 = None
-            held.policy.load(load_policy(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
-            held.manifest_sha256 = parent.sha256
-        return held
+        if self._loaded is None or self._loaded.shape != shape:
+            self._loaded = None  # frees the old one before the new one is made
+            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, optimizer, self._compiles))
+        loaded = self._loaded
+        if loaded.manifest_sha256 != parent.sha256:
+            loaded.manifest_sha256 = None
+            loaded.policy.load(load_policy(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
+            loaded.manifest_sha256 = parent.sha256
+        return loaded
 
     def _optimizer(self, manifest: Manifest) -> dict[str, Tensor]:
         try:

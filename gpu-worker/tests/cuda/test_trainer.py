@@ -14,6 +14,7 @@ from temper_gpu.contract import LoraConfig
 from temper_gpu.model.four_bit import pack_layers
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.platform import repeatable
@@ -58,7 +59,7 @@ def step(base: BaseModel, way: Way, ranks: Ranks = ALONE) -> tuple[Metrics, dict
         start = {name: torch.randn(tensor.shape, generator=generator) * 0.05 for name, tensor in start.items()}
     policy.load(start, initial_optimizer_tensors(start))
     with repeatable(base.device):
-        metrics = train_step(policy, "p", groups(), config, 1e-2, seed="s")
+        metrics = train_step(policy, StepInputs("p", groups(), config, 1e-2, seed="s"))
     trained = policy.adapter_tensors()
     assert any(not torch.equal(tensor, start[name]) for name, tensor in trained.items())
     return metrics, trained, policy.optimizer_tensors()

@@ -12,7 +12,7 @@ from torch.distributed.tensor import DTensor
 from temper_gpu.contract import TrainInput
 from temper_gpu.store import open_store
 from temper_gpu.training.group import RankSettings
-from temper_gpu.training.group.member import take_part
+from temper_gpu.training.group.member import join_steps
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import Ranks
@@ -24,7 +24,7 @@ from tests.training.samples import TinyLibrary, TinyOutlines, read_ids
 def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) -> None:
     make_deterministic(settings.threads)
     ranks = Joined(rank, len(settings.devices), parts_on=settings.parts_on(rank))
-    take_part(partial(open_trainer, settings), ranks, meeting, pipe)
+    join_steps(partial(open_trainer, settings), ranks, meeting, pipe)
 
 
 def open_trainer(settings: RankSettings, ranks: Ranks) -> Trainer:
@@ -39,12 +39,12 @@ class Member(Trainer):
 
     told: Path
 
-    def take_part(self, work: TrainInput) -> None:
-        super().take_part(work)
-        assert self._held is not None
+    def join_step(self, work: TrainInput) -> None:
+        super().join_step(work)
+        assert self._loaded is not None
         # Whoever reads it meanwhile finds the last step's: it is never half-written.
         written = self.told.with_suffix(".new")
-        written.write_text(str(frozen_bytes(self._held.policy)))
+        written.write_text(str(frozen_bytes(self._loaded.policy)))
         written.replace(self.told)
 
 

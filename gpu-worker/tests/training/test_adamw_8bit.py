@@ -23,6 +23,7 @@ from temper_gpu.model.lora import adapter_bytes, initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, load_base, outline
 from temper_gpu.store import FileStore
 from temper_gpu.training import optimizers
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.needs import optimizer_bytes
 from temper_gpu.training.optimizers import (
     BLOCK,
@@ -339,7 +340,7 @@ def test_two_ranks_come_to_what_one_does(tmp_path: Path):
         if isinstance(policy.ranks, Joined):
             policy.ranks.join(tmp_path / "meeting")
         policy.load(start, initial_optimizer_tensors(start))
-        train_step(policy, "0" * 64, groups, config, 1e-3)
+        train_step(policy, StepInputs("0" * 64, groups, config, 1e-3))
 
     threads = [threading.Thread(target=take_part, args=(policy,)) for policy in policies]
     for thread in threads:

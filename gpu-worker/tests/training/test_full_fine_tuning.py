@@ -20,6 +20,7 @@ from temper_gpu.model.full_weights import initial_weights
 from temper_gpu.model.models import BaseModel
 from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.platform import make_deterministic
@@ -307,7 +308,7 @@ def test_two_ranks_come_to_what_one_does(tmp_path: Path):
         if isinstance(policy.ranks, Joined):
             policy.ranks.join(tmp_path / "meeting")
         policy.load(start, initial_optimizer_tensors(start))
-        found[place] = train_step(policy, "0" * 64, groups, config, LEARNING_RATE)
+        found[place] = train_step(policy, StepInputs("0" * 64, groups, config, LEARNING_RATE))
 
     threads = [threading.Thread(target=take_part, args=(place,)) for place in range(3)]
     for thread in threads:

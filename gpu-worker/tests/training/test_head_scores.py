@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 from transformers import Gemma2Config
 
 from temper_gpu.training.head_scores import Scores, frozen_head_scores, is_frozen, plain_scores
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
@@ -184,7 +185,7 @@ def test_a_step_that_scores_forward_has_the_metrics_of_one_that_does_not():
     for scores_forward in (True, False):
         policy = policy_with_a_step_behind_it(tiny_base(), scores_forward=scores_forward)
         config = train_config(max_logprob_mismatch=10.0, entropy_coefficient=0.01, kl_coefficient=0.1)
-        told.append(train_step(policy, "x", sampled_groups("x", 0), config, 1e-3, seed="s"))
+        told.append(train_step(policy, StepInputs("x", sampled_groups("x", 0), config, 1e-3, seed="s")))
     assert told[0].keys() == told[1].keys()
     assert told[0] == pytest.approx(told[1], rel=1e-4, abs=1e-6)
 

@@ -27,6 +27,7 @@ from temper_gpu.model.lora import (
 )
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import kept, prefix_keys
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Packing, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
@@ -109,7 +110,7 @@ def test_a_fresh_adapter_changes_nothing_and_trains_what_its_options_name():
         for name, weight in merged_weights(base, adapter).items():
             assert torch.equal(weight, base.tensors[name])
         policy = policy_of(base, config, fresh)
-        train_step(policy, "x", sampled_groups("x"), train_config(lora=config), 1e-2)
+        train_step(policy, StepInputs("x", sampled_groups("x"), train_config(lora=config), 1e-2))
         after = policy.adapter_tensors()
         assert after.keys() == fresh.keys()
         moved = {name for name in fresh if not torch.equal(after[name], fresh[name])}
@@ -205,7 +206,9 @@ def test_a_step_with_dropout_compares_sampler_and_trainer_without_it_and_has_the
     for config, seed in ((DROPPED, "3/1"), (DROPPED, "3/1"), (DROPPED, "3/2"), (lora(), "3/1")):
         policy = policy_of(base, config, fresh)
         metrics = [
-            train_step(policy, "x", sampled_groups("x"), train_config(lora=config, passes=2), 1e-2, seed=seed)
+            train_step(
+                policy, StepInputs("x", sampled_groups("x"), train_config(lora=config, passes=2), 1e-2, seed=seed)
+            )
             for _ in range(1)
         ]
         found.append((hashlib.sha256(adapter_bytes(policy.adapter_tensors())).hexdigest(), metrics[0]["logprobK3"]))

@@ -9,6 +9,7 @@ import torch
 
 from temper_gpu.training.advantages import Overlong, attempt_advantages
 from temper_gpu.training.groups import Attempt, Call, Group, load_groups
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.step import train_step
 from tests.training.samples import open_folder, sampled_groups, train_config, write_group
 from tests.training.test_step_by_hand import ADAPTER, TablePolicy
@@ -60,7 +61,7 @@ def step(**changes: object) -> tuple[list[float], dict[str, float]]:
     ]
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
-    metrics = train_step(policy, ADAPTER, [Group(0, attempts)], config, 0.1)  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))  # pyright: ignore[reportArgumentType]
     gradient = policy.logits_V.grad
     return ([] if gradient is None else gradient.tolist()), metrics
 

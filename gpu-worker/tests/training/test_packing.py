@@ -111,7 +111,7 @@ def test_one_mask_for_each_kind_of_layers_gives_the_bits_of_one_for_each_layer(
 
     for is_own in (True, False):
         if not is_own:
-            monkeypatch.setattr(policy, "_options", lambda batch, is_recomputed: {})
+            monkeypatch.setattr(policy, "_attention_inputs", lambda batch, is_recomputed: {})
         train()
         most.append(peak_bytes(train))
         found.append(torch.cat([p.grad.flatten() for p in policy.parameters.values() if p.grad is not None]))

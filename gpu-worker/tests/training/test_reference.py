@@ -17,6 +17,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.step import train_step
 from temper_gpu.training.trainer import Trainer
@@ -36,8 +37,8 @@ def step(reference_V: Tensor, **changes: object) -> tuple[list[float], float]:
     ]
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, kl_coefficient=0.5, **changes)
-    given = (policy, ADAPTER, [Group(0, attempts)], config, 0.1)
-    metrics = train_step(*given, reference={"logits": reference_V})  # pyright: ignore[reportArgumentType]
+    inputs = StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1, reference={"logits": reference_V})
+    metrics = train_step(policy, inputs)  # pyright: ignore[reportArgumentType]
     assert policy.logits_V.grad is not None
     return policy.logits_V.grad.tolist(), metrics["kl"]
 

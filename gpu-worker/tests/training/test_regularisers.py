@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.losses import kl_penalty, kl_reward, policy_kl_penalty
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy
@@ -37,7 +38,7 @@ def step(said: Mapping[int, float] | None = None, **changes: object) -> tuple[li
     ]
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
-    metrics = train_step(policy, ADAPTER, [Group(0, attempts)], config, 0.1)  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))  # pyright: ignore[reportArgumentType]
     assert policy.logits_V.grad is not None
     return policy.logits_V.grad.tolist(), metrics
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, OptimizerConfig, PpoLoss
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.policy import TokenScores
 from temper_gpu.training.ranks import ALONE, Ranks
@@ -86,7 +87,7 @@ def step(policy: TablePolicy, *attempts: list[Attempt], **changes: object) -> di
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
     groups = [Group(index, of_group) for index, of_group in enumerate(attempts)]
-    return train_step(policy, ADAPTER, groups, config, 0.1)  # pyright: ignore[reportArgumentType]
+    return train_step(policy, StepInputs(ADAPTER, groups, config, 0.1))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

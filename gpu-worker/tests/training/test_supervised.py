@@ -24,7 +24,8 @@ from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.ranks.joined import Joined
-from temper_gpu.training.supervised import Supervision, backward, load_supervision, supervised_step
+from temper_gpu.training.scoring import layout_of
+from temper_gpu.training.supervised import SupervisedInputs, Supervision, backward, load_supervision, supervised_step
 from temper_gpu.training.trainer import Trainer
 from tests.server.templates import FORGETFUL, loaded_pocket, pocket
 from tests.training.agreement import first_moments, gradients, require_same_gradients
@@ -145,7 +146,7 @@ def test_the_loss_is_the_mean_of_nats_over_all_trained_tokens_of_the_step(store:
     work = load_supervision(
         Datasets(store), step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True), policy.base, TURNS
     )
-    metrics = supervised_step(policy, work, train_config(), 1e-2)
+    metrics = supervised_step(policy, SupervisedInputs(work, train_config(), 1e-2))
     nats = [nat for chat in (CHATS[0], CHATS[2], CHATS[3]) for nat in plain_nats(policy.base, chat)]
     assert metrics["trainedTokens"] == len(nats) == 3 + 3 + 2 + 4
     assert metrics["loss"] == pytest.approx(fsum(nats) / len(nats), rel=1e-5)
@@ -163,11 +164,13 @@ def test_micro_batches_and_packing_change_rounding_alone(
     policy = fresh_policy(trainer)
     # The base model's own answers first: B of a fresh adapter is zero, and so is the gradient of A.
     work = load_supervision(Datasets(store), step_of(store, [0, 1, 2, 3]), policy.base, TURNS).trained
-    supervised_step(policy, Supervision(work, None, False), train_config(), 1e-2)
-    backward(policy, work, train_config(micro_batch_tokens=4096), never)
-    whole = gradients(policy)
-    backward(policy, work, train_config(micro_batch_tokens=tokens, packing=packing), never)
-    require_same_gradients(gradients(policy), whole)
+    supervised_step(policy, SupervisedInputs(Supervision(work, None, False), train_config(), 1e-2))
+    whole, cut = (train_config(micro_batch_tokens=4096), train_config(micro_batch_tokens=tokens, packing=packing))
+    found = []
+    for config in (whole, cut):
+        backward(policy, work, config, layout_of(policy, config), never)
+        found.append(gradients(policy))
+    require_same_gradients(*reversed(found))
 
 
 @pytest.mark.numerics
@@ -175,11 +178,11 @@ def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row_and_sa
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ):
     policy = TrainablePolicy(loaded_pocket(), lora())
-    monkeypatch.setattr(policy, "_options", lambda batch, is_recomputed: {})
+    monkeypatch.setattr(policy, "_attention_inputs", lambda batch, is_recomputed: {})
     work = load_supervision(Datasets(store), step_of(store, [0, 2]), policy.base, TURNS)
-    found = supervised_step(policy, work, train_config(packing="tree"), 0.0)
+    found = supervised_step(policy, SupervisedInputs(work, train_config(packing="tree"), 0.0))
     assert (found["packedAsRows"], found["sharedTokens"]) == (1, 0)
-    assert "packedAsRows" not in supervised_step(policy, work, train_config(packing="rows"), 0.0)
+    assert "packedAsRows" not in supervised_step(policy, SupervisedInputs(work, train_config(packing="rows"), 0.0))
 
 
 @pytest.mark.numerics
@@ -187,7 +190,7 @@ def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp
     policy = fresh_policy(trainer)
     step = step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True)
     work = load_supervision(Datasets(store), step, policy.base, TURNS)
-    expected = supervised_step(policy, work, train_config(), 1e-2)
+    expected = supervised_step(policy, SupervisedInputs(work, train_config(), 1e-2))
     found: dict[int, dict[str, float]] = {}
     policies = [TrainablePolicy(policy.base, lora(), Joined(rank, 2)) for rank in range(2)]
 
@@ -197,7 +200,7 @@ def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp
         ranks.join(tmp_path / "meeting")
         parent = trainer.initialise(initialise_input(base_model="pocket")).commit.manifest
         policies[rank].load(load_adapter(store, parent).tensors, load(store.get_blob(parent.optimizer)))
-        found[rank] = supervised_step(policies[rank], work, train_config(), 1e-2)
+        found[rank] = supervised_step(policies[rank], SupervisedInputs(work, train_config(), 1e-2))
 
     threads = [threading.Thread(target=take_part, args=(rank,)) for rank in range(2)]
     for thread in threads:
@@ -216,7 +219,7 @@ def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp
 def test_steps_lower_the_loss_of_what_they_train(store: FileStore, trainer: Trainer):
     policy = fresh_policy(trainer)
     work = load_supervision(Datasets(store), step_of(store, [0, 1, 3]), policy.base, TURNS)
-    losses = [supervised_step(policy, work, train_config(), 1e-2)["loss"] for _ in range(8)]
+    losses = [supervised_step(policy, SupervisedInputs(work, train_config(), 1e-2))["loss"] for _ in range(8)]
     assert losses[-1] < losses[0] / 2
 
 
@@ -365,7 +368,7 @@ def test_weights_that_have_diverged_are_not_committed(store: FileStore, trainer:
     with torch.no_grad():
         next(iter(policy.parameters.values())).fill_(float("nan"))
     with pytest.raises(TemperError) as caught:
-        supervised_step(policy, work, train_config(), 1e-2)
+        supervised_step(policy, SupervisedInputs(work, train_config(), 1e-2))
     assert caught.value.type == "LossNotFinite"
 
 

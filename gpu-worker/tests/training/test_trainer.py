@@ -5,7 +5,6 @@ import sys
 import threading
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.groups import Attempt, Call, Group, hash_groups
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
@@ -146,7 +146,7 @@ def test_a_large_step_finds_its_groups_in_the_verdict_and_is_the_same_step(tmp_p
         outcome = trainer.train(work if name == "listed" else large(work), never)
         assert outcome.commit.manifest.groups == work.groups
         # Other ranks are told as much.
-        new_trainer(store).take_part(large(work))
+        new_trainer(store).join_step(large(work))
         manifests.append(store.read(manifest_key("demo", 0, 1)) or b"")
     assert manifests[0] == manifests[1] != b""
 
@@ -252,13 +252,16 @@ def test_below_float32_sampler_and_trainer_may_differ_by_more(dtype: torch.dtype
     base = replace(base, tensors={name: tensor.to(dtype) for name, tensor in base.tensors.items()})
     policy = TrainablePolicy(base, lora())
     groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in sampled_groups("p")]
-    step = partial(train_step, policy, "p", groups)
+
+    def step(max_mismatch: float) -> dict[str, float]:
+        return train_step(policy, StepInputs("p", groups, train_config(max_logprob_mismatch=max_mismatch), 0.0))
+
     with pytest.raises(TemperError, match=r"mean k3 at most 0\.001\)") if is_refused else nullcontext():
-        metrics = step(train_config(max_logprob_mismatch=1e-3), 0.0)
+        metrics = step(1e-3)
         # A bound that is not the run's own is told.
         assert metrics["mostLogprobK3"] == 1e-2
     with pytest.raises(TemperError, match="mean k3 at most"):
-        step(train_config(max_logprob_mismatch=1e-5), 0.0)
+        step(1e-5)
 
 
 class Watched:

@@ -17,6 +17,7 @@ from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.corrections import Kind
 from temper_gpu.training.groups import Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, block_keys, pack, plan_blocks
@@ -286,7 +287,7 @@ def test_masks_that_a_gpu_holds_for_all_layers_give_the_same_bits(is_recomputed:
 def test_a_step_says_what_it_computed_and_what_its_rows_share():
     groups = sampled_groups("x", shared=20)
     unsaid, rows, tree = (
-        train_step(POLICY, "x", groups, forgiving(packing), 0.0) for packing in (None, "rows", "tree")
+        train_step(POLICY, StepInputs("x", groups, forgiving(packing), 0.0)) for packing in (None, "rows", "tree")
     )
     assert "computedTokens" not in unsaid
     assert (rows["sharedTokens"], tree["sharedTokens"] > 0) == (0, True)
@@ -325,7 +326,7 @@ def stepped(packing: str, name: str) -> tuple[Metrics, torch.Tensor]:
     policy = policy_with_a_step_behind_it(tiny_base())
     optimizer = train_config().optimizer.model_copy(update={"epsilon": 1.0, "max_grad_norm": 1e9})
     config = forgiving(packing).model_copy(update={"optimizer": optimizer, "micro_batch_tokens": 1000, **STEPS[name]})
-    metrics = train_step(policy, "x", groups_of_two_prompts(), config, 0.01)
+    metrics = train_step(policy, StepInputs("x", groups_of_two_prompts(), config, 0.01))
     moments = policy.optimizer_tensors().items()
     return metrics, torch.cat([tensor.flatten() for name, tensor in moments if name.startswith("exp_avg/")])
 
@@ -341,15 +342,15 @@ def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     groups = sampled_groups("x", num_attempts=8, shared=20)
-    assert train_step(POLICY, "x", groups, forgiving("tree"), 0.0)["sharedTokens"] > 0
-    expected = train_step(POLICY, "x", groups, forgiving("rows"), 0.0)
+    assert train_step(POLICY, StepInputs("x", groups, forgiving("tree"), 0.0))["sharedTokens"] > 0
+    expected = train_step(POLICY, StepInputs("x", groups, forgiving("rows"), 0.0))
     for other_way in (without_a_plan, as_chains):
         other = policy_with_a_step_behind_it(tiny_base())
-        monkeypatch.setattr(other, "_options", other_way)
+        monkeypatch.setattr(other, "_attention_inputs", other_way)
         assert not other.knows_trees
         assert "shared prefixes are computed for each row" in caplog.text
-        assert train_step(other, "x", groups, forgiving("tree"), 0.0) == expected | {"packedAsRows": 1}
-        assert train_step(other, "x", groups, forgiving("rows"), 0.0) == expected
+        assert train_step(other, StepInputs("x", groups, forgiving("tree"), 0.0)) == expected | {"packedAsRows": 1}
+        assert train_step(other, StepInputs("x", groups, forgiving("rows"), 0.0)) == expected
 
 
 def forgiving(packing: str | None) -> TrainConfig:

@@ -10,7 +10,7 @@ from temper_gpu.training.packing import Packing, Row
 from temper_gpu.training.ranks import ALONE, Alone, deal_shares, plan_turns
 from temper_gpu.training.ranks import joined as joined_module
 from temper_gpu.training.ranks.joined import chunked
-from temper_gpu.training.tokens import pack_for_ranks
+from temper_gpu.training.tokens import Layout, pack_for_ranks
 
 
 @given(st.lists(st.integers(1, 50), max_size=20), st.integers(1, 5))
@@ -27,7 +27,7 @@ def test_every_rank_has_something_to_compute(packing: Packing):
     """Of four attempts on each of two prompts."""
     rows = [Row([*[n % 2] * 20, n, 2, 3], "attempt", [22], [0.0], [1.0], [0.0]) for n in range(8)]
     for num_ranks in (1, 2, 3, 9):
-        batches = pack_for_ranks(rows, 1, 10**6, torch.device("cpu"), packing, num_ranks)
+        batches = pack_for_ranks(rows, 1, Layout(packing, 10**6, torch.device("cpu"), num_ranks))
         assert min(num_ranks, len(rows)) <= len(batches) <= len(rows)
         assert sum(len(batch.targets_N) for batch in batches) == len(rows)
         # More than two ranks have a part of a prompt each.

@@ -15,6 +15,7 @@ from temper_gpu.contract import LossConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.step import train_step
@@ -281,7 +282,7 @@ def test_micro_batches_without_an_advantage_are_scored_alone_and_change_no_byte(
 
         monkeypatch.setattr(policy, "log_probabilities", counted)
         config = train_config(max_logprob_mismatch=10.0, micro_batch_tokens=1, **changes)
-        metrics = train_step(policy, "x", groups, config, 1e-2)
+        metrics = train_step(policy, StepInputs("x", groups, config, 1e-2))
         found.append((policy.adapter_tensors(), metrics, scored))
     (after, metrics, skipped), (as_before, all_metrics, none) = found
     assert (skipped > 0, none) == (most_skipped, 0)

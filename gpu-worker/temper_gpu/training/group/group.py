@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from temper_gpu.failures import FAILURE_TYPES, TemperError
-from temper_gpu.training.ranks import RankLost, StepCancelled
+from temper_gpu.training.ranks import IsCancelled, RankLost, StepCancelled, never_cancelled
 from temper_gpu.training.ranks.joined import Joined
 
 # The fork server imports torch and transformers before it forks.
@@ -84,7 +84,7 @@ class RankGroup:
         self.members: dict[int, Member] = {}
         # Of this user alone.
         self._folder = Path(tempfile.mkdtemp(prefix="temper-ranks-"))
-        self._is_cancelled: Callable[[], bool] = lambda: False
+        self._is_cancelled: IsCancelled = never_cancelled
         try:
             for rank in range(1, self.count):
                 self.members[rank] = self._fork(enter, rank)
@@ -117,7 +117,7 @@ class RankGroup:
             there.close()
         return Member(process, here)
 
-    def join(self, ranks: Joined, is_cancelled: Callable[[], bool]) -> None:
+    def join(self, ranks: Joined, is_cancelled: IsCancelled) -> None:
         self._is_cancelled = is_cancelled
         end = time.monotonic() + START_S
         while not all(member.has_begun for member in self.members.values()):
@@ -130,7 +130,7 @@ class RankGroup:
         shutil.rmtree(self._folder, ignore_errors=True)
         log.info("ranks began", extra={"pids": [member.process.pid for member in self.members.values()]})
 
-    def begin(self, work: bytes, is_cancelled: Callable[[], bool]) -> None:
+    def begin(self, work: bytes, is_cancelled: IsCancelled) -> None:
         self._is_cancelled = is_cancelled
         for rank, member in self.members.items():
             member.silent_s = 0.0

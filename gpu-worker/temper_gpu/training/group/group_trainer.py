@@ -9,7 +9,7 @@ from temper_gpu.model.models import Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import TurnReader, refuse_turns
 from temper_gpu.training.group.group import Enter, RankGroup, RankSettings, prepare
-from temper_gpu.training.ranks import RankLost
+from temper_gpu.training.ranks import IsCancelled, RankLost
 from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.trainer import Outcome, Switching, Trainer
 
@@ -47,22 +47,22 @@ class GroupTrainer(Trainer):
         self._joined.leave()
         if self._settings.shards:
             # What the next ranks are part of, they make together.
-            self._held = None
+            self._loaded = None
 
-    def train(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> Outcome:
-        found = self._find(work.run, work.branch, work.step, work.inputs_sha256)
+    def train(self, input: TrainInput, is_cancelled: IsCancelled) -> Outcome:
+        found = self._find(input.run, input.branch, input.step, input.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
         # Its engine's proof may start this process again, with other instructions: the ranks are to have the same.
-        self._library.get(work.base_model)
+        self._library.get(input.base_model)
         with ExitStack() as failed:
             # The others may wait for what this rank does not come to any more.
             failed.callback(self.close)
-            outcome = self._lead(work, is_cancelled)
+            outcome = self._lead(input, is_cancelled)
             failed.pop_all()
             return outcome
 
-    def _lead(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> Outcome:
+    def _lead(self, work: TrainInput, is_cancelled: IsCancelled) -> Outcome:
         try:
             group = self._whole_group(is_cancelled)
             group.begin(work.model_dump_json(by_alias=True, exclude_unset=True).encode(), is_cancelled)
@@ -74,7 +74,7 @@ class GroupTrainer(Trainer):
                 f"step {work.step} of {work.run}: {reason}; nothing was committed, a retry takes new ranks",
             ) from error
 
-    def _whole_group(self, is_cancelled: Callable[[], bool]) -> RankGroup:
+    def _whole_group(self, is_cancelled: IsCancelled) -> RankGroup:
         if self.group is not None and not self.group.is_whole():
             self.close()
         if self.group is None:

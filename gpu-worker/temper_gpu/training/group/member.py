@@ -25,7 +25,7 @@ _PARENT_DEATH = 1
 log = logging.getLogger(__name__)
 
 
-def take_part(trainer_of: Callable[[Joined], Trainer], ranks: Joined, meeting: Path, pipe: Connection) -> None:
+def join_steps(trainer_of: Callable[[Joined], Trainer], ranks: Joined, meeting: Path, pipe: Connection) -> None:
     """Joins the others, and computes steps with them until this process is ended."""
     die_with_parent()
     works: SimpleQueue[bytes] = SimpleQueue()
@@ -38,7 +38,7 @@ def take_part(trainer_of: Callable[[Joined], Trainer], ranks: Joined, meeting: P
     ranks.meet()
     while True:
         try:
-            trainer.take_part(TrainInput.model_validate_json(works.get()))
+            trainer.join_step(TrainInput.model_validate_json(works.get()))
         except Exception as error:
             tell(describe(error))
             if not isinstance(error, TemperError):

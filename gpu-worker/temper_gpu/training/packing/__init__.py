@@ -2,7 +2,7 @@
 
 from temper_gpu.training.packing.blocks import Block, block_keys, plan_blocks
 from temper_gpu.training.packing.chains import deal
-from temper_gpu.training.packing.micro_batch import MicroBatch
+from temper_gpu.training.packing.micro_batch import MicroBatch, num_computed_tokens
 from temper_gpu.training.packing.packer import Packing, pack
 from temper_gpu.training.packing.row import Begin, Row
 from temper_gpu.training.packing.segments import Segment, SegmentTree
@@ -17,6 +17,7 @@ __all__ = [
     "SegmentTree",
     "block_keys",
     "deal",
+    "num_computed_tokens",
     "pack",
     "plan_blocks",
 ]

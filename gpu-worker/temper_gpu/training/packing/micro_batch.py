@@ -44,6 +44,11 @@ class MicroBatch:
     scored_at_once: int | None = None
 
 
+def num_computed_tokens(batch: MicroBatch) -> int:
+    """Padding included."""
+    return batch.token_ids_BT.numel()
+
+
 def make_micro_batch(
     rows: Sequence[Row],
     token_ids_BT: Tensor,

@@ -107,7 +107,7 @@ class Joined:
                 parameter.grad = part.view_as(parameter).to(parameter.dtype)
 
     @torch.no_grad()
-    def spread(self, parameters: Iterable[nn.Parameter]) -> None:
+    def broadcast(self, parameters: Iterable[nn.Parameter]) -> None:
         for chunk in chunked(parameters):
             values = torch.cat([parameter.detach().flatten() for parameter in chunk]).cpu()
             self._do(lambda group, values=values: group.broadcast(values, 0))

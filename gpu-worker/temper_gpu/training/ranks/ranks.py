@@ -5,10 +5,16 @@ order of the ranks, whoever was first: as many ranks come to the same bits again
 commits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from torch import Tensor, nn
+
+IsCancelled = Callable[[], bool]
+
+
+def never_cancelled() -> bool:
+    return False
 
 
 class StepCancelled(Exception):
@@ -47,7 +53,7 @@ class Ranks(Protocol):
         """Each has the sum of everybody's gradients then."""
         ...
 
-    def spread(self, parameters: Iterable[nn.Parameter]) -> None:
+    def broadcast(self, parameters: Iterable[nn.Parameter]) -> None:
         """Each has the values of rank 0 then."""
         ...
 
@@ -77,7 +83,7 @@ class Alone:
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """They are the sum."""
 
-    def spread(self, parameters: Iterable[nn.Parameter]) -> None:
+    def broadcast(self, parameters: Iterable[nn.Parameter]) -> None:
         """Nobody else has some."""
 
     def send(self, tensor: Tensor) -> None:

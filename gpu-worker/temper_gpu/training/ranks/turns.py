@@ -4,12 +4,12 @@ Where the base model is sharded, a layer's weights come together for all ranks a
 as many passes: a rank that has no micro-batch left, or none with a gradient, goes along, and nothing of it counts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Generic, TypeVar
 
-from temper_gpu.training.ranks.ranks import Ranks
+from temper_gpu.training.ranks.ranks import IsCancelled, Ranks, StepCancelled
 
 T = TypeVar("T")
 
@@ -43,6 +43,22 @@ def plan_turns(
         goes_back = any(trained[each] for each in places if each is not None)
         turns.append(Turn(batches[place], own is not None, own is not None and trained[own], goes_back))
     return turns
+
+
+def take_turns(
+    ranks: Ranks,
+    batches: Sequence[T],
+    size: Callable[[T], int],
+    is_cancelled: IsCancelled,
+    trains: Callable[[T], bool] = lambda batch: False,
+) -> Iterator[Turn[T]]:
+    """The turns of `plan_turns`, until the step is cancelled."""
+    for turn in plan_turns(ranks, batches, size, trains):
+        if is_cancelled():
+            raise StepCancelled
+        yield turn
+    if is_cancelled():
+        raise StepCancelled
 
 
 def deal_shares(sizes: Sequence[int], count: int) -> list[list[int]]:

@@ -1,0 +1,62 @@
+"""The inputs of a step on groups, loaded from the store.
+
+A plan names the adapters of a stale sampler and of a KL reference by hash, so a copy of a run needs their bytes and
+nothing else of the other run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from safetensors import SafetensorError
+from safetensors.torch import load
+from torch import Tensor
+
+from temper_gpu.contract import TrainConfig, TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.store import Store
+from temper_gpu.training.groups import Group, load_groups
+from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """`seed` orders the groups of several updates, and seeds dropout. `sampler` is None if the parent has sampled,
+    `reference` if the KL divergence is measured from the base model."""
+
+    parent_sha256: str
+    groups: Sequence[Group]
+    config: TrainConfig
+    learning_rate: float
+    seed: str = ""
+    sampler: StaleSampler | None = None
+    reference: Mapping[str, Tensor] | None = None
+
+    @property
+    def sampler_sha256(self) -> str:
+        """The adapter that must have sampled."""
+        return self.parent_sha256 if self.sampler is None else self.sampler.adapter_sha256
+
+    @property
+    def answered_by(self) -> set[str | None]:
+        """The adapters that have sampled. Failed attempts do not count."""
+        attempts = [attempt for group in self.groups for attempt in group.attempts if attempt.reward is not None]
+        return {call.adapter_sha256 for attempt in attempts for call in attempt.calls}
+
+
+def load_inputs(store: Store, input: TrainInput, parent_sha256: str, seed: str) -> StepInputs:
+    groups = load_groups(store, input.run, input.branch, input.step, input.groups)
+    sampler, reference = read_sampler(store, input), read_reference(store, input.train)
+    return StepInputs(parent_sha256, groups, input.train, input.learning_rate, seed, sampler, reference)
+
+
+def read_reference(store: Store, config: TrainConfig) -> Mapping[str, Tensor] | None:
+    """None: the base model."""
+    blob = config.kl_reference
+    if blob is None:
+        return None
+    try:
+        return load(store.get_blob(blob))
+    except SafetensorError as error:
+        raise TemperError(
+            "StoreCorrupt", f"{blob.key} must be an adapter as safetensors, got {error}; restore it from a copy"
+        ) from error

@@ -1,0 +1,86 @@
+"""Log-probabilities without a gradient, before a step's first update: of the sampler, the reference and the policy."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from temper_gpu.contract import TrainConfig
+from temper_gpu.training.checks import require_agreement
+from temper_gpu.training.corrections import correct
+from temper_gpu.training.inputs import StepInputs
+from temper_gpu.training.losses import kl_reward
+from temper_gpu.training.metrics import Metrics, comparison_metrics
+from temper_gpu.training.packing import num_computed_tokens
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.ranks import IsCancelled, take_turns
+from temper_gpu.training.rows import Rows
+from temper_gpu.training.stale_sampler import first_rows
+from temper_gpu.training.tokens import Layout, Tokens, pack_all, tokens_of
+
+
+def layout_of(policy: TrainablePolicy, config: TrainConfig) -> Layout:
+    packing = "tree" if config.packing == "tree" and policy.knows_trees else "rows"
+    return Layout(packing, config.micro_batch_tokens, policy.device, policy.ranks.count)
+
+
+def check_sampler(
+    policy: TrainablePolicy, step: StepInputs, rows: Rows, layout: Layout, is_cancelled: IsCancelled
+) -> None:
+    """Re-scores some of the rows with a stale sampler's own adapter and requires agreement."""
+    if step.sampler is None or step.sampler.adapter is None:
+        return
+    with policy.with_adapter(step.sampler.adapter):
+        _, found = compare(policy, tokens_of(first_rows(rows)), layout, is_cancelled)
+    require_agreement(step, found, policy.dtype)
+
+
+def prepare_tokens(
+    policy: TrainablePolicy, step: StepInputs, rows: Rows, layout: Layout, is_cancelled: IsCancelled
+) -> tuple[Tokens, Metrics]:
+    """Adds the reference's log-probabilities and the corrections of all tokens."""
+    config, tokens = step.config, tokens_of(rows)
+    if config.kl_coefficient is not None:
+        with policy.without_adapter() if step.reference is None else policy.with_adapter(step.reference):
+            tokens = replace(tokens, reference_F=score(policy, tokens, layout, is_cancelled)[0])
+    # Dropout changes the log-probabilities of an update, so they cannot be compared with the sampler's.
+    if config.correction is None and config.kl_as != "reward" and not policy.has_dropout:
+        return tokens, {}
+    scored_F, compared = compare(policy, tokens, layout, is_cancelled)
+    if step.sampler is None:
+        require_agreement(step, compared, policy.dtype)
+    log_ratios_F = scored_F - tokens.anchors_F
+    if config.kl_coefficient is not None and config.kl_as == "reward":
+        earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
+        tokens = replace(tokens, advantages_F=tokens.advantages_F + earned_F)
+    if config.correction is not None and config.correction_cap is not None:
+        correction = correct(
+            config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F, tokens.advantages_F
+        )
+        tokens = tokens.corrected(correction, scored_F)
+        compared["correctedShare"] = correction.exceeded_F.double().mean().item()
+    return tokens, compared
+
+
+def compare(
+    policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled: IsCancelled
+) -> tuple[Tensor, Metrics]:
+    """log π of each token, and how far it is from the sampler's."""
+    scored_F, entropy = score(policy, tokens, layout, is_cancelled)
+    return scored_F, {**comparison_metrics(scored_F - tokens.anchors_F), "entropy": entropy}
+
+
+@torch.no_grad()
+def score(policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled: IsCancelled) -> tuple[Tensor, float]:
+    """log π of each token, and the mean entropy."""
+    scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
+    batches = pack_all(tokens.rows, layout)
+    for turn in take_turns(policy.ranks, batches, num_computed_tokens, is_cancelled):
+        scores, batch = policy.log_probabilities(turn.batch), turn.batch
+        if not turn.counts:
+            continue
+        places_N = batch.places_N.cpu()
+        scored_F[places_N] = scores.logprobs_N.double().cpu()
+        entropy_F[places_N] = scores.entropy_N.double().cpu()
+    # Each place belongs to one rank; the others have zeros there.
+    return policy.ranks.add(scored_F), policy.ranks.add(entropy_F).mean().item()
