@@ -88,11 +88,12 @@ function constantLines(): string {
   return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n`;
 }
 
-function asPython(value: string | number | RegExp | readonly string[]): string {
+function asPython(value: unknown): string {
   if (value instanceof RegExp) return JSON.stringify(value.source);
-  return typeof value === 'object'
-    ? `(${value.map((each) => JSON.stringify(each)).join(', ')})`
-    : JSON.stringify(value);
+  if (Array.isArray(value)) return `(${value.map(asPython).join(', ')})`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${asPython(member)}`);
+  return `{${members.join(', ')}}`;
 }
 
 function codegen(): string {
