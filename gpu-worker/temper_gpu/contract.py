@@ -1011,3 +1011,7 @@ STORE_ID_PATTERN = "^[A-Za-z0-9-]{1,64}$"
 STORE_KEY = "store.json"
 VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"
 VLLM_LORA_RANK = 64
+
+# From core/failures.ts.
+FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
+RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt", "LaterVersion"))

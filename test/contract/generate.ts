@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import * as constants from '../../core/wire-constants.ts';
 import * as contract from '../../core/contract.ts';
+import { FAILURES } from '../../core/failures.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
 
@@ -85,7 +86,15 @@ export function generateContract(): string {
 
 function constantLines(): string {
   const lines = Object.entries(constants).map(([name, value]) => `${name} = ${asPython(value)}`);
-  return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n`;
+  return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n\n${failureLines()}`;
+}
+
+function failureLines(): string {
+  const types = Object.entries(FAILURES);
+  const quoted = types.map(([type]) => JSON.stringify(type)).join(', ');
+  const retryable = types.filter((entry) => entry[1].retryable).map(([type]) => JSON.stringify(type));
+  const set = `RETRYABLE: frozenset[FailureType] = frozenset((${retryable.join(', ')}))`;
+  return `# From core/failures.ts.\nFailureType = Literal[${quoted}]\n${set}\n`;
 }
 
 function asPython(value: unknown): string {
