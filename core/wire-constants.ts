@@ -6,7 +6,9 @@
 const NAME = '[a-z0-9][a-z0-9._-]{0,62}';
 /** A run's name is part of file names, of `run@step` and of workflow ids. */
 export const NAME_PATTERN = new RegExp(`^${NAME}$`);
-/** `run@step`, on a branch b > 0 `run~b@step`. */
+/** The model's name under which engines serve a checkpoint: of branch 0, and of a branch b > 0. */
+export const POLICY_NAME = '{run}@{step}';
+export const BRANCH_POLICY_NAME = '{run}~{branch}@{step}';
 export const POLICY_NAME_PATTERN = new RegExp(`^(${NAME})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$`);
 
 /** `schema` of the store's records, as this version writes them. A version that changes what a member means raises it. */
@@ -63,6 +65,20 @@ export const STANDING_BY = 'standing by';
 
 /** The store's random name, made by whoever comes first. */
 export const STORE_KEY = 'store.json';
+const STEP_PREFIX = 'runs/{run}/branches/{branch}/steps/{step}';
+/** Keys that both languages write or read; `store/layout.ts` explains them and has all others. */
+export const STORE_KEYS = {
+  blob: 'blobs/{sha256}',
+  view: 'runs/{run}/branches/{branch}/checkpoints/{step}',
+  step: STEP_PREFIX,
+  manifest: `${STEP_PREFIX}/manifest.json`,
+  manifestTimes: `${STEP_PREFIX}/manifest.times.json`,
+  pruned: `${STEP_PREFIX}/pruned.json`,
+  verdict: `${STEP_PREFIX}/verdict.json`,
+  group: `${STEP_PREFIX}/groups/{group}`,
+  rollouts: `${STEP_PREFIX}/groups/{group}.rollouts.jsonl.gz`,
+  judged: `${STEP_PREFIX}/groups/{group}.judged.json`,
+} as const;
 /** It is part of queue names, workflow ids and of a folder's name. */
 export const STORE_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 /** Of a group's attempts, unpacked: two megabytes of a foreign store can unpack to two gigabytes. */

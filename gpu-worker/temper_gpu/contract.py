@@ -973,6 +973,7 @@ class PrepareInput(BaseModel):
 
 # From core/wire-constants.ts.
 BODY_TOO_LARGE = "too_large"
+BRANCH_POLICY_NAME = "{run}~{branch}@{step}"
 BUILT_IN_MODELS = ("pocket", "pocket-tools")
 CALL_HEADER = "x-temper-call"
 CONTACT_MS = 2000
@@ -1000,6 +1001,7 @@ MAX_ROLLOUT_BYTES = 268435456
 MOST_DEVICES = 64
 MOST_SLOTS = 2048
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
+POLICY_NAME = "{run}@{step}"
 POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"
 PULSE_MS = 500
 RECORD_SCHEMA = 1
@@ -1009,6 +1011,7 @@ S3_SCHEME = "s3://"
 STANDING_BY = "standing by"
 STORE_ID_PATTERN = "^[A-Za-z0-9-]{1,64}$"
 STORE_KEY = "store.json"
+STORE_KEYS = {"blob": "blobs/{sha256}", "view": "runs/{run}/branches/{branch}/checkpoints/{step}", "step": "runs/{run}/branches/{branch}/steps/{step}", "manifest": "runs/{run}/branches/{branch}/steps/{step}/manifest.json", "manifestTimes": "runs/{run}/branches/{branch}/steps/{step}/manifest.times.json", "pruned": "runs/{run}/branches/{branch}/steps/{step}/pruned.json", "verdict": "runs/{run}/branches/{branch}/steps/{step}/verdict.json", "group": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}", "rollouts": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}.rollouts.jsonl.gz", "judged": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}.judged.json"}
 VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"
 VLLM_LORA_RANK = 64
 

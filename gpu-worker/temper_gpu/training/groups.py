@@ -10,9 +10,8 @@ from typing import Any
 
 import orjson
 
-from temper_gpu.commits.checkpoints import step_key
 from temper_gpu.commits.later_version import require_known_schema
-from temper_gpu.contract import MAX_ROLLOUT_BYTES, GroupRef, TrainInput
+from temper_gpu.contract import MAX_ROLLOUT_BYTES, STORE_KEYS, GroupRef, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -71,7 +70,7 @@ def with_groups(store: Store, work: TrainInput) -> TrainInput:
     named = work.group_list
     if named is None:
         return work
-    key = f"{step_key(work.run, work.branch, work.step)}/verdict.json"
+    key = STORE_KEYS["verdict"].format(run=work.run, branch=work.branch, step=work.step)
     try:
         verdict = orjson.loads(store.read(key) or b"")
         require_known_schema(verdict, key)
@@ -101,18 +100,18 @@ def hash_groups(groups: list[GroupRef]) -> str:
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
     """The groups of a step in plan order."""
-    folder = f"{step_key(run, branch, step)}/groups"
-    return [_load_group(store, f"{folder}/{ref.group}", ref) for ref in refs]
+    return [_load_group(store, ref, {"run": run, "branch": branch, "step": step, "group": ref.group}) for ref in refs]
 
 
-def _load_group(store: Store, stem: str, ref: GroupRef) -> Group:
-    rollouts = store.read_verified(f"{stem}.rollouts.jsonl.gz", ref.rollouts_sha256)
-    judged = store.read_verified(f"{stem}.judged.json", ref.judged_sha256)
+def _load_group(store: Store, ref: GroupRef, place: dict[str, str | int]) -> Group:
+    rollouts = store.read_verified(STORE_KEYS["rollouts"].format(**place), ref.rollouts_sha256)
+    judged = store.read_verified(STORE_KEYS["judged"].format(**place), ref.judged_sha256)
     try:
         return parse_group(ref, rollouts, judged)
     except (AttributeError, KeyError, TypeError, ValueError, EOFError, zlib.error) as error:
         raise TemperError(
-            "StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run"
+            "StoreCorrupt",
+            f"{STORE_KEYS['group'].format(**place)} must be a group's rollouts and verdict, got {error!r}; start a new run",
         ) from error
 
 
