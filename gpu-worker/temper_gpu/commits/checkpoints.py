@@ -157,10 +157,15 @@ def manifest_key(run: str, branch: int, step: int) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Sorted keys, no spaces, newline at the end; NaN and infinity are no JSON and raise."""
-    return (
-        json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
-    ).encode()
+    """Keys sorted by UTF-16 units (RFC 8785), as TypeScript does; no spaces, newline at the end. NaN raises."""
+    text = json.dumps(_sorted(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value, key=lambda name: name.encode("utf-16-be"))}
+    return [_sorted(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_commit(store: Store, run: str, branch: int, step: int) -> Commit | None:

@@ -1,7 +1,6 @@
 """Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
 import hashlib
-import json
 import math
 import zlib
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from temper_gpu.commits.checkpoints import canonical_json
 from temper_gpu.commits.later_version import require_known_schema
 from temper_gpu.contract import MAX_ROLLOUT_BYTES, STORE_KEYS, GroupRef, TrainInput
 from temper_gpu.failures import TemperError
@@ -93,9 +93,9 @@ _REF = ("group", "rolloutsSha256", "judgedSha256")
 
 
 def hash_groups(groups: list[GroupRef]) -> str:
-    """As `hashOf` in core/hashes.ts: canonical JSON, then SHA-256."""
+    """As `hashOf` in core/hashes.ts, whose canonical JSON has no newline."""
     refs = [ref.model_dump(by_alias=True) for ref in groups]
-    return hashlib.sha256(json.dumps(refs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(refs).removesuffix(b"\n")).hexdigest()
 
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
@@ -109,9 +109,9 @@ def _load_group(store: Store, ref: GroupRef, place: dict[str, str | int]) -> Gro
     try:
         return parse_group(ref, rollouts, judged)
     except (AttributeError, KeyError, TypeError, ValueError, EOFError, zlib.error) as error:
+        stem = STORE_KEYS["group"].format(**place)
         raise TemperError(
-            "StoreCorrupt",
-            f"{STORE_KEYS['group'].format(**place)} must be a group's rollouts and verdict, got {error!r}; start a new run",
+            "StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run"
         ) from error
 
 
