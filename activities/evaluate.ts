@@ -5,8 +5,8 @@ import type { PlannedAttempt } from '../play/play-attempts.ts';
 import { summariseEval } from '../store/records/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
-import { hashBytes } from '../store/bytes/sha256.ts';
-import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
+import { parseRollouts } from '../store/records/group-files.ts';
+import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
@@ -19,10 +19,10 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
   async function evaluate(input: EvaluateInput, scope: Scope): Promise<EvalResult> {
     const key = evalRolloutsKey(input);
     const bytes = (await store.read(key)) ?? (await playEval(input, scope));
-    const rollouts = await decodeRollouts(bytes, key);
+    const { rollouts, sha256 } = await parseRollouts(bytes, key);
     const { inputsSha256 } = rollouts.header;
     checkInputs(`the evaluation of step ${input.step} of the run ${input.run}`, inputsSha256, input.inputsSha256);
-    const result = summariseEval(input.step, rollouts.attempts, hashBytes(bytes));
+    const result = summariseEval(input.step, rollouts.attempts, sha256);
     await store.publish(evalKey(input), encodeJson({ schema: 1, inputsSha256, ...result }));
     return result;
   }

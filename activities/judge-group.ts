@@ -9,13 +9,19 @@ import { judgeConversations, type Judgement } from '../play/judge/judge-conversa
 import { isJudgeName } from '../play/judge/judge-model.ts';
 import { withJudge, type Ruler } from '../play/judge/ruler.ts';
 import { judgeTurns, summariseGroup } from '../store/records/group-result.ts';
-import { judgedKey } from '../store/layout.ts';
+import { rolloutsKey } from '../store/layout.ts';
+import {
+  publishVerdict,
+  readRollouts,
+  readVerdict,
+  requireFile,
+  type StoredRollouts,
+} from '../store/records/group-files.ts';
 import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { openRunJudge } from './open-judge.ts';
-import { publishVerdict, readRollouts, readVerdict, type Written } from './written-group.ts';
 
 export function createJudgeGroupActivities(dependencies: PlayDependencies) {
   return { judgeGroup: asActivity(dependencies, JudgeGroupInput, createJudgeGroup(dependencies)) };
@@ -28,22 +34,21 @@ export function createJudgeGroup(dependencies: PlayDependencies) {
 
   async function judgeGroup({ group: input }: JudgeGroupInput, scope: Scope): Promise<JudgeGroupResult> {
     const startedAt = performance.now();
-    const played = await readRollouts(store, input);
-    const recorded = await store.read(judgedKey(input));
-    const verdict = recorded === null ? await judgePlayed(input, played, scope) : readVerdict(recorded, input);
-    const { judged, judgedSha256 } = verdict;
+    const key = rolloutsKey(input);
+    const played = requireFile(await readRollouts(store, key), key);
+    const { judged, sha256 } = (await readVerdict(store, input)) ?? (await judgePlayed(input, played, scope));
     checkInputs(
       `the verdict on group ${input.group} of step ${input.step} of the run ${input.run}`,
       judged.inputsSha256,
       input.inputsSha256,
     );
-    const group = summariseGroup(input, played.rollouts, judged, judgedSha256);
+    const group = summariseGroup(input, played.rollouts, judged, sha256);
     // From the store, not from this try of the activity: what an earlier one paid was paid.
     const spent = await readGroupSpending(store, input);
     return { group, spent, seconds: (performance.now() - startedAt) / 1000 };
   }
 
-  async function judgePlayed(input: RolloutInput, { rollouts, sha256 }: Written, scope: Scope) {
+  async function judgePlayed(input: RolloutInput, { rollouts, sha256 }: StoredRollouts, scope: Scope) {
     const ruler = requireRuler(dependencies, input);
     const data = rollouts.attempts.filter(({ status }) => status === 'ok');
     const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);

@@ -6,10 +6,10 @@ import { TemperError } from '../core/failures.ts';
 import { hashOf } from '../core/hashes.ts';
 import { hashJudging, toGroupRef } from '../core/plan-step.ts';
 import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
+import { readRollouts, readVerdict, requireFile } from '../store/records/group-files.ts';
 import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } from '../store/records/step-verdict.ts';
 import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
-import { readJudged, readRollouts } from './written-group.ts';
 
 /** Of large groups so many are in memory. */
 const AT_ONCE = 4;
@@ -33,12 +33,11 @@ export function createJudgeActivities(dependencies: Dependencies) {
   /** What the rollouts' activities answered was of these bytes. */
   async function decide(input: JudgeInput, ref: NamedGroup): Promise<DecidedGroup> {
     const place: GroupPlace = { ...input, group: ref.group };
-    const { rollouts, sha256 } = await readRollouts(store, place);
-    const { judged, judgedSha256 } = await readJudged(store, place);
-    requireHash(rolloutsKey(place), ref.rolloutsSha256, sha256);
-    requireHash(judgedKey(place), ref.judgedSha256, judgedSha256);
+    const key = rolloutsKey(place);
+    const { rollouts } = requireFile(await readRollouts(store, key, ref.rolloutsSha256), key);
+    const { judged, sha256 } = requireFile(await readVerdict(store, place, ref.judgedSha256), judgedKey(place));
     const plan = { ...input, group: ref.group, scenario: rollouts.header.scenario ?? 0 };
-    return decideGroup(plan, rollouts, judged, judgedSha256);
+    return decideGroup(plan, rollouts, judged, sha256);
   }
 
   return { judge: asActivity(dependencies, JudgeInput, judge) };
@@ -56,10 +55,4 @@ function checkPlayed(input: JudgeInput, decided: readonly DecidedGroup[]): void 
   if (hashJudging({ ...input, groups }) === input.inputsSha256) return;
   const rule = `the ${groups.length} groups of step ${input.step} of the run ${input.run} must be those that were played`;
   throw new TemperError('StoreCorrupt', `${rule}, but files of them have changed; restore them from a copy of the run`);
-}
-
-function requireHash(key: string, wanted: string | undefined, found: string): void {
-  if (wanted === undefined || found === wanted) return;
-  const rule = `${key} must have the hash ${wanted} that it was written with, it has ${found}`;
-  throw new TemperError('StoreCorrupt', `${rule}; restore it from a copy of the run`);
 }

@@ -3,6 +3,7 @@ import { type GroupResult, RolloutInput } from '../core/contract.ts';
 import { ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { Scenario } from '../play/agent.ts';
 import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/records/group-result.ts';
+import { parseRollouts, publishVerdict, type StoredRollouts } from '../store/records/group-files.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/bytes/sha256.ts';
 import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
@@ -10,7 +11,6 @@ import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
-import { publishVerdict, readWritten, type Written } from './written-group.ts';
 
 export function createRolloutActivities(dependencies: PlayDependencies) {
   return { rollout: asActivity(dependencies, RolloutInput, createRollout(dependencies)) };
@@ -25,16 +25,16 @@ export function createRollout(dependencies: PlayDependencies) {
   async function rollout(input: RolloutInput, scope: Scope): Promise<GroupResult> {
     const key = rolloutsKey(input);
     const recorded = await store.read(key);
-    const { rollouts, sha256 } = recorded === null ? await playGroup(input, scope) : await readWritten(recorded, key);
+    const { rollouts, sha256 } = recorded === null ? await playGroup(input, scope) : await parseRollouts(recorded, key);
     const what = `group ${input.group} of step ${input.step} of the run ${input.run}`;
     checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);
     if (input.judge !== null) return summariseUnjudged(input, rollouts, sha256);
-    const { judged, judgedSha256 } = await publishVerdict(store, input, judgeByAgent(rollouts, sha256));
+    const { judged, sha256: judgedSha256 } = await publishVerdict(store, input, judgeByAgent(rollouts, sha256));
     checkInputs(`the verdict on ${what}`, judged.inputsSha256, input.inputsSha256);
     return summariseGroup(input, rollouts, judged, judgedSha256);
   }
 
-  async function playGroup(input: RolloutInput, scope: Scope): Promise<Written> {
+  async function playGroup(input: RolloutInput, scope: Scope): Promise<StoredRollouts> {
     const scenario = await readScenario(input.scenarios, input.scenario);
     const attempts = await play(dependencies, scope, {
       input,
@@ -49,7 +49,11 @@ export function createRollout(dependencies: PlayDependencies) {
   }
 
   /** Who comes second takes the winner's: its own play is discarded. */
-  async function publishRollouts(input: RolloutInput, scenarioId: string, attempts: AttemptRecord[]): Promise<Written> {
+  async function publishRollouts(
+    input: RolloutInput,
+    scenarioId: string,
+    attempts: AttemptRecord[],
+  ): Promise<StoredRollouts> {
     const { inputsSha256, branch, step, group, scenario, policy } = input;
     const { adapterSha256 } = policy;
     const placed = { branch, step, group, scenarioId, scenario, adapterSha256, attempts: attempts.length };
@@ -60,7 +64,7 @@ export function createRollout(dependencies: PlayDependencies) {
       { run: input.run, branch, step, group },
       'another attempt at this activity finished first; the attempts of this one are discarded',
     );
-    return readWritten(bytes, rolloutsKey(input));
+    return parseRollouts(bytes, rolloutsKey(input));
   }
 }
 

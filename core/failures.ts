@@ -1,7 +1,4 @@
-/**
- * The one list of failure types, each naming the boundary that was crossed. Python raises the same strings
- * (`gpu-worker/temper_gpu/failures.py`; `test/contract/failures.json` holds both to it).
- */
+/** The one list of failure types, each naming the boundary that was crossed; `npm run contract` writes it for Python. */
 export const FAILURES = {
   /** The user's agent threw or returned something that is no result: data, kept with the attempt. */
   AgentFailed: { retryable: false },

@@ -2,7 +2,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 
-/** JSON with sorted keys and no spaces; what JSON leaves out (`undefined`, functions) is left out here too. */
+/** JSON with keys sorted by UTF-16 units (RFC 8785) and no spaces; what JSON leaves out (`undefined`, functions) is left out here too. */
 export function canonicalJson(value: unknown): string {
   return encode(value) ?? 'null';
 }

@@ -1,5 +1,6 @@
 /** Names of checkpoints: as engines serve them, and as people may write them in every command. */
-import { NAME_PATTERN, POLICY_NAME_PATTERN } from './wire-constants.ts';
+import { fillTemplate } from './fill-template.ts';
+import { BRANCH_POLICY_NAME, NAME_PATTERN, POLICY_NAME, POLICY_NAME_PATTERN } from './wire-constants.ts';
 import type { Checkpoint } from './contract.ts';
 
 export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'>;
@@ -18,8 +19,8 @@ const NUMBER = '0|[1-9][0-9]*';
 const CHECKPOINT_NAME = new RegExp(`^(${RUN})(?:~(${NUMBER}))?(?:@(${NUMBER}|latest|best))?$`);
 
 /** `run@step`, on a branch b > 0 `run~b@step`: the model's name under which engines serve a checkpoint. */
-export function policyName({ run, branch, step }: Policy): string {
-  return branch === 0 ? `${run}@${step}` : `${run}~${branch}@${step}`;
+export function policyName(policy: Policy): string {
+  return fillTemplate(policy.branch === 0 ? POLICY_NAME : BRANCH_POLICY_NAME, policy);
 }
 
 /** Null where the name is not a policy's: a base model answers to its own name. */

@@ -6,7 +6,9 @@
 const NAME = '[a-z0-9][a-z0-9._-]{0,62}';
 /** A run's name is part of file names, of `run@step` and of workflow ids. */
 export const NAME_PATTERN = new RegExp(`^${NAME}$`);
-/** `run@step`, on a branch b > 0 `run~b@step`. */
+/** The model's name under which engines serve a checkpoint: of branch 0, and of a branch b > 0. */
+export const POLICY_NAME = '{run}@{step}';
+export const BRANCH_POLICY_NAME = '{run}~{branch}@{step}';
 export const POLICY_NAME_PATTERN = new RegExp(`^(${NAME})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$`);
 
 /** `schema` of the store's records, as this version writes them. A version that changes what a member means raises it. */
@@ -63,6 +65,20 @@ export const STANDING_BY = 'standing by';
 
 /** The store's random name, made by whoever comes first. */
 export const STORE_KEY = 'store.json';
+const STEP_PREFIX = 'runs/{run}/branches/{branch}/steps/{step}';
+/** Keys that both languages write or read; `store/layout.ts` explains them and has all others. */
+export const STORE_KEYS = {
+  blob: 'blobs/{sha256}',
+  view: 'runs/{run}/branches/{branch}/checkpoints/{step}',
+  step: STEP_PREFIX,
+  manifest: `${STEP_PREFIX}/manifest.json`,
+  manifestTimes: `${STEP_PREFIX}/manifest.times.json`,
+  pruned: `${STEP_PREFIX}/pruned.json`,
+  verdict: `${STEP_PREFIX}/verdict.json`,
+  group: `${STEP_PREFIX}/groups/{group}`,
+  rollouts: `${STEP_PREFIX}/groups/{group}.rollouts.jsonl.gz`,
+  judged: `${STEP_PREFIX}/groups/{group}.judged.json`,
+} as const;
 /** It is part of queue names, workflow ids and of a folder's name. */
 export const STORE_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 /** Of a group's attempts, unpacked: two megabytes of a foreign store can unpack to two gigabytes. */
@@ -81,3 +97,52 @@ export const KEPT_STANDSTILLS = 32;
 export const CONTACT_MS = 2000;
 /** What begins so soon after a standstill may have been handed out during it. */
 export const JUST_THAWED_MS = 1000;
+
+const CREDENTIALS = 'correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE';
+const UNKNOWN_KEY = `the server does not know the access key; ${CREDENTIALS}`;
+const PERMISSION = 'allow s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket';
+const OTHER_REGION = 'the bucket is in another region; correct AWS_REGION';
+const EXPIRED = 'the credentials (AWS_SESSION_TOKEN, or those of the profile) have expired; renew them';
+const TOO_SLOW = 'the server took too long to answer; check the server and the network';
+const TOO_MANY = 'the server limits the request rate; start fewer workers';
+/**
+ * Refusals of S3 servers and their clients, by code or HTTP status: when they are retried, and the remedy. `once-answered`:
+ * after the server has taken a request of this process, because an operator rotates keys, edits policies and sets clocks
+ * while workers run.
+ */
+export const S3_REFUSALS = {
+  NoSuchBucket: ['never', 'there is no such bucket; create it, or correct the name'],
+  InvalidBucketName: ['never', 'this is not a valid bucket name; correct it'],
+  PermanentRedirect: ['never', OTHER_REGION],
+  '301': ['never', OTHER_REGION],
+  AuthorizationHeaderMalformed: ['never', OTHER_REGION],
+  IllegalLocationConstraintException: ['never', OTHER_REGION],
+  MissingRegion: ['never', 'no region is configured; set AWS_REGION (us-east-1 for most self-hosted servers)'],
+  NotImplemented: ['never', 'the server must support conditional writes (If-None-Match: *); use one that does'],
+  NotFound: ['never', 'the server at that address does not speak S3; correct AWS_ENDPOINT_URL'],
+  ERR_INVALID_URL: ['never', 'the endpoint is not a URL; correct AWS_ENDPOINT_URL'],
+  InvalidAccessKeyId: ['once-answered', UNKNOWN_KEY],
+  XAdminUserNotFound: ['once-answered', UNKNOWN_KEY],
+  InvalidToken: ['once-answered', UNKNOWN_KEY],
+  SignatureDoesNotMatch: ['once-answered', `the secret key does not belong to the access key; ${CREDENTIALS}`],
+  AccessDenied: ['once-answered', `these credentials lack a permission; ${PERMISSION}`],
+  AllAccessDisabled: ['once-answered', `these credentials lack a permission; ${PERMISSION}`],
+  '401': ['once-answered', `the credentials are wrong or lack a permission; ${CREDENTIALS}`],
+  '403': ['once-answered', `the credentials are wrong or lack a permission (s3:ListBucket, too); ${CREDENTIALS}`],
+  CredentialsProviderError: [
+    'once-answered',
+    'keys must be in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile named by AWS_PROFILE; set them',
+  ],
+  RequestTimeTooSkewed: ['once-answered', 'the clocks of this host and of the server differ; synchronize them'],
+  ExpiredToken: ['always', EXPIRED],
+  TokenRefreshRequired: ['always', EXPIRED],
+  RequestTimeout: ['always', TOO_SLOW],
+  TimeoutError: ['always', TOO_SLOW],
+  '408': ['always', TOO_SLOW],
+  '409': ['always', 'another request changes this object at this moment'],
+  SlowDown: ['always', TOO_MANY],
+  '429': ['always', TOO_MANY],
+  ECONNREFUSED: ['always', 'nothing listens at that address; start the server, or correct AWS_ENDPOINT_URL'],
+  ENOTFOUND: ['always', 'the host is unknown; correct AWS_ENDPOINT_URL, or check the network'],
+  ECONNRESET: ['always', 'the connection broke; check the server and the network'],
+} as const;

@@ -1,3 +1,6 @@
+import { fillTemplate } from '../core/fill-template.ts';
+import { STORE_KEYS } from '../core/wire-constants.ts';
+
 /**
  * Where everything stands in the store; keys are relative to the root, `/` between names. Beside these, GPU workers
  * write the view `branches/<b>/checkpoints/<n>/adapter/` in PEFT's format.
@@ -16,7 +19,7 @@ export interface GroupPlace extends StepPlace {
 export const RUNS_PREFIX = 'runs';
 
 export const BLOBS_PREFIX = 'blobs';
-export const blobKey = (sha256: string): string => `${BLOBS_PREFIX}/${sha256}`;
+export const blobKey = (sha256: string): string => fillTemplate(STORE_KEYS.blob, { sha256 });
 
 export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
 /** The run as it was started: configuration, agent, versions. Write-once. */
@@ -41,28 +44,27 @@ const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(
 /** Where a branch comes from; branch 0 has none. Write-once. */
 export const branchKey = (run: string, branch: number): string => `${branchPrefix(run, branch)}/branch.json`;
 export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
-export const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
+export const stepPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.step, place);
 
 /** The commit of a step. Write-once. */
-export const manifestKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.json`;
-export const manifestTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.times.json`;
+export const manifestKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.manifest, place);
+export const manifestTimesKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.manifestTimes, place);
 /** That weights and optimizer state were removed on purpose. */
-export const prunedKey = (place: StepPlace): string => `${stepPrefix(place)}/pruned.json`;
+export const prunedKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.pruned, place);
 /** The view on a checkpoint's blobs. */
-export const viewPrefix = ({ run, branch, step }: StepPlace): string =>
-  `${branchPrefix(run, branch)}/checkpoints/${step}`;
+export const viewPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.view, place);
 
 export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
-export const rolloutsKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.rollouts.jsonl.gz`;
-export const judgedKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.judged.json`;
+export const rolloutsKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.rollouts, place);
+export const judgedKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.judged, place);
 /** What a judge answered for a group, in order from 0, by the question's hash: the run paid for it. Write-once. */
-export const groupAnswersPrefix = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.answers`;
+export const groupAnswersPrefix = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.answers`;
 export const groupAnswerKey = (place: GroupPlace, question: string, number: number): string =>
   `${groupAnswersPrefix(place)}/${question}.${number}.json`;
-export const groupTimesKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.times.json`;
+export const groupTimesKey = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.times.json`;
 
 /** What all groups of a step came to, and which of them are trained. Write-once. */
-export const stepVerdictKey = (place: StepPlace): string => `${stepPrefix(place)}/verdict.json`;
+export const stepVerdictKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.verdict, place);
 
 /** A group that a script's own loop played for an evaluation. */
 export const validationKey = (place: GroupPlace): string =>

@@ -2,6 +2,7 @@
 import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
+import { judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { checkpointOf, suppliedExamples, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
@@ -59,11 +60,8 @@ function chooseStep(chain: readonly StoredStep[], { run, branch, step }: Checkpo
 }
 
 function groupKeys(step: CommittedStep): string[] {
-  const folder = step.key.replace(/manifest\.json$/, 'groups');
-  return step.commit.manifest.groups.flatMap(({ group }) => [
-    `${folder}/${group}.rollouts.jsonl.gz`,
-    `${folder}/${group}.judged.json`,
-  ]);
+  const places = step.commit.manifest.groups.map(({ group }) => ({ ...step, group }));
+  return places.flatMap((place) => [rolloutsKey(place), judgedKey(place)]);
 }
 
 function planWork(

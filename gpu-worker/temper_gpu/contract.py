@@ -973,6 +973,7 @@ class PrepareInput(BaseModel):
 
 # From core/wire-constants.ts.
 BODY_TOO_LARGE = "too_large"
+BRANCH_POLICY_NAME = "{run}~{branch}@{step}"
 BUILT_IN_MODELS = ("pocket", "pocket-tools")
 CALL_HEADER = "x-temper-call"
 CONTACT_MS = 2000
@@ -1000,13 +1001,20 @@ MAX_ROLLOUT_BYTES = 268435456
 MOST_DEVICES = 64
 MOST_SLOTS = 2048
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
+POLICY_NAME = "{run}@{step}"
 POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"
 PULSE_MS = 500
 RECORD_SCHEMA = 1
 S3_NAMED = "s3/"
+S3_REFUSALS = {"301": ("never", "the bucket is in another region; correct AWS_REGION"), "401": ("once-answered", "the credentials are wrong or lack a permission; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "403": ("once-answered", "the credentials are wrong or lack a permission (s3:ListBucket, too); correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "408": ("always", "the server took too long to answer; check the server and the network"), "409": ("always", "another request changes this object at this moment"), "429": ("always", "the server limits the request rate; start fewer workers"), "NoSuchBucket": ("never", "there is no such bucket; create it, or correct the name"), "InvalidBucketName": ("never", "this is not a valid bucket name; correct it"), "PermanentRedirect": ("never", "the bucket is in another region; correct AWS_REGION"), "AuthorizationHeaderMalformed": ("never", "the bucket is in another region; correct AWS_REGION"), "IllegalLocationConstraintException": ("never", "the bucket is in another region; correct AWS_REGION"), "MissingRegion": ("never", "no region is configured; set AWS_REGION (us-east-1 for most self-hosted servers)"), "NotImplemented": ("never", "the server must support conditional writes (If-None-Match: *); use one that does"), "NotFound": ("never", "the server at that address does not speak S3; correct AWS_ENDPOINT_URL"), "ERR_INVALID_URL": ("never", "the endpoint is not a URL; correct AWS_ENDPOINT_URL"), "InvalidAccessKeyId": ("once-answered", "the server does not know the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "XAdminUserNotFound": ("once-answered", "the server does not know the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "InvalidToken": ("once-answered", "the server does not know the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "SignatureDoesNotMatch": ("once-answered", "the secret key does not belong to the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "AccessDenied": ("once-answered", "these credentials lack a permission; allow s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket"), "AllAccessDisabled": ("once-answered", "these credentials lack a permission; allow s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket"), "CredentialsProviderError": ("once-answered", "keys must be in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile named by AWS_PROFILE; set them"), "RequestTimeTooSkewed": ("once-answered", "the clocks of this host and of the server differ; synchronize them"), "ExpiredToken": ("always", "the credentials (AWS_SESSION_TOKEN, or those of the profile) have expired; renew them"), "TokenRefreshRequired": ("always", "the credentials (AWS_SESSION_TOKEN, or those of the profile) have expired; renew them"), "RequestTimeout": ("always", "the server took too long to answer; check the server and the network"), "TimeoutError": ("always", "the server took too long to answer; check the server and the network"), "SlowDown": ("always", "the server limits the request rate; start fewer workers"), "ECONNREFUSED": ("always", "nothing listens at that address; start the server, or correct AWS_ENDPOINT_URL"), "ENOTFOUND": ("always", "the host is unknown; correct AWS_ENDPOINT_URL, or check the network"), "ECONNRESET": ("always", "the connection broke; check the server and the network")}
 S3_SCHEME = "s3://"
 STANDING_BY = "standing by"
 STORE_ID_PATTERN = "^[A-Za-z0-9-]{1,64}$"
 STORE_KEY = "store.json"
+STORE_KEYS = {"blob": "blobs/{sha256}", "view": "runs/{run}/branches/{branch}/checkpoints/{step}", "step": "runs/{run}/branches/{branch}/steps/{step}", "manifest": "runs/{run}/branches/{branch}/steps/{step}/manifest.json", "manifestTimes": "runs/{run}/branches/{branch}/steps/{step}/manifest.times.json", "pruned": "runs/{run}/branches/{branch}/steps/{step}/pruned.json", "verdict": "runs/{run}/branches/{branch}/steps/{step}/verdict.json", "group": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}", "rollouts": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}.rollouts.jsonl.gz", "judged": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}.judged.json"}
 VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"
 VLLM_LORA_RANK = 64
+
+# From core/failures.ts.
+FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
+RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt", "LaterVersion"))

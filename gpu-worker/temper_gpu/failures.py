@@ -1,38 +1,10 @@
-"""The one list of failure types, the same as core/failures.ts (test/contract/failures.json holds both to it)."""
+"""Errors of the contract's types."""
 
-from typing import Literal, get_args
+from typing import get_args
 
-FailureType = Literal[
-    "AgentFailed",
-    "JudgeFailed",
-    "EngineFailed",
-    "ProgramFailed",
-    "TrainerFailed",
-    "OutOfMemory",
-    "StoreCorrupt",
-    "StoreUnavailable",
-    "BadConfig",
-    "PolicyMismatch",
-    "StepConflict",
-    "LossNotFinite",
-    "StaleAttempt",
-    "LaterVersion",
-]
+from temper_gpu.contract import RETRYABLE, FailureType
 
 FAILURE_TYPES: tuple[FailureType, ...] = get_args(FailureType)
-
-# What may pass by itself; everything else stays wrong however often it is tried.
-RETRYABLE: frozenset[FailureType] = frozenset(
-    [
-        "JudgeFailed",
-        "EngineFailed",
-        "ProgramFailed",
-        "TrainerFailed",
-        "StoreUnavailable",
-        "StaleAttempt",
-        "LaterVersion",
-    ]
-)
 
 
 class TemperError(Exception):

@@ -1,8 +1,7 @@
 /** A gathered group between the store and a script: found by where its trajectories come from, whatever became of them. */
 import { rolloutsKey, validationKey, type GroupPlace } from '../../store/layout.ts';
-import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { Store } from '../../store/store.ts';
-import { decodeRollouts, type Rollouts } from '../../store/records/trajectories.ts';
+import { readRollouts, type StoredRollouts } from '../../store/records/group-files.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -10,10 +9,8 @@ import { TrajectoryGroup } from './trajectory-group.ts';
 import { readTrajectory } from './trajectory-record.ts';
 import type { Origin, Trajectory } from './trajectory.ts';
 
-export interface StoredGroup {
+export interface StoredGroup extends StoredRollouts {
   place: GroupPlace;
-  rollouts: Rollouts;
-  sha256: string;
 }
 
 export function gatheredKey(split: Split, place: GroupPlace): string {
@@ -22,9 +19,8 @@ export function gatheredKey(split: Split, place: GroupPlace): string {
 
 /** Null where the group is still to be played. */
 export async function readGathered(store: Store, split: Split, place: GroupPlace): Promise<StoredGroup | null> {
-  const key = gatheredKey(split, place);
-  const bytes = await store.read(key);
-  return bytes && { place, rollouts: await decodeRollouts(bytes, key), sha256: hashBytes(bytes) };
+  const stored = await readRollouts(store, gatheredKey(split, place));
+  return stored && { place, ...stored };
 }
 
 /** As the script gets it; null where the script took the group out when it was played. */

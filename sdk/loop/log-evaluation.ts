@@ -4,8 +4,8 @@ import { hashOf } from '../../core/hashes.ts';
 import { summariseEval } from '../../store/records/eval-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { evalKey, evalRolloutsKey } from '../../store/layout.ts';
-import { hashBytes } from '../../store/bytes/sha256.ts';
-import { decodeRollouts, encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { parseRollouts } from '../../store/records/group-files.ts';
+import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addEval, writeState } from './loop-state.ts';
@@ -29,9 +29,9 @@ export async function logEvaluation(run: LoopRun, groups: readonly TrajectoryGro
     evalRolloutsKey(place),
     await encodeRollouts({ header, attempts: numbered }),
   );
-  const kept = await decodeRollouts(bytes, evalRolloutsKey(place));
+  const { rollouts: kept, sha256 } = await parseRollouts(bytes, evalRolloutsKey(place));
   if (kept.header.inputsSha256 !== inputsSha256) throw loggedBefore(run, step);
-  const result = summariseEval(step, kept.attempts, hashBytes(bytes));
+  const result = summariseEval(step, kept.attempts, sha256);
   await run.store.publish(evalKey(place), encodeJson({ schema: 1, inputsSha256, ...result }));
   addEval(run, result);
   await writeState(run, {});

@@ -6,8 +6,9 @@ import { planLoopTraining } from '../../core/plan-loop.ts';
 import { rewardRules, toGroupRef, trainedGroups } from '../../core/plan-step.ts';
 import { countUnused, describeSkipped, describeUnused } from '../../core/learning-signal.ts';
 import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { parseVerdict, type StoredVerdict } from '../../store/records/group-files.ts';
 import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/records/group-result.ts';
-import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { judgedKey, skippedKey } from '../../store/layout.ts';
 import { readCommit } from '../../store/records/run-reader.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
@@ -121,16 +122,12 @@ function checkReward(reward: number | null): number | null {
   throw new TemperError('BadConfig', `a trajectory's reward must be finite, got ${reward}; set it before training`);
 }
 
-async function publishVerdict(
-  run: LoopRun,
-  { place }: StoredGroup,
-  judged: Judged,
-): Promise<{ judged: Judged; sha256: string }> {
+async function publishVerdict(run: LoopRun, { place }: StoredGroup, judged: Judged): Promise<StoredVerdict> {
   const key = judgedKey(place);
   const asked = encodeJson(judged);
   const { bytes } = await run.store.publish(key, asked);
   if (hashBytes(bytes) === hashBytes(asked)) return { judged, sha256: hashBytes(bytes) };
-  const { rewards } = decodeJson(bytes, key) as Judged;
+  const { rewards } = parseVerdict(bytes, key).judged;
   throw new TemperError(
     'StepConflict',
     `group ${place.group} of step ${place.step} of ${run.name} was already judged with the rewards ${JSON.stringify(rewards)}, not ${JSON.stringify(judged.rewards)}; compute the same rewards from the same trajectories, or start a new model`,

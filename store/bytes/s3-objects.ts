@@ -64,15 +64,16 @@ export class S3Objects {
    * it refuses: it says so to the write that follows.
    */
   async has(key: string, bytes: number): Promise<boolean> {
-    return this.#typed(async () => {
+    const isThere = await this.#typed(async () => {
       try {
         const head = await this.#head(key);
-        return head?.ContentLength === bytes && Date.now() - modifiedAtMs(head) < KEPT_UNNAMED_MS / 2;
+        return head && head.ContentLength === bytes && Date.now() - modifiedAtMs(head) < KEPT_UNNAMED_MS / 2;
       } catch (error) {
-        if (isUnexplained(error)) return false;
+        if (isUnexplained(error)) return null;
         throw error;
       }
     });
+    return isThere ?? false;
   }
 
   put(key: string, bytes: Uint8Array): Promise<void> {
@@ -208,7 +209,8 @@ export class S3Objects {
   async #typed<T>(ask: () => Promise<T>): Promise<T> {
     try {
       const answer = await this.#limit(ask);
-      this.#hasAnswered = true;
+      // An answer to HEAD hides a refusal: not found, or without a reason.
+      if (answer !== null) this.#hasAnswered = true;
       return answer;
     } catch (error) {
       throw asS3Failure(error, this.place, this.#hasAnswered);

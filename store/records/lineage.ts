@@ -8,9 +8,10 @@ import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '..
 import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { KEPT_EVALS } from '../../core/run-summary.ts';
-import { childNames, childNumbers } from './children.ts';
+import { childNumbers } from './children.ts';
 import { BranchFileSchema, ChangesFileSchema, readStored, RunFileSchema } from './file-schemas.ts';
 import { encodeJson } from '../bytes/json.ts';
+import { listGroups } from './group-files.ts';
 import * as layout from '../layout.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
@@ -137,11 +138,8 @@ export async function requireWeights(store: Store, run: string, step: number): P
 
 /** Every group that was played has one file, those that were replaced included: what the deal counts. */
 async function countGroups(store: Store, run: string, lineage: readonly Branch[], last: number): Promise<number> {
-  const counts = stepsTo(last).map(async (step) => {
-    const names = await childNames(store, layout.groupsPrefix({ run, branch: branchOfStep(lineage, step), step }));
-    return names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).length;
-  });
-  return (await Promise.all(counts)).reduce((total, count) => total + count, 0);
+  const groups = stepsTo(last).map((step) => listGroups(store, { run, branch: branchOfStep(lineage, step), step }));
+  return (await Promise.all(groups)).flat().length;
 }
 
 async function readEvals(store: Store, run: string, lineage: readonly Branch[], last: number): Promise<EvalResult[]> {

@@ -11,7 +11,6 @@ import {
   AttemptSchema,
   checkRunOf,
   EvalFileSchema,
-  JudgedSchema,
   parseStored,
   PreparedFileSchema,
   readStored,
@@ -21,12 +20,13 @@ import {
   StateFileSchema,
   TimesFileSchema,
 } from './file-schemas.ts';
+import { listGroups, readRollouts, readVerdict } from './group-files.ts';
 import { decodeJson, decodeJsonLines } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import type { GroupPlace, StepPlace } from '../layout.ts';
 import { parseCommit, type Commit, type Manifest } from './manifest.ts';
 import type { Store } from '../store.ts';
-import { decodeRollouts, inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
+import { inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
 /** `run.json`: the run as it was started. */
 export type RunFile = z.output<typeof RunFileSchema>;
@@ -133,22 +133,16 @@ export async function readNotedHash(store: Store, place: StepPlace): Promise<str
 
 /** Groups of a step in plan order, those that are not trained included. */
 export async function readGroups(store: Store, place: StepPlace): Promise<PlayedGroup[]> {
-  const names = await childNames(store, layout.groupsPrefix(place));
-  const groups = names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).map((name) => Number.parseInt(name, 10));
-  const ordered = groups.toSorted((a, b) => a - b);
   const limit = pLimit(GROUPS_AT_ONCE);
-  const played = await Promise.all(ordered.map((group) => limit(() => readGroup(store, { ...place, group }))));
+  const groups = await listGroups(store, place);
+  const played = await Promise.all(groups.map((group) => limit(() => readGroup(store, { ...place, group }))));
   return played.filter((group) => group !== null);
 }
 
 export async function readGroup(store: Store, place: GroupPlace): Promise<PlayedGroup | null> {
-  const rollouts = await readRollouts(store, layout.rolloutsKey(place), layout.groupTimesKey(place));
+  const rollouts = await readInOrder(store, layout.rolloutsKey(place), layout.groupTimesKey(place));
   if (rollouts === null) return null;
-  return { group: place.group, rollouts, judged: await readJudged(store, place) };
-}
-
-async function readJudged(store: Store, place: GroupPlace): Promise<Judged | null> {
-  return (await readStored(store, layout.judgedKey(place), JudgedSchema)) as Judged | null;
+  return { group: place.group, rollouts, judged: (await readVerdict(store, place))?.judged ?? null };
 }
 
 export function readEval(store: Store, place: StepPlace): Promise<EvalResult | null> {
@@ -156,20 +150,20 @@ export function readEval(store: Store, place: StepPlace): Promise<EvalResult | n
 }
 
 export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollouts | null> {
-  return readRollouts(store, layout.evalRolloutsKey(place), layout.evalTimesKey(place));
+  return readInOrder(store, layout.evalRolloutsKey(place), layout.evalTimesKey(place));
 }
 
 /** With the calls of each attempt in the order in which they were made: as a sidecar tells it, or else the record. */
-async function readRollouts(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
-  const bytes = await store.read(key);
-  if (bytes === null) return null;
-  const { header, attempts } = parseRollouts(await decodeRollouts(bytes, key), key);
+async function readInOrder(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
+  const stored = await readRollouts(store, key);
+  if (stored === null) return null;
+  const { header, attempts } = checkRollouts(stored.rollouts, key);
   const times = await readStored(store, timesKey, TimesFileSchema);
   return { header, attempts: attempts.map((record) => inOrder(record, times?.callOrders?.[record.attempt])) };
 }
 
 /** For people: what a model, an agent or another store wrote is text and numbers where it should be. */
-function parseRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
+function checkRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
   parseStored(RolloutHeaderSchema, header, key);
   for (const attempt of attempts) parseStored(AttemptSchema, attempt, key);
   return { header, attempts };

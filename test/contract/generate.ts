@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import * as constants from '../../core/wire-constants.ts';
 import * as contract from '../../core/contract.ts';
+import { FAILURES } from '../../core/failures.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
 
@@ -85,14 +86,23 @@ export function generateContract(): string {
 
 function constantLines(): string {
   const lines = Object.entries(constants).map(([name, value]) => `${name} = ${asPython(value)}`);
-  return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n`;
+  return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n\n${failureLines()}`;
 }
 
-function asPython(value: string | number | RegExp | readonly string[]): string {
+function failureLines(): string {
+  const types = Object.entries(FAILURES);
+  const quoted = types.map(([type]) => JSON.stringify(type)).join(', ');
+  const retryable = types.filter((entry) => entry[1].retryable).map(([type]) => JSON.stringify(type));
+  const set = `RETRYABLE: frozenset[FailureType] = frozenset((${retryable.join(', ')}))`;
+  return `# From core/failures.ts.\nFailureType = Literal[${quoted}]\n${set}\n`;
+}
+
+function asPython(value: unknown): string {
   if (value instanceof RegExp) return JSON.stringify(value.source);
-  return typeof value === 'object'
-    ? `(${value.map((each) => JSON.stringify(each)).join(', ')})`
-    : JSON.stringify(value);
+  if (Array.isArray(value)) return `(${value.map(asPython).join(', ')})`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${asPython(member)}`);
+  return `{${members.join(', ')}}`;
 }
 
 function codegen(): string {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { canonicalJson, hashOf, sha256Hex } from '../../core/hashes.ts';
@@ -8,6 +9,14 @@ test('canonical JSON sorts keys at every depth and leaves out what JSON leaves o
   expect(canonicalJson(value)).toBe('{"a":"ä\\"","b":[1,{"d":null}],"e":0.1}');
   expect(canonicalJson([undefined, Number.NaN])).toBe('[null,null]');
   expect(canonicalJson(new Date(0))).toBe('"1970-01-01T00:00:00.000Z"');
+});
+
+test('canonical JSON is that of Python', () => {
+  const fixture = JSON.parse(readFileSync(new URL('canonical.json', import.meta.url), 'utf8')) as Record<
+    string,
+    unknown
+  >;
+  expect(canonicalJson(fixture['value'])).toBe(fixture['canonical']);
 });
 
 test('the hash of a value does not depend on the order of its keys', () => {

@@ -24,7 +24,10 @@ from pydantic.alias_generators import to_camel
 
 from temper_gpu.commits.later_version import describe, is_from_later_version, later_version, require_known_schema
 from temper_gpu.contract import (
+    BRANCH_POLICY_NAME,
+    POLICY_NAME,
     POLICY_NAME_PATTERN,
+    STORE_KEYS,
     BlobRef,
     Checkpoint,
     GroupRef,
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from temper_gpu.model.full_weights import FullWeights
     from temper_gpu.model.lora import Adapter
 
-POLICY_NAME = re.compile(POLICY_NAME_PATTERN)
 # The dtype of steps whose manifest names none.
 DEFAULT_DTYPE = "float32"
 # `quantization` in a manifest's platform, where the base model was in 4 bits (NF4).
@@ -138,30 +140,32 @@ class PolicyName:
     step: int
 
     def __str__(self) -> str:
-        return f"{self.run}@{self.step}" if self.branch == 0 else f"{self.run}~{self.branch}@{self.step}"
+        name = POLICY_NAME if self.branch == 0 else BRANCH_POLICY_NAME
+        return name.format(run=self.run, branch=self.branch, step=self.step)
 
 
 def parse_policy_name(name: str) -> PolicyName:
-    match = POLICY_NAME.fullmatch(name)
+    match = re.fullmatch(POLICY_NAME_PATTERN, name)
     if match is None:
         raise TemperError("BadConfig", f"a policy must be named run@step or run~branch@step, got {name!r}; correct it")
     run, branch, step = match.groups()
     return PolicyName(run, int(branch or 0), int(step))
 
 
-def step_key(run: str, branch: int, step: int) -> str:
-    return f"runs/{run}/branches/{branch}/steps/{step}"
-
-
 def manifest_key(run: str, branch: int, step: int) -> str:
-    return f"{step_key(run, branch, step)}/manifest.json"
+    return STORE_KEYS["manifest"].format(run=run, branch=branch, step=step)
 
 
 def canonical_json(value: Any) -> bytes:
-    """Sorted keys, no spaces, newline at the end; NaN and infinity are no JSON and raise."""
-    return (
-        json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
-    ).encode()
+    """Keys sorted by UTF-16 units (RFC 8785), as TypeScript does; no spaces, newline at the end. NaN raises."""
+    text = json.dumps(_sorted(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value, key=lambda name: name.encode("utf-16-be"))}
+    return [_sorted(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_commit(store: Store, run: str, branch: int, step: int) -> Commit | None:
@@ -212,9 +216,9 @@ def publish_view(store: Store, run: str, commit: Commit) -> None:
     manifest = commit.manifest
     if manifest.full_fine_tuning:
         return
-    folder = f"runs/{run}/branches/{manifest.branch}/checkpoints/{manifest.step}/adapter"
+    folder = STORE_KEYS["view"].format(run=run, branch=manifest.branch, step=manifest.step)
     for name, ref in view_files(manifest).items():
-        store.link_blob(ref, f"{folder}/{name}")
+        store.link_blob(ref, f"{folder}/adapter/{name}")
 
 
 def view_files(manifest: Manifest) -> dict[str, BlobRef]:
@@ -252,7 +256,7 @@ class StoredAdapter:
 
 
 def pruned_key(run: str, branch: int, step: int) -> str:
-    return f"{step_key(run, branch, step)}/pruned.json"
+    return STORE_KEYS["pruned"].format(run=run, branch=branch, step=step)
 
 
 def is_pruned(store: Store, run: str, manifest: Manifest) -> bool:

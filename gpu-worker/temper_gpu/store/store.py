@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from temper_gpu.contract import BlobRef
+from temper_gpu.contract import STORE_KEYS, BlobRef
 from temper_gpu.failures import TemperError
 
 # What branches, runs and blobs are named with; a leading dot is for temporary files alone.
@@ -75,7 +75,7 @@ def check_key(key: str) -> str:
 
 
 def blob_key(sha256: str) -> str:
-    return f"blobs/{sha256}"
+    return STORE_KEYS["blob"].format(sha256=sha256)
 
 
 def blob_ref(data: bytes) -> BlobRef:

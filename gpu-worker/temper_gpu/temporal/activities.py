@@ -18,9 +18,9 @@ from pydantic import BaseModel, ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
+from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit
 from temper_gpu.commits.later_version import describe, is_from_later_version
-from temper_gpu.contract import JUST_THAWED_MS, InitialiseInput, TrainInput, TrainResult
+from temper_gpu.contract import JUST_THAWED_MS, STORE_KEYS, InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import Shortage, free_memory, is_device_lost, is_out_of_memory
 from temper_gpu.store import Store
@@ -197,9 +197,8 @@ class GpuActivities:
             return
         publish_view(self._store, run, outcome.commit)
         if not outcome.found:
-            self._store.replace(
-                f"{step_key(run, manifest.branch, manifest.step)}/manifest.times.json", _times(outcome, fields)
-            )
+            key = STORE_KEYS["manifestTimes"].format(run=run, branch=manifest.branch, step=manifest.step)
+            self._store.replace(key, _times(outcome, fields))
         # A run that is played again from its store finds step after step: only the newest is about to be sampled from.
         is_passed = outcome.found and read_commit(self._store, run, manifest.branch, manifest.step + 1) is not None
         if self._probe is not None and not is_passed:

@@ -1,7 +1,6 @@
 """Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
 import hashlib
-import json
 import math
 import zlib
 from dataclasses import dataclass, field
@@ -10,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from temper_gpu.commits.checkpoints import step_key
+from temper_gpu.commits.checkpoints import canonical_json
 from temper_gpu.commits.later_version import require_known_schema
-from temper_gpu.contract import MAX_ROLLOUT_BYTES, GroupRef, TrainInput
+from temper_gpu.contract import MAX_ROLLOUT_BYTES, STORE_KEYS, GroupRef, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -71,7 +70,7 @@ def with_groups(store: Store, input: TrainInput) -> TrainInput:
     named = input.group_list
     if named is None:
         return input
-    key = f"{step_key(input.run, input.branch, input.step)}/verdict.json"
+    key = STORE_KEYS["verdict"].format(run=input.run, branch=input.branch, step=input.step)
     try:
         verdict = orjson.loads(store.read(key) or b"")
         require_known_schema(verdict, key)
@@ -94,23 +93,23 @@ _REF = ("group", "rolloutsSha256", "judgedSha256")
 
 
 def hash_groups(groups: list[GroupRef]) -> str:
-    """As `hashOf` in core/hashes.ts: canonical JSON, then SHA-256."""
+    """As `hashOf` in core/hashes.ts, whose canonical JSON has no newline."""
     refs = [ref.model_dump(by_alias=True) for ref in groups]
-    return hashlib.sha256(json.dumps(refs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(refs).removesuffix(b"\n")).hexdigest()
 
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
     """The groups of a step in plan order."""
-    folder = f"{step_key(run, branch, step)}/groups"
-    return [_load_group(store, f"{folder}/{ref.group}", ref) for ref in refs]
+    return [_load_group(store, ref, {"run": run, "branch": branch, "step": step, "group": ref.group}) for ref in refs]
 
 
-def _load_group(store: Store, stem: str, ref: GroupRef) -> Group:
-    rollouts = store.read_verified(f"{stem}.rollouts.jsonl.gz", ref.rollouts_sha256)
-    judged = store.read_verified(f"{stem}.judged.json", ref.judged_sha256)
+def _load_group(store: Store, ref: GroupRef, place: dict[str, str | int]) -> Group:
+    rollouts = store.read_verified(STORE_KEYS["rollouts"].format(**place), ref.rollouts_sha256)
+    judged = store.read_verified(STORE_KEYS["judged"].format(**place), ref.judged_sha256)
     try:
         return parse_group(ref, rollouts, judged)
     except (AttributeError, KeyError, TypeError, ValueError, EOFError, zlib.error) as error:
+        stem = STORE_KEYS["group"].format(**place)
         raise TemperError(
             "StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run"
         ) from error

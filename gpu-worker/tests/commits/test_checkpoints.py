@@ -48,6 +48,11 @@ def test_canonical_json_is_sorted_compact_and_has_no_nan():
         canonical_json({"loss": float("nan")})
 
 
+def test_canonical_json_is_that_of_typescript():
+    fixture = json.loads((Path(__file__).parents[3] / "test/core/canonical.json").read_text())
+    assert canonical_json(fixture["value"]).decode() == fixture["canonical"] + "\n"
+
+
 def test_a_commit_is_its_canonical_bytes(tmp_path: Path):
     store = FileStore(tmp_path)
     made = commit(store)

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from temper_gpu import contract, failures
+from temper_gpu import contract
 
 FOLDER = Path(__file__).parents[3] / "test" / "contract"
-FIXTURES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "failures")
+FIXTURES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def read(name: str):
@@ -37,7 +37,3 @@ def test_an_unknown_field_is_refused(name: str):
 def test_bounds_hold_on_nullable_numbers():
     with pytest.raises(ValidationError, match="dualClip"):
         contract.PpoLoss.model_validate({**read("PpoLoss"), "dualClip": 1})
-
-
-def test_failure_types_and_whether_they_may_pass_are_the_same_in_both_languages():
-    assert {type_: {"retryable": type_ in failures.RETRYABLE} for type_ in failures.FAILURE_TYPES} == read("failures")

@@ -160,7 +160,7 @@ def test_a_place_or_a_key_that_is_wrong_is_told(model: S3Model, aws: pytest.Monk
         "there are no files of a model below it; name the prefix": refusal(S3Model(f"{BUCKET}/models/none", None)),
     }
     aws.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    told["AWS_SECRET_ACCESS_KEY must be the secret"] = refusal(model)
+    told["the secret key does not belong to the access key"] = refusal(model)
     for words, error in told.items():
         assert (error.type, words in error.message) == ("BadConfig", True), error.message
     assert "s3://no-such-bucket/p" in next(iter(told.values())).message

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from temper_gpu.commits.checkpoints import Manifest, load_policy, step_key
+from temper_gpu.commits.checkpoints import Manifest, load_policy
 from temper_gpu.contract import (
     Checkpoint,
     CispoLoss,
@@ -207,7 +207,7 @@ def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
     if any(call.reward for attempt in group.attempts for call in attempt.calls):
         verdict["turnRewards"] = [[call.reward for call in attempt.calls] for attempt in group.attempts]
     judged = json.dumps(verdict).encode()
-    stem = f"{step_key(run, 0, step)}/groups/{group.index}"
+    stem = f"runs/{run}/branches/0/steps/{step}/groups/{group.index}"
     store.publish(f"{stem}.rollouts.jsonl.gz", rollouts)
     store.publish(f"{stem}.judged.json", judged)
     judged_sha256 = hashlib.sha256(judged).hexdigest()

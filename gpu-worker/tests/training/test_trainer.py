@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_parent, step_key
+from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_parent
 from temper_gpu.contract import Checkpoint, GroupList, GroupRef, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
@@ -133,7 +133,9 @@ def write_verdict(store: FileStore, work: TrainInput, **changes: object) -> None
     trained = [{**ref, "use": "trained", "rewards": [1.0, None]} for ref in refs]
     unused = {**refs[0], "group": len(refs), "use": "no-variance", "rewards": [1.0]}
     verdict = {"schema": 1, "inputsSha256": "0" * 64, "groups": [*reversed(trained), unused], **changes}
-    store.publish(f"{step_key(work.run, work.branch, work.step)}/verdict.json", json.dumps(verdict).encode())
+    store.publish(
+        f"runs/{work.run}/branches/{work.branch}/steps/{work.step}/verdict.json", json.dumps(verdict).encode()
+    )
 
 
 def test_a_large_step_finds_its_groups_in_the_verdict_and_is_the_same_step(tmp_path: Path):

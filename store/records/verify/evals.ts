@@ -7,8 +7,7 @@ import type { RunPosition } from '../../../core/plan-step.ts';
 import { summariseEval } from '../eval-result.ts';
 import { decodeJson } from '../../bytes/json.ts';
 import { evalKey, evalRolloutsKey, type StepPlace } from '../../layout.ts';
-import { hashBytes } from '../../bytes/sha256.ts';
-import { decodeRollouts, type Rollouts } from '../trajectories.ts';
+import { parseRollouts, type StoredRollouts } from '../group-files.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 
 interface EvalFile {
@@ -30,19 +29,19 @@ export async function verifyEval(
   const file =
     summary && (await findings.attempt('evaluations', key, async () => parseEval(decodeJson(summary, key), key)));
   if (bytes === null) return findings.problem('evaluations', rolloutsKey, 'it is missing');
-  const rollouts = await findings.attempt('evaluations', rolloutsKey, () => decodeRollouts(bytes, rolloutsKey));
-  if (rollouts === null) return;
-  if (file) checkNumbers(context, place, file, { rollouts, sha256: hashBytes(bytes) });
+  const stored = await findings.attempt('evaluations', rolloutsKey, () => parseRollouts(bytes, rolloutsKey));
+  if (stored === null) return;
+  if (file) checkNumbers(context, place, file, stored);
   const config = plannedConfig(context, place);
   const planned = config && position && planEvaluation(config, position).inputsSha256;
-  compareInputs(context, rolloutsKey, rollouts.header.inputsSha256, planned);
+  compareInputs(context, rolloutsKey, stored.rollouts.header.inputsSha256, planned);
 }
 
 function checkNumbers(
   { findings }: VerifyContext,
   place: StepPlace,
   { result, inputsSha256 }: EvalFile,
-  { rollouts, sha256 }: { rollouts: Rollouts; sha256: string },
+  { rollouts, sha256 }: StoredRollouts,
 ): void {
   const [key, rolloutsKey] = [evalKey(place), evalRolloutsKey(place)];
   const { header, attempts } = rollouts;

@@ -2,28 +2,17 @@
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
 import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
+import { parseRollouts, parseVerdict, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
 import { judgeByAgent } from '../group-result.ts';
 import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
-import { decodeJson } from '../../bytes/json.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
-import { decodeRollouts, type Judged, type Rollouts } from '../trajectories.ts';
+import type { Judged, Rollouts } from '../trajectories.ts';
 import type { StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
-
-interface Played {
-  rollouts: Rollouts;
-  sha256: string;
-}
-
-interface Verdict {
-  judged: Judged;
-  sha256: string;
-}
 
 export interface PlayedStep {
   step: StoredStep;
@@ -81,7 +70,7 @@ function wantedRollouts(
   manifest: string,
   place: GroupPlace,
   ref: GroupRef | null,
-  verdict: Verdict | null,
+  verdict: StoredVerdict | null,
 ): Wanted | null {
   if (ref !== null) return { sha256: ref.rolloutsSha256, by: manifest };
   return verdict && { sha256: verdict.judged.rolloutsSha256, by: judgedKey(place) };
@@ -92,7 +81,7 @@ async function verifyRollouts(
   place: GroupPlace,
   wanted: Wanted | null,
   isDone: boolean,
-): Promise<Played | null> {
+): Promise<StoredRollouts | null> {
   const key = rolloutsKey(place);
   const bytes = await store.read(key);
   if (bytes === null) {
@@ -105,8 +94,7 @@ async function verifyRollouts(
     findings.problem('rollouts', key, `${wanted.by} records its hash as ${wanted.sha256}, but it has ${sha256}`);
     return null;
   }
-  const rollouts = await findings.attempt('rollouts', key, () => decodeRollouts(bytes, key));
-  return rollouts && { rollouts, sha256 };
+  return findings.attempt('rollouts', key, () => parseRollouts(bytes, key));
 }
 
 async function verifyVerdict(
@@ -114,7 +102,7 @@ async function verifyVerdict(
   place: GroupPlace,
   ref: GroupRef | null,
   isDone: boolean,
-): Promise<Verdict | null> {
+): Promise<StoredVerdict | null> {
   const key = judgedKey(place);
   const bytes = await store.read(key);
   if (bytes === null) {
@@ -127,14 +115,7 @@ async function verifyVerdict(
     findings.problem('verdicts', key, `it must have the hash ${ref.judgedSha256}, it has ${sha256}`);
     return null;
   }
-  const judged = await findings.attempt('verdicts', key, async () => parseJudged(decodeJson(bytes, key), key));
-  return judged && { judged, sha256 };
-}
-
-function parseJudged(value: unknown, key: string): Judged {
-  const judged = value as Partial<Judged> | null;
-  if (typeof judged?.rolloutsSha256 === 'string' && Array.isArray(judged.rewards)) return judged as Judged;
-  throw new TemperError('StoreCorrupt', `${key} is not a valid verdict`);
+  return findings.attempt('verdicts', key, async () => parseVerdict(bytes, key));
 }
 
 /** The header says what was played; the calls, who answered. */
@@ -168,7 +149,7 @@ function checkHeader(
 function checkVerdict(
   { findings }: VerifyContext,
   place: GroupPlace,
-  { rollouts, sha256 }: Played,
+  { rollouts, sha256 }: StoredRollouts,
   judged: Judged,
 ): void {
   const key = judgedKey(place);

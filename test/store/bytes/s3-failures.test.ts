@@ -9,7 +9,8 @@ const PLACE = { uri: 's3://bucket', endpoint: null };
 
 /** As the SDK throws it. */
 function failureOf(name: string, hasAnswered: boolean) {
-  return asS3Failure(Object.assign(new Error('no'), { name }), PLACE, hasAnswered).type;
+  return asS3Failure(Object.assign(new Error('no'), { name, $metadata: { httpStatusCode: 403 } }), PLACE, hasAnswered)
+    .type;
 }
 
 test.each(Object.entries(codes))('%s ends a run where no repetition mends it, as in Python', (code, types) => {
