@@ -3,7 +3,7 @@
  * anybody, so a web page could read and change runs through a name that it points at 127.0.0.1. That server listens at a
  * random loopback address, which no page can find or reach; this one is the way to it.
  */
-import { randomInt, timingSafeEqual } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import {
   createServer as createHttpServer,
   request as send,
@@ -12,6 +12,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
+import { isSameSecret, listen, loopbackHosts } from '../../play/transports/http-server.ts';
 
 export interface PrivateAddress {
   readonly host: string;
@@ -55,30 +56,28 @@ export interface Ui {
   readonly temporal: PrivateAddress | null;
 }
 
-export function serveUi(ui: Ui): Promise<Server> {
+export async function serveUi(ui: Ui): Promise<Server> {
   const server = createHttpServer((request, response) => answer(request, response, ui));
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: LOOPBACK, port: ui.port }, () => resolve(server));
-  });
+  await listen(server, { host: LOOPBACK, port: ui.port });
+  return server;
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, ui: Ui): void {
   const { url: path = '/', method = '' } = request;
-  const hosts = [`${LOOPBACK}:${ui.port}`, `localhost:${ui.port}`];
+  const hosts = loopbackHosts(ui.port);
   const host = request.headers.host ?? '';
   if (!hosts.includes(host)) refuse(response, 403, `requests must be for ${hosts[0]}; open that address`);
   else if (!SAFE_METHODS.includes(method) && request.headers.origin !== `http://${host}`)
     refuse(response, 403, `only pages of ${host} can change anything`);
-  else if (isSame(keyInQuery(path), ui.key)) rememberKey(response, path, ui);
-  else if (!isSame(keyInCookie(request, ui), ui.key))
+  else if (isSameSecret(keyInQuery(path), ui.key)) rememberKey(response, path, ui);
+  else if (!isSameSecret(keyInCookie(request, ui), ui.key))
     refuse(response, 401, 'the key is missing; open the address of the UI as temper train or temper dev prints it');
   else if (ui.temporal === null) refuse(response, 503, "Temporal's UI cannot be served safely on this system");
   else forward(request, response, ui.temporal);
 }
 
-function keyInQuery(path: string): string | null {
-  return new URLSearchParams(path.split('?')[1]).get('key');
+function keyInQuery(path: string): string {
+  return new URLSearchParams(path.split('?')[1]).get('key') ?? '';
 }
 
 /** The browser shows the key as a cookie from now on, and no address holds it. */
@@ -97,15 +96,10 @@ function cookieName({ port }: Ui): string {
   return `temper_ui_${port}`;
 }
 
-function keyInCookie({ headers }: IncomingMessage, ui: Ui): string | null {
+function keyInCookie({ headers }: IncomingMessage, ui: Ui): string {
   const start = `${cookieName(ui)}=`;
   const cookie = (headers.cookie ?? '').split('; ').find((pair) => pair.startsWith(start));
-  return cookie?.slice(start.length) ?? null;
-}
-
-function isSame(given: string | null, key: string): boolean {
-  const [left, right] = [Buffer.from(given ?? ''), Buffer.from(key)];
-  return left.length === right.length && timingSafeEqual(left, right);
+  return cookie?.slice(start.length) ?? '';
 }
 
 function forward(request: IncomingMessage, response: ServerResponse, { host, port }: PrivateAddress): void {

@@ -1,7 +1,10 @@
-/** What Temper's HTTP servers for clients of a model share: whose key it is, how much of a request is read, how a reply is written. */
+/** Temper's HTTP servers share this: who is let in, how much of a request is read, how a reply is written. */
 import { isUtf8 } from 'node:buffer';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo, ListenOptions } from 'node:net';
+import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import { BODY_TOO_LARGE, MAX_BODY_BYTES } from '../../core/wire-constants.ts';
 import type { ModelReply } from '../dialects/answer-request.ts';
 
@@ -26,6 +29,23 @@ export class HttpRefusal extends Error {
   }
 }
 
+/** Resolves to the port. */
+export async function listen(server: Server, options: ListenOptions): Promise<number> {
+  await once(server.listen(options), 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** Values of the `host` header by which this machine reaches a port of its own. */
+export function loopbackHosts(port: number): string[] {
+  return LOOPBACK_NAMES.map((name) => `${name.includes(':') ? `[${name}]` : name}:${port}`);
+}
+
+/** Compared in constant time, whatever their lengths. */
+export function isSameSecret(given: string, secret: string): boolean {
+  const [left, right] = [given, secret].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(left!, right!);
+}
+
 /** As OpenAI's clients send it, or as Anthropic's do. Empty where there is none. */
 export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string {
   const bearer = /^Bearer +(.*\S) *$/i.exec(authorization)?.[1];
@@ -33,18 +53,43 @@ export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHead
 }
 
 /** Those that were sent once. */
-export function headersOf({ headers }: IncomingMessage): Headers {
+function headersOf({ headers }: IncomingMessage): Headers {
   const single = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' ? [[name, value]] : [],
   );
   return new Headers(single);
 }
 
+/** Room for the bodies of requests that are answered at the same time. */
+export class BodyRoom {
+  readonly #maxBytes: number;
+  #heldBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** A body is held until `answer` has ended, which may be a stream that has just begun. */
+  async hold(
+    request: IncomingMessage,
+    answer: (asked: { headers: Headers; body: string }) => Promise<void>,
+  ): Promise<void> {
+    let held = 0;
+    const hasRoom = (bytes: number): boolean => {
+      held += bytes;
+      this.#heldBytes += bytes;
+      return this.#heldBytes <= this.#maxBytes;
+    };
+    try {
+      await answer({ headers: headersOf(request), body: await readBody(request, hasRoom) });
+    } finally {
+      this.#heldBytes -= held;
+    }
+  }
+}
+
 /** `hold` is told of each piece that is kept, and says whether there is room for it. */
-export async function readBody(
-  request: IncomingMessage,
-  hold: (bytes: number) => boolean = () => true,
-): Promise<string> {
+async function readBody(request: IncomingMessage, hold: (bytes: number) => boolean): Promise<string> {
   const chunks: Buffer[] = [];
   let sent = 0;
   let hasRoom = true;
