@@ -6,7 +6,7 @@ import type { Command } from './command-line/create-command.ts';
 import { describeError, EXIT, UsageError } from './command-line/errors.ts';
 import { overview } from './command-line/help.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
-import { findProject } from '../workers/project.ts';
+import { findProject } from '../workers/project/folders.ts';
 import { version } from '../workers/version.ts';
 
 type ProcessSurroundings = Omit<Surroundings, 'project'>;

@@ -1,6 +1,6 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
-import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
+import type { StackLeft } from '../../workers/local-stack/daemon-connection.ts';
 import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
-import { isAlive } from '../../workers/local-stack/processes.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
+import { isAlive } from '../../workers/process/processes.ts';
 
 /** Played by the stack that the files of the project `crash` share. */
 export const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));

@@ -1,19 +1,19 @@
 /** The local stack as a command line sees it: opened or adopted, waited for, held, let go. */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { agentCodeSha256 } from '../agent-code.ts';
-import { checkLocalEngine, loadConfig, type TemperConfig } from '../config.ts';
-import { configuredTarget, connectClient, type TemporalTarget } from '../connection.ts';
-import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../folders.ts';
-import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
+import { agentCodeSha256 } from '../user-code/agent-code.ts';
+import { checkLocalEngine, loadConfig, type TemperConfig } from '../config/config.ts';
+import { configuredTarget, connectClient, type TemporalTarget } from '../connection/connection.ts';
+import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../project/folders.ts';
+import { keepHistoryForAYear, registerSearchAttributes } from '../connection/namespace.ts';
 import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
-import { engineKeyOf } from './engine-key.ts';
-import { holdLeash, LeashGone, type HoldOptions, type LeashConnection, type StackLeft } from './leash-connection.ts';
+import { engineKeyOf } from './daemon/engine-key.ts';
+import { holdLeash, LeashGone, type HoldOptions, type LeashConnection, type StackLeft } from './daemon-connection.ts';
 import type { LocalStackOptions } from './options.ts';
-import type { StackDescription } from './protocol.ts';
-import { absoluteModels } from './known-models.ts';
+import type { StackDescription } from './protocol/protocol.ts';
+import { absoluteModels } from '../base-models/known-models.ts';
 import { specifyStack } from './specify.ts';
-import { withoutProfile } from '../temporal-environment.ts';
+import { withoutProfile } from '../process/child-environment.ts';
 import { waitForStack } from './wait.ts';
 
 export interface LocalStack {

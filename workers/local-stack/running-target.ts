@@ -1,8 +1,8 @@
 /** Which Temporal server a project has now. */
-import { configuredTarget, type TemporalTarget } from '../connection.ts';
-import { projectFolders } from '../folders.ts';
-import { isAlive } from './processes.ts';
-import { readStackFile } from './stack-file.ts';
+import { configuredTarget, type TemporalTarget } from '../connection/connection.ts';
+import { projectFolders } from '../project/folders.ts';
+import { isAlive } from '../process/processes.ts';
+import { readStackFile } from './protocol/stack-file.ts';
 
 /** The configured server, or that of the project's local stack while it runs; null: neither. */
 export function runningTarget(project: string, env: NodeJS.ProcessEnv): TemporalTarget | null {

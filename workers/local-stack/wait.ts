@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
-import { GPU_WORKER, TEMPORAL_SERVER } from './children.ts';
-import { LeashGone, type LeashConnection } from './leash-connection.ts';
+import { GPU_WORKER, TEMPORAL_SERVER } from './children/children.ts';
+import { LeashGone, type LeashConnection } from './daemon-connection.ts';
 
 export interface WaitOptions {
   readonly agentFile: string | null;

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectClient } from '../../../workers/connection.ts';
-import { missingSearchAttributes } from '../../../workers/namespace.ts';
+import { connectClient } from '../../../workers/connection/connection.ts';
+import { missingSearchAttributes } from '../../../workers/connection/namespace.ts';
 import {
   childPid,
   holdStack,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ChildStatus, StackEvent } from '../../../workers/events.ts';
-import type { LeashConnection } from '../../../workers/local-stack/leash-connection.ts';
+import type { LeashConnection } from '../../../workers/local-stack/daemon-connection.ts';
 import { waitForStack } from '../../../workers/local-stack/wait.ts';
 
 const gpuWorker = (state: ChildStatus['state'], deaths: number): ChildStatus => ({
