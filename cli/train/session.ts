@@ -8,7 +8,7 @@ import { connectClient, describeServerFailure, patiently } from '../../workers/c
 import type { AskedEngine } from '../../workers/config/engine-choices.ts';
 import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
-import type { StackLeft } from '../../workers/local-stack/daemon-connection.ts';
+import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { WorkFailed } from '../command-line/errors.ts';
@@ -29,7 +29,7 @@ export interface Session {
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
   /** Told what goes on when the stack has been let go. */
-  readonly onLeft: (left: StackLeft) => void;
+  readonly onLeft: (left: StackReleased) => void;
 }
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */

@@ -230,7 +230,7 @@ export class World {
     if (name === 'vllm' || name === 'rank') return this.#ofWorker.next(this.pid('gpu-worker'));
     const stack = this.#stackFile();
     if (stack === null) return null;
-    if (name === 'leash') return stack.pid;
+    if (name === 'daemon') return stack.pid;
     const child = CHILDREN[name];
     return (
       stack.children.find((mark) => child !== undefined && mark.name.startsWith(child) && isAlive(mark))?.pid ?? null

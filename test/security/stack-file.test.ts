@@ -20,7 +20,7 @@ import { defineConfig } from '../../workers/config/config.ts';
 import { tryFileLock } from '../../workers/project/file-lock.ts';
 import { makeProjectFolders, type ProjectFolders } from '../../workers/project/folders.ts';
 import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
-import { holdLeash } from '../../workers/local-stack/daemon-connection.ts';
+import { connectDaemon } from '../../workers/local-stack/daemon-connection.ts';
 import { removeSocket } from '../../workers/local-stack/daemon/daemon-socket.ts';
 import { writeAtomically } from '../../workers/project/own-file.ts';
 import { processStartTime } from '../../workers/process/processes.ts';
@@ -82,7 +82,7 @@ async function isAdopted(prepare: () => void): Promise<boolean> {
   prepare();
   const makeSpec = () => Promise.reject(new Error('a new stack is started'));
   const nothing = () => undefined;
-  const holding = holdLeash({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
+  const holding = connectDaemon({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
   await holding.catch((error: Error) => expect(error.message).toMatch(/a new stack is started|ended during a request/));
   server.close();
   return connections > 0;
@@ -158,7 +158,7 @@ describe.skipIf(process.platform === 'win32')('a stack of another version of Tem
     await new Promise<void>((resolve) => server.listen(stack.socket, () => resolve()));
     const makeSpec = () => Promise.reject(new Error('a new stack is started'));
     const nothing = () => undefined;
-    const holding = holdLeash({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
+    const holding = connectDaemon({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
     await expect(holding).rejects.toMatchObject({
       type: 'BadConfig',
       message: `the local stack of this project was started by ${called}, this command is Temper ${version()}; end the commands that use that stack (Ctrl-C in temper dev, train or serve), then repeat this one: runs continue where they are`,

@@ -1,4 +1,4 @@
-/** One command line's hold on the leash: found alive and adopted, or started. */
+/** One command line's hold on the daemon: found alive and adopted, or started. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -18,25 +18,25 @@ import {
   sendMessage,
   type AgentRequest,
   type ClientMessage,
-  type LeashMessage,
+  type DaemonMessage,
   type StackDescription,
   type StackSpec,
 } from './protocol/protocol.ts';
 import { readStackFile, type StackFile } from './protocol/stack-file.ts';
 
-export interface LeashConnection {
+export interface DaemonConnection {
   readonly stack: StackDescription;
   readonly adopted: boolean;
   statuses(): readonly ChildStatus[];
   isLost(): boolean;
-  /** Told once when the leash is gone without having been asked. */
+  /** Told once when the daemon is gone without having been asked. */
   onLost(listener: () => void): void;
   /** Lets go; where nobody else holds on, resolves when everything has ended. */
-  release(): Promise<StackLeft>;
+  release(): Promise<StackReleased>;
 }
 
 /** What goes on after a command line has let go of the stack. */
-export interface StackLeft {
+export interface StackReleased {
   /** How many other command lines hold it; 0: it has ended. */
   readonly others: number;
   /** Files of the agents that those have played. */
@@ -61,18 +61,18 @@ const RELEASE_WITHIN_MS = 25_000;
 const GONE_WITHIN_MS = 2000;
 const POLL_MS = 50;
 
-export async function holdLeash(options: HoldOptions): Promise<LeashConnection> {
+export async function connectDaemon(options: HoldOptions): Promise<DaemonConnection> {
   const { socket, startedPid } = await openSocket(options);
   return attach(socket, startedPid, options);
 }
 
-/** Two starts at once both come here: one leash gets the lock, both get its socket. */
+/** Two starts at once both come here: one daemon gets the lock, both get its socket. */
 async function openSocket(options: HoldOptions): Promise<{ socket: Socket; startedPid: number | null }> {
   const { folders, signal } = options;
   const live = await connectTo(folders);
   if (live) return { socket: live, startedPid: null };
   let spec: StackSpec | null = null;
-  let started: StartedLeash | null = null;
+  let started: StartedDaemon | null = null;
   let until = Date.now() + OPEN_WITHIN_MS;
   while (Date.now() < until) {
     signal?.throwIfAborted();
@@ -84,7 +84,7 @@ async function openSocket(options: HoldOptions): Promise<{ socket: Socket; start
         spec = await options.makeSpec();
         until = Date.now() + OPEN_WITHIN_MS;
       }
-      started = startLeash(folders, spec);
+      started = startDaemon(folders, spec);
     }
     await sleep(POLL_MS);
   }
@@ -92,14 +92,14 @@ async function openSocket(options: HoldOptions): Promise<{ socket: Socket; start
 }
 
 /** It lost the race for the lock, and the winner's socket is to be waited for; or it could not start. */
-function afterEnd(leash: StartedLeash): null {
-  if (leash.exitCode() === EXIT_LOCKED) return null;
-  throw new Error(`the local stack could not start (see ${leash.logFile}): ${leash.lastWords()}`);
+function afterEnd(daemon: StartedDaemon): null {
+  if (daemon.exitCode() === EXIT_LOCKED) return null;
+  throw new Error(`the local stack could not start (see ${daemon.logFile}): ${daemon.lastWords()}`);
 }
 
 function connectTo(folders: ProjectFolders): Promise<Socket | null> {
   const stack = readStackFile(folders.stackFile);
-  if (stack === null || !isOwnLeash(stack, folders)) return Promise.resolve(null);
+  if (stack === null || !isOwnDaemon(stack, folders)) return Promise.resolve(null);
   const path = stack.socket;
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -109,9 +109,9 @@ function connectTo(folders: ProjectFolders): Promise<Socket | null> {
 }
 
 /** The file may be from before a kill or a restart of the machine, and its socket's path somebody else's by now. */
-function isOwnLeash(stack: StackFile, folders: ProjectFolders): boolean {
+function isOwnDaemon(stack: StackFile, folders: ProjectFolders): boolean {
   if (!isOwnSocketPath(stack.socket, folders)) return false;
-  return process.platform === 'win32' || isAlive({ ...stack, name: 'leash' });
+  return process.platform === 'win32' || isAlive({ ...stack, name: 'daemon' });
 }
 
 /** A held lock without a socket that answers is a stack that starts, ends, or is frozen. */
@@ -121,7 +121,7 @@ function isLockFree(folders: ProjectFolders): boolean {
   return release !== null;
 }
 
-interface StartedLeash {
+interface StartedDaemon {
   readonly pid: number | null;
   readonly logFile: string;
   isRunning(): boolean;
@@ -129,7 +129,7 @@ interface StartedLeash {
   lastWords(): string;
 }
 
-function startLeash(folders: ProjectFolders, spec: StackSpec): StartedLeash {
+function startDaemon(folders: ProjectFolders, spec: StackSpec): StartedDaemon {
   const logFile = join(folders.logs, 'leash.log');
   const log = openSync(logFile, 'w', 0o600);
   const child: ChildProcess = spawn(process.execPath, [...nodeFlags(), modulePath('./local-stack/daemon/daemon')], {
@@ -154,10 +154,10 @@ function startLeash(folders: ProjectFolders, spec: StackSpec): StartedLeash {
 }
 
 /** Asks first what the stack is: one that this command must not use stays as it is. */
-async function attach(socket: Socket, startedPid: number | null, options: HoldOptions): Promise<LeashConnection> {
+async function attach(socket: Socket, startedPid: number | null, options: HoldOptions): Promise<DaemonConnection> {
   const talk = startTalk(socket, options);
   const stack = await talk.ask({ type: 'describe' });
-  // The leash started here may have lost the race for the lock.
+  // The daemon started here may have lost the race for the lock.
   const adopted = stack.pid !== startedPid;
   const connection = { ...talk, stack, adopted, release: () => talk.release(stack.pid) };
   try {
@@ -181,16 +181,16 @@ function startTalk(socket: Socket, { folders, onEvent }: HoldOptions) {
   let answer: Answer | null = null;
   let lost: (() => void) | null = null;
   let released = false;
-  let left: StackLeft = { others: 0, agents: [] };
+  let left: StackReleased = { others: 0, agents: [] };
   let ended = false;
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.once('close', () => {
-    answer?.reject(new LeashGone('the local stack ended during a request'));
+    answer?.reject(new DaemonExited('the local stack ended during a request'));
     if (!released) lost?.();
   });
   socket.on('error', () => undefined);
   readMessages(socket, (line) => {
-    const message = line as LeashMessage;
+    const message = line as DaemonMessage;
     if (message.type === 'event') onEvent(message.event);
     else if (message.type === 'status') statuses = message.children;
     else if (message.type === 'refused') answer?.reject(refusal(message));
@@ -210,7 +210,7 @@ function startTalk(socket: Socket, { folders, onEvent }: HoldOptions) {
       try {
         return await new Promise((resolve, reject) => {
           answer = { resolve, reject };
-          if (socket.closed) reject(new LeashGone('the local stack ended before a request'));
+          if (socket.closed) reject(new DaemonExited('the local stack ended before a request'));
           sendMessage(socket, message);
         });
       } finally {
@@ -224,19 +224,19 @@ function startTalk(socket: Socket, { folders, onEvent }: HoldOptions) {
       lost = listener;
       if (socket.closed && !released) listener();
     },
-    async release(leashPid: number) {
+    async release(daemonPid: number) {
       released = true;
       sendMessage(socket, { type: 'detach' });
       await Promise.race([closed, sleep(RELEASE_WITHIN_MS, undefined, { ref: false })]);
       socket.destroy();
       // Its last act is to let the lock go.
-      if (ended) await untilGone(leashPid);
+      if (ended) await untilGone(daemonPid);
       return left;
     },
   };
 }
 
-function refusal({ failure, message }: Extract<LeashMessage, { type: 'refused' }>): Error {
+function refusal({ failure, message }: Extract<DaemonMessage, { type: 'refused' }>): Error {
   return failure === null ? new Error(message) : new TemperError(failure, message);
 }
 
@@ -245,9 +245,9 @@ async function untilGone(pid: number): Promise<void> {
     await sleep(POLL_MS / 2);
 }
 
-/** The leash went between being found and answering: ask again. */
-export class LeashGone extends Error {
-  override readonly name = 'LeashGone';
+/** The daemon went between being found and answering: ask again. */
+export class DaemonExited extends Error {
+  override readonly name = 'DaemonExited';
 }
 
 function heldBySilence(folders: ProjectFolders): TemperError {

@@ -9,6 +9,6 @@ export function runningTarget(project: string, env: NodeJS.ProcessEnv): Temporal
   const configured = configuredTarget(env);
   if (configured !== null) return configured;
   const stack = readStackFile(projectFolders(project).stackFile);
-  if (stack === null || stack.ports === null || !isAlive({ ...stack, name: 'leash' })) return null;
+  if (stack === null || stack.ports === null || !isAlive({ ...stack, name: 'daemon' })) return null;
   return { address: `127.0.0.1:${stack.ports.temporal}`, namespace: 'default' };
 }

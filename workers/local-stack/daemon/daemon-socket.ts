@@ -1,4 +1,4 @@
-/** The leash's socket: open to this user alone, at a path short enough to be one. */
+/** The daemon's socket: open to this user alone, at a path short enough to be one. */
 import { chmodSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 /**
- * The leash: a process of its own that holds the project's lock and everything the local stack started. It lives as long
+ * The daemon: a process of its own that holds the project's lock and everything the local stack started. It lives as long
  * as a command line holds its socket; when the last one is gone, whatever ended it, everything ends. Started with the
  * stack's specification on stdin.
  */
@@ -19,7 +19,7 @@ import {
   readMessages,
   sendMessage,
   type ClientMessage,
-  type LeashMessage,
+  type DaemonMessage,
   type StackSpec,
 } from '../protocol/protocol.ts';
 import { createStack, type Stack } from './stack.ts';
@@ -28,7 +28,7 @@ import { readStackFile, writeStackFile, type StackPorts } from '../protocol/stac
 const LOCK_WAIT_MS = 1000;
 const FIRST_CLIENT_MS = 15_000;
 
-/** What one leash holds; `stack` and `ports` are null until they are known. */
+/** What one daemon holds; `stack` and `ports` are null until they are known. */
 interface Held {
   readonly folders: ProjectFolders;
   readonly log: ChildLog;
@@ -40,7 +40,7 @@ interface Held {
   ending: boolean;
 }
 
-async function holdLeash(spec: StackSpec): Promise<void> {
+async function runDaemon(spec: StackSpec): Promise<void> {
   const folders = projectFolders(spec.project);
   if (!(await takeLock(folders.stackLock))) process.exit(EXIT_LOCKED);
   const before = readStackFile(folders.stackFile);
@@ -173,7 +173,7 @@ function announce(held: Held, event: StackEvent): void {
   tell(held, { type: 'status', children: held.stack.statuses() });
 }
 
-function tell(held: Held, message: LeashMessage): void {
+function tell(held: Held, message: DaemonMessage): void {
   for (const socket of held.sockets.keys()) sendMessage(socket, message);
 }
 
@@ -195,4 +195,4 @@ async function takeLock(file: string): Promise<boolean> {
   return false;
 }
 
-await holdLeash(JSON.parse(await text(process.stdin)) as StackSpec);
+await runDaemon(JSON.parse(await text(process.stdin)) as StackSpec);

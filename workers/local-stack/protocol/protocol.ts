@@ -1,5 +1,5 @@
 /**
- * JSON lines between the leash and the command lines that hold it. `describe` and the version in its answer stay as they
+ * JSON lines between the daemon and the command lines that hold it. `describe` and the version in its answer stay as they
  * are in every version of Temper: by them a command of another version finds out that it must not join.
  */
 import type { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import type { ChosenEngine } from '../../config/config.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
 import type { WantedPorts } from './ports.ts';
 
-/** Exit code of a leash that found another one holding the project. */
+/** Exit code of a daemon that found another one holding the project. */
 export const EXIT_LOCKED = 3;
 
 /** What a stack must be to start it; the first command line says, later ones adopt. */
@@ -68,7 +68,7 @@ export type ClientMessage =
     }
   | { readonly type: 'detach' };
 
-export type LeashMessage =
+export type DaemonMessage =
   | { readonly type: 'described'; readonly stack: StackDescription }
   | { readonly type: 'attached'; readonly stack: StackDescription }
   | { readonly type: 'refused'; readonly failure: FailureType | null; readonly message: string }
@@ -76,10 +76,10 @@ export type LeashMessage =
   | { readonly type: 'event'; readonly event: StackEvent }
   /** This command line is let go: `others` still hold the stack, and play these agents. */
   | { readonly type: 'detached'; readonly others: number; readonly agents: readonly string[] }
-  /** Everything that the leash started has ended. */
+  /** Everything that the daemon started has ended. */
   | { readonly type: 'ended' };
 
-export function sendMessage(socket: Socket, message: ClientMessage | LeashMessage): void {
+export function sendMessage(socket: Socket, message: ClientMessage | DaemonMessage): void {
   if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
 }
 
