@@ -1,5 +1,5 @@
-/** How this installation is built; every key has a default (`workers/config.ts`). */
-import { defineConfig } from './workers/config.ts';
+/** How this installation is built; every key has a default (`workers/config/config.ts`). */
+import { defineConfig } from './workers/config/config.ts';
 
 export default defineConfig({
   queues: { workflows: 'temper', gpu: 'gpu' },

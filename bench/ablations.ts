@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { openStore } from '../store/bytes/open-store.ts';
 import { readRun } from '../store/records/run-reader.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
-import { projectFolders } from '../workers/folders.ts';
+import { projectFolders } from '../workers/project/folders.ts';
 import { countFlag, mean, readNames, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { trainWith } from './temper-run.ts';
 

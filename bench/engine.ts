@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 
 import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
-import { defineConfig } from '../workers/config.ts';
-import { chosenEngine } from '../workers/engine-choices.ts';
-import { cacheFolder } from '../workers/folders.ts';
+import { defineConfig } from '../workers/config/config.ts';
+import { chosenEngine } from '../workers/config/engine-choices.ts';
+import { cacheFolder } from '../workers/project/folders.ts';
 import { vllmPythonOf } from '../workers/install/vllm-environment.ts';
 import {
   countFlag,

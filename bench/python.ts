@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { openRealModel } from '../test/real-model/real-model.ts';
-import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
+import { GPU_WORKER_FOLDER } from '../workers/project/folders.ts';
 
 /** How PyTorch's threads wait, as the GPU worker has it on Linux (`limit_spinning`). */
 export const OWN_ENVIRONMENT = { OMP_WAIT_POLICY: 'ACTIVE', GOMP_SPINCOUNT: '3000' };

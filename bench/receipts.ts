@@ -8,7 +8,7 @@ import { question, trainingReceipts } from '../examples/receipts/receipts.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/run-reader.ts';
 import { openTools } from '../test/run/tools.ts';
-import { projectFolders } from '../workers/folders.ts';
+import { projectFolders } from '../workers/project/folders.ts';
 import { countFlag, mean, type Bench, type Flags } from './bench.ts';
 import { runJsonScript } from './python.ts';
 import { openTrl } from './trl/environment.ts';

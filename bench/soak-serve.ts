@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { ENGINE_KEY_VARIABLE } from '../core/wire-constants.ts';
 import { makeServableRun } from '../test/store/records/servable-run.ts';
-import { endChild } from '../workers/local-stack/child-process.ts';
+import { endChild } from '../workers/process/child-process.ts';
 import { runScript } from './python.ts';
 import { createClient } from './soak-client.ts';
 import {

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ENGINE_KEY_VARIABLE } from '../core/wire-constants.ts';
-import { collectLines } from '../workers/command.ts';
-import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
-import { endChild } from '../workers/local-stack/child-process.ts';
+import { collectLines } from '../workers/process/command.ts';
+import { GPU_WORKER_FOLDER } from '../workers/project/folders.ts';
+import { endChild } from '../workers/process/child-process.ts';
 import { createClient, type Client } from './soak-client.ts';
 
 export const KEY = 'a key of this bench';

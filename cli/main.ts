@@ -6,7 +6,7 @@ import type { Command } from './command-line/create-command.ts';
 import { describeError, EXIT, UsageError } from './command-line/errors.ts';
 import { overview } from './command-line/help.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
-import { findProject } from '../workers/project.ts';
+import { findProject } from '../workers/project/folders.ts';
 import { version } from '../workers/version.ts';
 
 type ProcessSurroundings = Omit<Surroundings, 'project'>;
@@ -68,7 +68,7 @@ function findNamed(commands: readonly Command[], name: string): Command {
 /** npm passes on the Ctrl-C that a terminal has told every process already; on a busy machine that takes a while. */
 const SAME_SIGNAL_MS = 2000;
 
-/** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */
+/** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children end with it). */
 function processSurroundings(): ProcessSurroundings {
   const controller = new AbortController();
   let abortedAt = 0;

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 
 /**
  * The system lends none of these to connections and to listeners on port 0, and local stacks use others
- * (`workers/local-stack/ports.ts`): so a port stays free while the program that is told it starts.
+ * (`workers/local-stack/protocol/ports.ts`): so a port stays free while the program that is told it starts.
  */
 const [FIRST_PORT, PORTS] = [10_000, 7000];
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Connection } from '@temporalio/client';
 
-import { cacheFolder } from '../workers/folders.ts';
+import { cacheFolder } from '../workers/project/folders.ts';
 import type { StackEvent } from '../workers/events.ts';
 import { findTemporalCli } from '../workers/install/temporal-cli.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';

@@ -1,7 +1,7 @@
 /** TRL beside the packages of the GPU worker, which bring PyTorch, transformers and PEFT for both. */
 import { delimiter, join } from 'node:path';
 import { installPackages } from '../../test/run/packages.ts';
-import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
+import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
 
 /** What its scripts are started with; installs it where it is not. */
 export async function openTrl(python: string): Promise<Record<string, string>> {

@@ -4,7 +4,7 @@ import { openStore } from '../../store/bytes/open-store.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CheckpointsContext } from './command.ts';
 
 export async function copyCheckpoints(

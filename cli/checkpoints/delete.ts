@@ -1,7 +1,7 @@
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { deleteRun, planRunDeletion, type RunDeletion } from '../../store/records/delete-run.ts';
 import { planPrune, prune } from '../../store/records/prune.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';

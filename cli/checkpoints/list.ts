@@ -5,7 +5,7 @@ import { readSteps } from '../../store/records/run-reader.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { createTable } from '../terminal/table.ts';
 import type { CheckpointsContext } from './command.ts';
 

@@ -2,7 +2,7 @@ import { planPrune, prune, type PrunePlan, type Retention } from '../../store/re
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CheckpointsContext } from './command.ts';
 
 export async function pruneCheckpoints(

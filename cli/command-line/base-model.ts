@@ -1,8 +1,8 @@
 /** What a command's `--base-model` or `--model` stands for, under the name that a run records. */
-import { resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
+import { resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
+import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ChatTemplate } from './chat-template.ts';
 import type { Surroundings } from './command.ts';

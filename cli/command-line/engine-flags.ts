@@ -1,6 +1,6 @@
 /** `--engine`, `--device`, `--dtype`, `--load-in-4bit`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
 import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
-import { DEVICE, type AskedEngine } from '../../workers/engine-choices.ts';
+import { DEVICE, type AskedEngine } from '../../workers/config/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
 
 /** What samples, and with which numbers. */

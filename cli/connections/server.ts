@@ -1,6 +1,6 @@
 /** The Temporal server of a project, where one is running; commands that only read the store do without. */
 import { TemperError } from '../../core/failures.ts';
-import { configuredTarget, connectClient, type TemporalClient } from '../../workers/connection.ts';
+import { configuredTarget, connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
 import type { Surroundings } from '../command-line/command.ts';
 

@@ -2,8 +2,8 @@
 import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import { isPassing } from '../../workers/connection.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { isPassing } from '../../workers/connection/connection.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from './server.ts';
 import { findStoreId } from './store-id.ts';

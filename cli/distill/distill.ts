@@ -11,7 +11,7 @@ import { readBranches } from '../../store/records/lineage.ts';
 import { readGroups, requireRun, type PlayedGroup } from '../../store/records/run-reader.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';

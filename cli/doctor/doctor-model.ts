@@ -1,7 +1,7 @@
 import pc from 'picocolors';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
-import { cacheFolder } from '../../workers/folders.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import type { CommandContext } from '../command-line/command.ts';

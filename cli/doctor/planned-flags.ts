@@ -1,6 +1,6 @@
 /** What a run would train, by the flags of `temper doctor --model`: those of `temper train` by which memory differs. */
 import type { TrainConfig } from '../../core/contract.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig } from '../../workers/config/config.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
 import { flagWords } from '../planning/project-flags.ts';

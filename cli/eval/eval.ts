@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path';
-import { STATE_FOLDER } from '../../workers/folders.ts';
+import { STATE_FOLDER } from '../../workers/project/folders.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { version } from '../../workers/version.ts';
 import { writePage } from '../report/shell.ts';

@@ -1,6 +1,6 @@
 /** Checkpoints are played on their base model as they were trained on it: one engine plays all of them, so they must agree. */
-import type { EngineConfig } from '../../workers/config.ts';
-import { describeBase, isSameBase, type LoadedBase, type TrainedBase } from '../../workers/loaded-base.ts';
+import type { EngineConfig } from '../../workers/config/config.ts';
+import { describeBase, isSameBase, type LoadedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { CheckpointTarget } from './target.ts';
 

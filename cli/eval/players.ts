@@ -9,7 +9,7 @@ import {
   type Price,
 } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig } from '../../workers/config/config.ts';
 import { readBaseModel, settleBaseModel, type ModelContext } from '../command-line/base-model.ts';
 import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';

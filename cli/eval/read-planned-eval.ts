@@ -5,7 +5,7 @@ import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults
 import { readStoredScenarios } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
 import type { AskedSettings } from './hosted-player.ts';

@@ -5,7 +5,7 @@ import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { trainedBase, type TrainedBase } from '../../workers/loaded-base.ts';
+import { trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
 
 /** A checkpoint of the store, with the configuration that it was trained under. */
 export interface CheckpointTarget {

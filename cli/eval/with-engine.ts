@@ -1,12 +1,12 @@
 /** The engine of the local stack, for as long as something is played with it; no stack is started where nobody needs one. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig } from '../../workers/config/config.ts';
 import { ANY_USE } from '../../workers/local-stack/decide-engine.ts';
-import { findDevices } from '../../workers/devices.ts';
-import { loadedBase } from '../../workers/loaded-base.ts';
+import { findDevices } from '../../workers/devices/devices.ts';
+import { loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';

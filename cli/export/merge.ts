@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
+import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';

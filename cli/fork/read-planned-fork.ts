@@ -4,7 +4,7 @@ import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { judgeOptions } from '../planning/check-judge.ts';

@@ -1,9 +1,9 @@
-import { loadConfig, type ChosenEngine, type EngineConfig } from '../../workers/config.ts';
+import { loadConfig, type ChosenEngine, type EngineConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
-import { chosenEngine, type AskedEngine, type EngineKind } from '../../workers/engine-choices.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { runGpuWorker } from '../../workers/local-stack/gpu-worker.ts';
-import { checkQuantization } from '../../workers/quantization.ts';
+import { chosenEngine, type AskedEngine, type EngineKind } from '../../workers/config/engine-choices.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
+import { runGpuWorker } from '../../workers/local-stack/children/gpu-worker.ts';
+import { checkQuantization } from '../../workers/config/quantization.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { UsageError, WorkFailed, EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';

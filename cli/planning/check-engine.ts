@@ -1,11 +1,11 @@
 /** What the engine and the trainer of this project could not compute: refused before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
-import { checkCompiledLayers } from '../../workers/compiled-layers.ts';
-import { loadConfig, type ChosenEngine } from '../../workers/config.ts';
-import { findDevices } from '../../workers/devices.ts';
-import { chosenEngine, type EngineKind } from '../../workers/engine-choices.ts';
-import { loadedBase, type LoadedBase } from '../../workers/loaded-base.ts';
-import { checkQuantization, refuseQuantizedTraining } from '../../workers/quantization.ts';
+import { checkCompiledLayers } from '../../workers/config/compiled-layers.ts';
+import { loadConfig, type ChosenEngine } from '../../workers/config/config.ts';
+import { findDevices } from '../../workers/devices/devices.ts';
+import { chosenEngine, type EngineKind } from '../../workers/config/engine-choices.ts';
+import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
+import { checkQuantization, refuseQuantizedTraining } from '../../workers/config/quantization.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';

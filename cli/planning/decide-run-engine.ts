@@ -4,10 +4,10 @@ import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readManifest, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig } from '../../workers/config/config.ts';
 import { decideEngine, type EngineDecision } from '../../workers/local-stack/decide-engine.ts';
-import type { EngineKind } from '../../workers/engine-choices.ts';
-import { cacheFolder } from '../../workers/folders.ts';
+import type { EngineKind } from '../../workers/config/engine-choices.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 

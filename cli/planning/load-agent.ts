@@ -5,8 +5,8 @@ import { TemperError } from '../../core/failures.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
-import { findAgentFile, importAgentFile } from '../../workers/agent-code.ts';
-import { explainImport } from '../../workers/explain-import.ts';
+import { findAgentFile, importAgentFile } from '../../workers/user-code/agent-code.ts';
+import { explainImport } from '../../workers/user-code/explain-import.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {

@@ -1,6 +1,6 @@
 /** The flags that `train` of temporal.config.ts gives to every run of a project, as words of the command line. */
-import { loadConfig, type TemperConfig } from '../../workers/config.ts';
-import { CONFIG_FILE } from '../../workers/folders.ts';
+import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
+import { CONFIG_FILE } from '../../workers/project/folders.ts';
 import { closestName } from '../command-line/closest-name.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -3,7 +3,7 @@ import type { StepPlace } from '../../store/layout.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { describeBase, isSameBase, trainedBase } from '../../workers/loaded-base.ts';
+import { describeBase, isSameBase, trainedBase } from '../../workers/config/loaded-base.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { version } from '../../workers/version.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { reportCommand } from './command.ts';
 import { defaultReportFile, writeReport } from './write-report.ts';
 

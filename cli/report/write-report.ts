@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { STATE_FOLDER } from '../../workers/folders.ts';
+import { STATE_FOLDER } from '../../workers/project/folders.ts';
 import { readAttempts } from './read-attempts.ts';
 import { renderReport } from './page.ts';
 import { writePage } from './shell.ts';

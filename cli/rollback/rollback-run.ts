@@ -6,7 +6,7 @@ import { applyChanges, complaintAboutSettings } from '../../core/settings.ts';
 import { findLastStep, openBranch, readAllChanges, requireWeights } from '../../store/records/lineage.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { describeServerFailure } from '../../workers/connection.ts';
+import { describeServerFailure } from '../../workers/connection/connection.ts';
 import { rollbackUpdate, type RollbackRequest } from '../../workflows/messages.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { parseSettings } from '../set/settings.ts';
 import type { rollbackCommand } from './command.ts';
 import { rollBackRun } from './rollback-run.ts';

@@ -5,7 +5,7 @@ import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
 import { describeHeadline, formatDuration, formatNumber } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { runsCommand } from './command.ts';
 import { summariseRun, type RunSummary } from './run-summary.ts';
 import { createTable } from '../terminal/table.ts';

@@ -8,8 +8,8 @@ import {
 } from '@temporalio/client';
 import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
 import { recordSchedule } from '../../store/records/schedules.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { registerSearchAttributes } from '../../workers/namespace.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { registerSearchAttributes } from '../../workers/connection/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
 import type { ProjectPlace } from '../connections/server.ts';
 import type { PlannedSchedule, Timing } from './read-planned-schedule.ts';

@@ -1,5 +1,5 @@
 import { policyName } from '../../core/policy-name.ts';
-import { configuredTarget } from '../../workers/connection.ts';
+import { configuredTarget } from '../../workers/connection/connection.ts';
 import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatTime, plural } from '../terminal/format.ts';

@@ -2,7 +2,7 @@
 import type { CommandContext, Surroundings } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { recordScheduleDeleted } from '../../store/records/schedules.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { printJson } from '../terminal/output.ts';
 import type {
   scheduleDeleteCommand,

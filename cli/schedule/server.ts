@@ -8,8 +8,8 @@ import {
 } from '@temporalio/client';
 import { TemperError } from '../../core/failures.ts';
 import { scheduleId } from '../../core/queues.ts';
-import { isPassing, type TemporalClient } from '../../workers/connection.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { isPassing, type TemporalClient } from '../../workers/connection/connection.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
 import { ANSWER_WITHIN_MS } from '../connections/steer.ts';

@@ -1,11 +1,11 @@
 import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
-import { loadConfig, type TemperConfig } from '../../workers/config.ts';
+import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { trainedBase } from '../../workers/loaded-base.ts';
-import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
-import { openConfiguredStore } from '../../workers/project-store.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
+import { trainedBase } from '../../workers/config/loaded-base.ts';
+import { writeKnownModels } from '../../workers/base-models/known-models.ts';
+import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';

@@ -1,4 +1,4 @@
-import { cacheFolder } from '../../workers/folders.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { installVllm } from '../../workers/install/vllm-environment.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';

@@ -10,7 +10,7 @@ import { EXIT } from '../command-line/errors.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../terminal/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { ProjectPlace } from '../connections/server.ts';
 import { flattenEval, summariseRun, type RunSummary } from '../runs/run-summary.ts';
 import type { showCommand } from './command.ts';

@@ -1,6 +1,6 @@
 /** The end of a run, however many weeks that takes. */
 import { setMaxListeners } from 'node:events';
-import { patiently, type TemporalClient } from '../../workers/connection.ts';
+import { patiently, type TemporalClient } from '../../workers/connection/connection.ts';
 
 /** Temporal's client leaves a listener on its signal with each of its long polls, about three a minute. */
 const LISTEN_MS = 3_600_000;

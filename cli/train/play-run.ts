@@ -1,6 +1,6 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
-import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
+import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
@@ -51,8 +51,8 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
     plan = await fitToMemory(plan, asked, context, longest);
   }
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
-  let left: StackLeft | null = null;
-  const onLeft = (told: StackLeft) => {
+  let left: StackReleased | null = null;
+  const onLeft = (told: StackReleased) => {
     left = told;
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
@@ -72,12 +72,12 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   return EXIT.ok;
 }
 
-function detached({ output }: Surroundings, { config, agentFile }: PlannedRun, left: StackLeft | null): number {
+function detached({ output }: Surroundings, { config, agentFile }: PlannedRun, left: StackReleased | null): number {
   output.line(`detached from ${config.run}: ${whatGoesOn(agentFile, left)}`);
   return EXIT.interrupted;
 }
 
-function whatGoesOn(agentFile: string, left: StackLeft | null): string {
+function whatGoesOn(agentFile: string, left: StackReleased | null): string {
   const again = 'run the same command to continue';
   if (left === null) return again;
   if (left.others === 0) return `the local stack has ended, and finished steps are kept; ${again}`;

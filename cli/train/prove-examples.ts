@@ -2,9 +2,9 @@
 import type { SupervisedConfig } from '../../core/contract.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { planRendering } from '../../core/supervised.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { knownModels } from '../../workers/local-stack/known-models.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
+import { knownModels } from '../../workers/base-models/known-models.ts';
 import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { plural } from '../terminal/format.ts';

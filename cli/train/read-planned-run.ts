@@ -1,7 +1,7 @@
 /** From an agent's file and flags to a run that may be started. */
 import { recordedDefaults } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readBaseModel } from '../command-line/base-model.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import { judgeOptions } from '../planning/check-judge.ts';

@@ -4,12 +4,12 @@ import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporal
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
-import type { AskedEngine } from '../../workers/engine-choices.ts';
-import { describeBase, loadedBase } from '../../workers/loaded-base.ts';
+import { connectClient, describeServerFailure, patiently } from '../../workers/connection/connection.ts';
+import type { AskedEngine } from '../../workers/config/engine-choices.ts';
+import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
-import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
-import { withoutProfile } from '../../workers/temporal-environment.ts';
+import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
+import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
@@ -29,7 +29,7 @@ export interface Session {
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
   /** Told what goes on when the stack has been let go. */
-  readonly onLeft: (left: StackLeft) => void;
+  readonly onLeft: (left: StackReleased) => void;
 }
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */

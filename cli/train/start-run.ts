@@ -4,8 +4,8 @@ import type { RunConfig } from '../../core/contract.ts';
 import { configDetails, configSummary } from '../../core/describe-config.ts';
 import { rolloutQueue, runWorkflowId, storeQueue } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { patiently } from '../../workers/connection.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { patiently } from '../../workers/connection/connection.ts';
 import type { ResumeFrom, TrainRunInput } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 

@@ -7,8 +7,8 @@ import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import { createTable } from '../terminal/table.ts';
 import type { verifyCommand } from './command.ts';
 import { readRecomputePlan } from './read-recompute-plan.ts';
@@ -50,7 +50,7 @@ async function recomputeStep(
   }
   const { recompute } = await import('./recompute.ts');
   const { openPythonEnvironment } = await import('../../workers/install/python-environment.ts');
-  const { cacheFolder } = await import('../../workers/folders.ts');
+  const { cacheFolder } = await import('../../workers/project/folders.ts');
   const { createEventPrinter } = await import('../terminal/stack-events.ts');
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });

@@ -5,8 +5,8 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 
 import { runWorkflowId } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
-import type { TemporalClient } from '../../workers/connection.ts';
-import { countPollers } from '../../workers/pollers.ts';
+import type { TemporalClient } from '../../workers/connection/connection.ts';
+import { countPollers } from '../../workers/connection/pollers.ts';
 import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
 import { tryServer, type ProjectPlace } from '../connections/server.ts';
 import { findStoreId } from '../connections/store-id.ts';

@@ -2,7 +2,7 @@ import { requireRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress } from './follow-run.ts';
-import { openProjectStore } from '../../workers/project-store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { watchCommand } from './command.ts';
 import { resultLines } from './result.ts';
 import { showRun } from './show-run.ts';

@@ -3,21 +3,22 @@
  * the first attempt that needs it. Each attempt has a random key of its own, which is all that its program knows: the
  * key finds the attempt, and dies with it. The engine's key stays here.
  */
-import { randomBytes, timingSafeEqual } from 'node:crypto';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { LOOPBACK_NAMES } from '../../core/loopback.ts';
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { BODY_TOO_LARGE } from '../../core/wire-constants.ts';
 import type { ModelReply, ModelRequest } from '../dialects/answer-request.ts';
 import { findDialect } from '../dialects/find-dialect.ts';
 import { Connections } from './gateway-connections.ts';
-import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from './http.ts';
+import {
+  BodyRoom,
+  discardBody,
+  HttpRefusal,
+  isSameSecret,
+  keyOf,
+  listen,
+  loopbackHosts,
+  writeReply,
+} from './http-server.ts';
 
 /** An attempt's way to its recorder. */
 export interface Door {
@@ -39,12 +40,12 @@ export interface Visitor {
 }
 
 interface OpenDoor {
-  readonly secret: Buffer;
+  readonly secret: string;
   /** Answers what its program asks a model. */
   readonly visitor: Visitor;
   posted: string | null;
   requests: number;
-  heldBytes: number;
+  readonly bodies: BodyRoom;
 }
 
 const RESULT_PATH = '/attempt/result';
@@ -66,7 +67,7 @@ const SECRET_BYTES = 32;
 export class Gateway {
   readonly #doors = new Map<string, OpenDoor>();
   readonly #connections = new Connections();
-  #listening: Promise<Server> | null = null;
+  #listening: Promise<number> | null = null;
   readonly #requestMs: number;
 
   /** `requestMs`: how long a request may take to come, whole. */
@@ -76,13 +77,13 @@ export class Gateway {
 
   /** A new key for one attempt. */
   async open(visitor: Visitor): Promise<Door> {
-    const server = await this.#listen();
+    const port = await this.#listen();
     const id = randomBytes(8).toString('hex');
     const secret = randomBytes(SECRET_BYTES).toString('hex');
-    const door: OpenDoor = { secret: Buffer.from(secret), visitor, posted: null, requests: 0, heldBytes: 0 };
+    const door: OpenDoor = { secret, visitor, posted: null, requests: 0, bodies: new BodyRoom(MAX_HELD_BYTES) };
     this.#doors.set(id, door);
     return {
-      origin: `http://127.0.0.1:${portOf(server)}`,
+      origin: `http://127.0.0.1:${port}`,
       key: `temper-${id}-${secret}`,
       get posted() {
         return door.posted;
@@ -99,7 +100,7 @@ export class Gateway {
     return this.#connections.size;
   }
 
-  #listen(): Promise<Server> {
+  #listen(): Promise<number> {
     this.#listening ??= this.#start().catch((error: unknown) => {
       this.#listening = null;
       throw error;
@@ -107,24 +108,21 @@ export class Gateway {
     return this.#listening;
   }
 
-  #start(): Promise<Server> {
+  #start(): Promise<number> {
     const server = createServer({ connectionsCheckingInterval: CHECK_MS, headersTimeout: HEADERS_MS });
     server.requestTimeout = this.#requestMs;
     server.keepAliveTimeout = IDLE_MS;
     server.maxConnections = MAX_CONNECTIONS;
     server.on('connection', (socket) => this.#connections.add(socket));
-    server.on('request', (request, response) => void this.#serve(server, request, response));
+    server.on('request', (request, response) => void this.#serve(request, response));
     // An attempt that waits for its program keeps this process alive; a listener without one does not.
     server.unref();
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(0, '127.0.0.1', () => resolve(server));
-    });
+    return listen(server, { host: '127.0.0.1', port: 0 });
   }
 
-  async #serve(server: Server, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      checkSender(request.headers, portOf(server));
+      checkSender(request.headers, await this.#listen());
       const door = this.#find(keyOf(request.headers));
       if (!this.#connections.claim(request.socket, door)) throw tooMuch('connections');
       await this.#answer(door, request, response);
@@ -136,27 +134,15 @@ export class Gateway {
 
   async #answer(door: OpenDoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (door.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
-    const held = { bytes: 0 };
     door.requests += 1;
     try {
       const path = pathOf(request);
-      const hold = (bytes: number): boolean => {
-        held.bytes += bytes;
-        door.heldBytes += bytes;
-        return door.heldBytes <= MAX_HELD_BYTES;
-      };
-      const body = await readBody(request, hold).catch((error: unknown) => {
-        if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
-        throw error;
-      });
-      if (path === RESULT_PATH) {
-        if (!door.visitor.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
-        door.posted = body;
-        response.writeHead(204).end();
-      } else await callModel(door.visitor, { path, body, request, response });
+      await door.bodies.hold(request, (asked) => answer(door, { ...asked, path }, response));
+    } catch (error) {
+      if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
+      throw error;
     } finally {
       door.requests -= 1;
-      door.heldBytes -= held.bytes;
     }
   }
 
@@ -164,7 +150,7 @@ export class Gateway {
   #find(key: string): OpenDoor {
     const [, id = '', secret = ''] = /^temper-([0-9a-f]{16})-([0-9a-f]{64})$/.exec(key) ?? [];
     const door = this.#doors.get(id);
-    if (door !== undefined && timingSafeEqual(door.secret, Buffer.from(secret))) return door;
+    if (door !== undefined && isSameSecret(secret, door.secret)) return door;
     throw new HttpRefusal(
       401,
       'the key must be that of an attempt that is being played; pass the one the program was given',
@@ -177,7 +163,7 @@ export const gateway = new Gateway();
 
 /** A page in a browser names itself, or another host that it made point here. */
 function checkSender({ host, origin }: IncomingHttpHeaders, port: number): void {
-  const names = LOOPBACK_NAMES.map((name) => `${name.includes(':') ? `[${name}]` : name}:${port}`);
+  const names = loopbackHosts(port);
   if (!names.includes(host ?? ''))
     throw new HttpRefusal(
       403,
@@ -196,15 +182,19 @@ function pathOf({ method, url = '' }: IncomingMessage): string {
   );
 }
 
-async function callModel(
-  visitor: Visitor,
-  { path, body, request, response }: { path: string; body: string; request: IncomingMessage; response: ServerResponse },
-): Promise<void> {
+async function answer(door: OpenDoor, asked: Omit<ModelRequest, 'signal'>, response: ServerResponse): Promise<void> {
+  const { visitor } = door;
+  if (asked.path === RESULT_PATH) {
+    if (!visitor.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
+    door.posted = asked.body;
+    response.writeHead(204).end();
+    return;
+  }
   const gone = new AbortController();
   response.on('close', () => {
     if (!response.writableFinished) gone.abort(new Error('the program gave the request up'));
   });
-  await writeReply(response, await visitor.answer({ path, headers: headersOf(request), body, signal: gone.signal }));
+  await writeReply(response, await visitor.answer({ ...asked, signal: gone.signal }));
 }
 
 /** Errors have OpenAI's form; a client that is gone is told nothing. */
@@ -219,8 +209,4 @@ function refuse(response: ServerResponse, error: unknown): void {
 
 function tooMuch(of: string): HttpRefusal {
   return new HttpRefusal(429, `an attempt may not have so many ${of}; make fewer calls in parallel`);
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
 }

@@ -34,12 +34,12 @@ const REMOTE_WORKER = byTest(
   'the worker finds store, queue, key and Temporal where the project and the environment say',
 );
 const STACK_WORKER = byTest(
-  'workers/config.test.ts',
+  'workers/config/config.test.ts',
   'is told devices, type and memory of temporal.config.ts, and of flags before it',
 );
 
 const VLLM_WORKER = byTest(
-  'workers/config.test.ts',
+  'workers/config/config.test.ts',
   'is told of vLLM by temporal.config.ts or --engine, and of its Python',
 );
 
@@ -197,7 +197,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'killed in the middle of judging, a run asks for no verdict again that it had received',
   ),
   'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
-  'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
+  'dev --engine-port': byTest('workers/config/config.test.ts', 'is refused ports of what no local stack starts'),
   'export --to': byTest('cli/export.test.ts', 'goes into an empty folder, and into a new one below a new one'),
   'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
   'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),

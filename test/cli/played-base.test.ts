@@ -1,7 +1,7 @@
 /** The base model of checkpoints that are played: which stack is started for them, and which one is refused. */
 import { expect, test } from 'vitest';
 import { checkPlayedBase, engineFor } from '../../cli/eval/played-base.ts';
-import { defineConfig } from '../../workers/config.ts';
+import { defineConfig } from '../../workers/config/config.ts';
 
 const packed = { checkpoint: 'packed@1', dtype: 'bfloat16', loadIn4bit: true } as const;
 const plain = { checkpoint: 'demo@2', dtype: 'float32', loadIn4bit: false } as const;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { trainCommand } from '../../cli/train/command.ts';
 import { flagWords } from '../../cli/planning/project-flags.ts';
-import { defineConfig } from '../../workers/config.ts';
+import { defineConfig } from '../../workers/config/config.ts';
 import { contextOf } from './run-cli.ts';
 
 test('train gives flags to every run, a command line wins, and what is no flag of a run is refused', () => {

@@ -14,8 +14,8 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { GPU_QUEUE } from '../../core/wire-constants.ts';
 import { runWorkflowId, storeQueue, WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { connectClient, type TemporalClient } from '../../workers/connection.ts';
-import { readPollers } from '../../workers/pollers.ts';
+import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
+import { readPollers } from '../../workers/connection/pollers.ts';
 import type { Aim, Hit } from './points/protocol.ts';
 import { AGENT, Project, until, type Running } from './project.ts';
 import {

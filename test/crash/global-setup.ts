@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
-import { nodeFlags } from '../../workers/module-path.ts';
+import { nodeFlags } from '../../workers/process/module-path.ts';
 import { AGENT, Project } from './project.ts';
 
 declare module 'vitest' {

@@ -3,7 +3,7 @@ import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, inject, test } from 'vitest';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { runTemper, startCommand, type Command } from '../e2e/command.ts';
 import { AGENT, Project, until } from './project.ts';
 

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { permutation } from '../../core/plan-deal.ts';
 import { createRandom, deriveSeed } from '../../core/seeds.ts';
-import { nodeFlags } from '../../workers/module-path.ts';
+import { nodeFlags } from '../../workers/process/module-path.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
 import { Project, until } from './project.ts';
 

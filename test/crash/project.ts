@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
-import { isAlive } from '../../workers/local-stack/processes.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
+import { isAlive } from '../../workers/process/processes.ts';
 
 /** Played by the stack that the files of the project `crash` share. */
 export const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
@@ -68,11 +68,11 @@ export class Project {
     return this.start(...args).ended;
   }
 
-  /** The pid of a child of the stack by the beginning of its name, or of the leash itself. */
+  /** The pid of a child of the stack by the beginning of its name, or of the daemon itself. */
   pid(name: string): number {
     const stack = readStackFile(join(this.state, 'stack.json'));
     if (stack === null) throw new Error('the stack has not written its file');
-    if (name === 'leash') return stack.pid;
+    if (name === 'daemon') return stack.pid;
     const mark = stack.children.find((child) => child.name.startsWith(name));
     if (mark === undefined) throw new Error(`the stack has no ${name}`);
     return mark.pid;

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cacheFolder } from '../../workers/folders.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { vllmState } from '../../workers/install/vllm-environment.ts';
 import { openTools } from '../run/tools.ts';
 import type { Digest } from './evidence.ts';

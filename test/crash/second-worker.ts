@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/folders.ts';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/project/folders.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { openTools } from '../run/tools.ts';
 import { until, type Project } from './project.ts';
 

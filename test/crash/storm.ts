@@ -70,7 +70,7 @@ async function again(world: World, run: string, running: Running): Promise<Runni
   return world.train(run);
 }
 
-/** Command line, leash and all that hangs on it; then somebody starts the same command again. */
+/** Command line, daemon and all that hangs on it; then somebody starts the same command again. */
 export async function playEndOfEverything(world: World, seed: number, reference: Digest): Promise<Verdict> {
   const run = `everything-${seed}`;
   world.clear();
@@ -84,14 +84,14 @@ export async function playEndOfEverything(world: World, seed: number, reference:
     );
     await sleep(createRandom(seed)() * 4000);
     const journaled = readJournals(world, run);
-    const leash = world.pid('leash');
-    for (const pid of [running.child.pid, leash, ...world.childPids()]) kill(pid);
+    const daemon = world.pid('daemon');
+    for (const pid of [running.child.pid, daemon, ...world.childPids()]) kill(pid);
     // When the last one died: what another did meanwhile is nobody's recovery.
     const death = { process: 'everything' as const, pid: 0, time: Date.now() };
     await running.ended;
     await until(
       'the stack is there again',
-      () => world.pid('leash') !== leash && world.alive().length >= 3,
+      () => world.pid('daemon') !== daemon && world.alive().length >= 3,
       STACK_WITHIN_MS,
     );
     running = world.train(run);

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { runTemper, startCommand } from '../e2e/command.ts';
 import { fileURLToPath } from 'node:url';
 import { AGENT, Project, until } from './project.ts';

@@ -19,11 +19,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { STANDING_BY } from '../../core/wire-constants.ts';
-import type { EngineConfig } from '../../workers/config.ts';
+import type { EngineConfig } from '../../workers/config/config.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
-import { isAlive } from '../../workers/local-stack/processes.ts';
-import { readStackFile, type StackFile } from '../../workers/local-stack/stack-file.ts';
-import { nodeFlags } from '../../workers/module-path.ts';
+import { isAlive } from '../../workers/process/processes.ts';
+import { readStackFile, type StackFile } from '../../workers/local-stack/protocol/stack-file.ts';
+import { nodeFlags } from '../../workers/process/module-path.ts';
 import { freePort } from '../free-port.ts';
 import { findVersitygw } from '../run/versitygw.ts';
 import { BUCKET, S3Server } from '../s3-server.ts';
@@ -230,7 +230,7 @@ export class World {
     if (name === 'vllm' || name === 'rank') return this.#ofWorker.next(this.pid('gpu-worker'));
     const stack = this.#stackFile();
     if (stack === null) return null;
-    if (name === 'leash') return stack.pid;
+    if (name === 'daemon') return stack.pid;
     const child = CHILDREN[name];
     return (
       stack.children.find((mark) => child !== undefined && mark.name.startsWith(child) && isAlive(mark))?.pid ?? null

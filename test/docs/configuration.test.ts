@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { PROVIDER_NAMES, findProvider } from '../../play/connections/providers.ts';
-import { TemperConfigSchema } from '../../workers/config.ts';
+import { TemperConfigSchema } from '../../workers/config/config.ts';
 import { textOf } from '../by-test.ts';
 import { fieldOf, leavesOf, unwrapped } from '../schema-leaves.ts';
 import { ENVIRONMENT, TOLD_TO_PROGRAMS } from './environment.ts';

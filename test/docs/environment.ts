@@ -1,23 +1,23 @@
 /** The variables of the environment that the product reads, each with a test in which it acts. */
 import { byTest, type ShownByTest } from '../by-test.ts';
 
-const PLACES = byTest('workers/config.test.ts', 'says where store and engine are, over temporal.config.ts');
+const PLACES = byTest('workers/config/config.test.ts', 'says where store and engine are, over temporal.config.ts');
 
 export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
   TEMPER_STORE: PLACES,
   TEMPER_ENGINE_URL: PLACES,
   TEMPER_ENGINE_KEY: PLACES,
-  TEMPER_CACHE: byTest('workers/config.test.ts', 'says where the cache is'),
+  TEMPER_CACHE: byTest('workers/config/config.test.ts', 'says where the cache is'),
   TEMPER_PYTHON: byTest(
     'workers/install/python-environment.test.ts',
     'takes TEMPER_PYTHON as it is, and says what it lacks',
   ),
   TEMPER_VLLM_PYTHON: byTest(
-    'workers/config.test.ts',
+    'workers/config/config.test.ts',
     'is told of vLLM by temporal.config.ts or --engine, and of its Python',
   ),
   TEMPER_VLLM_KEY: byTest(
-    'workers/doctor-vllm.test.ts',
+    'workers/doctor/doctor-vllm.test.ts',
     'is asked with the key in TEMPER_VLLM_KEY, and told by model and context',
   ),
   TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),

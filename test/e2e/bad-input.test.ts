@@ -138,7 +138,7 @@ describe('a port that is taken', () => {
   });
 });
 
-/** That fifteen seconds are enough stands in test/workers/connection.test.ts: a busy machine starts Node as slowly as it likes. */
+/** That fifteen seconds are enough stands in test/workers/connection/connection.test.ts: a busy machine starts Node as slowly as it likes. */
 describe('TEMPORAL_ADDRESS', () => {
   test('nobody listens there', async () => {
     expect(await complaint(TRAIN, { TEMPORAL_ADDRESS: '127.0.0.1:9' })).toMatchInlineSnapshot(

@@ -1,8 +1,8 @@
 /** A folder of a user's with a `.temper` of its own: commands are run in it, and nothing of them is left when it closes. */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive } from '../../workers/local-stack/processes.ts';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { isAlive } from '../../workers/process/processes.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { until } from '../crash/project.ts';
 import { startCommand, type Command, type Ended } from './command.ts';
 
@@ -12,7 +12,7 @@ export const WITHOUT_STANDBY = 'export default { localStack: { standby: false } 
 /** Names of the processes of a project's local stack that are alive. */
 export function aliveIn(project: string): string[] {
   const stack = readStackFile(join(project, '.temper', 'stack.json'));
-  return stack === null ? [] : [{ name: 'leash', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
+  return stack === null ? [] : [{ name: 'daemon', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
 }
 
 export class ProjectFolder {

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 
 import { tool, toolLoop, type ToolLoopResult } from '../../sdk/index.ts';
-import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
+import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
 import { until } from '../crash/project.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';

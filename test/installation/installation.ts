@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { startCommand, type Ended } from '../e2e/command.ts';
 import { ProjectFolder, WITHOUT_STANDBY } from '../e2e/project-folder.ts';
 import { openTools } from '../run/tools.ts';

@@ -127,7 +127,7 @@ export const DURABLE: readonly Mutant[] = [
   },
   {
     name: 'a command joins a stack of any version',
-    file: 'workers/local-stack/leash-connection.ts',
+    file: 'workers/local-stack/daemon-connection.ts',
     find: '    checkVersion(stack);\n',
     replace: '',
     test: 'test/security/stack-file.test.ts',

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { HostedModelContext } from '../../play/hosted/hosted.ts';
 import { FAKE_ENGINE_KEY, startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
-import { nodeFlags } from '../../workers/module-path.ts';
+import { nodeFlags } from '../../workers/process/module-path.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, skippingClock, type TestRollout } from './play.ts';
 
 const NAME = 'openai/gpt-5-mini';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
 import { command } from '../../sdk/index.ts';
-import { nodeFlags } from '../../workers/module-path.ts';
+import { nodeFlags } from '../../workers/process/module-path.ts';
 import { until } from '../crash/project.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne } from './play.ts';

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { runCommand } from '../../workers/command.ts';
-import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
+import { runCommand } from '../../workers/process/command.ts';
+import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
 import { openTestPython } from '../run/tools.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

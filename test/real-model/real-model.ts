@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { WorkFailed } from '../../cli/command-line/errors.ts';
-import { runCommand } from '../../workers/command.ts';
+import { runCommand } from '../../workers/process/command.ts';
 import { CommandFailed, isComplete } from '../../workers/install/install.ts';
 import { cachedFolder, makeOnce, pip } from '../run/packages.ts';
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeFlags } from '../../workers/module-path.ts';
+import { nodeFlags } from '../../workers/process/module-path.ts';
 import { checks } from './checks.ts';
 import { runStep, type Showing } from './command.ts';
 import { readPytestReport, type Counts } from './pytest-report.ts';

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand } from '../../workers/command.ts';
-import { cacheFolder } from '../../workers/folders.ts';
+import { runCommand } from '../../workers/process/command.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { CommandFailed, installOnce } from '../../workers/install/install.ts';
 import { findInterpreter } from '../../workers/install/python-interpreter.ts';
 

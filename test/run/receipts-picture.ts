@@ -11,7 +11,7 @@ import type { RunState } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { projectFolders } from '../../workers/folders.ts';
+import { projectFolders } from '../../workers/project/folders.ts';
 
 interface Point extends Estimate {
   readonly step: number;

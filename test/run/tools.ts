@@ -1,7 +1,7 @@
 /** What the checks and tests run with: the Python environment with its tools, Temporal's CLI and an S3 server, installed where they are not. */
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
-import { cacheFolder } from '../../workers/folders.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import type { StackEvent } from '../../workers/events.ts';
 import type { InstallOptions } from '../../workers/install/install.ts';
 import { installDevTools, openPythonEnvironment } from '../../workers/install/python-environment.ts';

@@ -1,8 +1,8 @@
 /** The S3 server of the tests, found or built: a real one, on a folder. */
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import { runCommand } from '../../workers/command.ts';
-import { cacheFolder } from '../../workers/folders.ts';
+import { runCommand } from '../../workers/process/command.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { buildGoProgram, hasGo } from '../../workers/install/go-program.ts';
 import { installOnce, isComplete } from '../../workers/install/install.ts';
 

@@ -6,14 +6,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
-import { defineConfig } from '../../workers/config.ts';
-import { chosenEngine } from '../../workers/engine-choices.ts';
-import { makeProjectFolders } from '../../workers/folders.ts';
-import type { StackSpec } from '../../workers/local-stack/protocol.ts';
-import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
-import { createStack } from '../../workers/local-stack/stack.ts';
-import { absoluteModels } from '../../workers/local-stack/known-models.ts';
+import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-models/base-model.ts';
+import { defineConfig } from '../../workers/config/config.ts';
+import { chosenEngine } from '../../workers/config/engine-choices.ts';
+import { makeProjectFolders } from '../../workers/project/folders.ts';
+import type { StackSpec } from '../../workers/local-stack/protocol/protocol.ts';
+import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
+import { createStack } from '../../workers/local-stack/daemon/stack.ts';
+import { absoluteModels } from '../../workers/base-models/known-models.ts';
 
 const project = mkdtempSync(join(tmpdir(), 'temper-models-'));
 afterEach(() => {

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
+import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
 import { openPythonEnvironment } from '../../workers/install/python-environment.ts';
 import { findTemporalCli } from '../../workers/install/temporal-cli.ts';
 import { fakePrograms, pythonScript, type FakePrograms } from '../workers/install/fake-programs.ts';

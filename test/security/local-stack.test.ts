@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectClient, type TemporalClient } from '../../workers/connection.ts';
+import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
 import { childPid, makeProject, openStack, removeProject, stackFile } from '../workers/local-stack/stack-harness.ts';
 import { addOtherUser, ask, findChromium, listeningAt, type Address, type OtherUser } from './attackers.ts';

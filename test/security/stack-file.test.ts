@@ -16,20 +16,16 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { defineConfig } from '../../workers/config.ts';
-import { tryFileLock } from '../../workers/file-lock.ts';
-import { makeProjectFolders, type ProjectFolders } from '../../workers/folders.ts';
+import { defineConfig } from '../../workers/config/config.ts';
+import { tryFileLock } from '../../workers/project/file-lock.ts';
+import { makeProjectFolders, type ProjectFolders } from '../../workers/project/folders.ts';
 import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
-import { holdLeash } from '../../workers/local-stack/leash-connection.ts';
-import { removeSocket } from '../../workers/local-stack/leash-socket.ts';
-import { processStartTime } from '../../workers/local-stack/processes.ts';
-import { readMessages, sendMessage, type ClientMessage } from '../../workers/local-stack/protocol.ts';
-import {
-  readStackFile,
-  writeAtomically,
-  writeStackFile,
-  type StackFile,
-} from '../../workers/local-stack/stack-file.ts';
+import { connectDaemon } from '../../workers/local-stack/daemon-connection.ts';
+import { removeSocket } from '../../workers/local-stack/daemon/daemon-socket.ts';
+import { writeAtomically } from '../../workers/project/own-file.ts';
+import { processStartTime } from '../../workers/process/processes.ts';
+import { readMessages, sendMessage, type ClientMessage } from '../../workers/local-stack/protocol/protocol.ts';
+import { readStackFile, writeStackFile, type StackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { version } from '../../workers/version.ts';
 import { makeProject, removeProject } from '../workers/local-stack/stack-harness.ts';
 
@@ -86,7 +82,7 @@ async function isAdopted(prepare: () => void): Promise<boolean> {
   prepare();
   const makeSpec = () => Promise.reject(new Error('a new stack is started'));
   const nothing = () => undefined;
-  const holding = holdLeash({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
+  const holding = connectDaemon({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
   await holding.catch((error: Error) => expect(error.message).toMatch(/a new stack is started|ended during a request/));
   server.close();
   return connections > 0;
@@ -162,7 +158,7 @@ describe.skipIf(process.platform === 'win32')('a stack of another version of Tem
     await new Promise<void>((resolve) => server.listen(stack.socket, () => resolve()));
     const makeSpec = () => Promise.reject(new Error('a new stack is started'));
     const nothing = () => undefined;
-    const holding = holdLeash({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
+    const holding = connectDaemon({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
     await expect(holding).rejects.toMatchObject({
       type: 'BadConfig',
       message: `the local stack of this project was started by ${called}, this command is Temper ${version()}; end the commands that use that stack (Ctrl-C in temper dev, train or serve), then repeat this one: runs continue where they are`,

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { connectClient } from '../../workers/connection.ts';
+import { connectClient } from '../../workers/connection/connection.ts';
 import { programEnvironment, withoutLoopbackProxy } from '../../play/programs/environment.ts';
-import { gpuWorkerEnvironment, serverEnvironment } from '../../workers/local-stack/child-environment.ts';
-import { modulePath, nodeFlags } from '../../workers/module-path.ts';
+import { gpuWorkerEnvironment, serverEnvironment } from '../../workers/process/child-environment.ts';
+import { modulePath, nodeFlags } from '../../workers/process/module-path.ts';
 
 const SYSTEM = { PATH: '/bin', HOME: '/home/a', LC_ALL: 'C', http_proxy: 'http://proxy', NO_PROXY: 'a' };
 const PROVIDERS = {
@@ -96,7 +96,7 @@ describe.skipIf(process.platform !== 'linux')('a machine whose loopback interfac
       context.skip(`no network of its own could be made: ${probe.stderr}`);
       return;
     }
-    const script = [...nodeFlags(), '--input-type=module', '-e', NO_IPV4, modulePath('local-stack/ports')];
+    const script = [...nodeFlags(), '--input-type=module', '-e', NO_IPV4, modulePath('local-stack/protocol/ports')];
     const shell = ['sh', '-c', 'ip link set lo up && ip -4 addr flush dev lo && exec "$@"', 'sh'];
     const { stdout, stderr } = spawnSync('unshare', ['--net', ...shell, process.execPath, ...script], {
       encoding: 'utf8',

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { modulePath, nodeFlags } from '../../workers/module-path.ts';
+import { modulePath, nodeFlags } from '../../workers/process/module-path.ts';
 import { addOtherUser, type OtherUser } from './attackers.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
-const CHILD = modulePath('lines');
+const CHILD = modulePath('version');
 const folders: string[] = [];
 
 afterEach(() => {

@@ -1,7 +1,7 @@
 /** What `npm run test:vllm-api` needs, in the cache: vLLM's tests, and the packages that they import. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand } from '../../workers/command.ts';
+import { runCommand } from '../../workers/process/command.ts';
 import { CommandFailed } from '../../workers/install/install.ts';
 import { cachedFolder, installPackages, makeOnce, pip } from '../run/packages.ts';
 import { TABLE } from './table.ts';

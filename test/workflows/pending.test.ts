@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
 import { worstReason } from '../../cli/watch/under-way.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import type { TemporalClient } from '../../workers/connection.ts';
+import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { createGate, eventually, openTestBed, STORE_ID, type StartedRun, type TestBed } from './harness.ts';
 
 let bed: TestBed;

@@ -1,7 +1,7 @@
 /** What the doctor's checks share: whom they look at, and what they say. */
-import type { TemperConfig } from '../config.ts';
-import type { TemporalTarget } from '../connection.ts';
-import type { ProjectFolders } from '../folders.ts';
+import type { TemperConfig } from '../config/config.ts';
+import type { TemporalTarget } from '../connection/connection.ts';
+import type { ProjectFolders } from '../project/folders.ts';
 
 export interface DoctorOptions {
   readonly project: string;

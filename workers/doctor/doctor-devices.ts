@@ -1,5 +1,5 @@
 /** How many devices could train here, and how many are to. */
-import { findDevices, requireDevices, type AskedDevices } from '../devices.ts';
+import { findDevices, requireDevices, type AskedDevices } from '../devices/devices.ts';
 
 /** Throws where the GPU worker would refuse to start. `known`: names of GPUs, where the caller has asked for them. */
 export async function devicesState(engine: AskedDevices, env: NodeJS.ProcessEnv, known?: readonly string[]) {

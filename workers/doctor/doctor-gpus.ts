@@ -1,6 +1,6 @@
 /** What the doctor says of GPUs: driver, memory, who holds it, and which engine samples there. */
 import { EMBEDDED_SPEED, type EngineDecision } from '../local-stack/decide-engine.ts';
-import { askNvidiaSmi, visibleOf, type SmiAnswer } from '../nvidia-smi.ts';
+import { askNvidiaSmi, visibleOf, type SmiAnswer } from '../devices/nvidia-smi.ts';
 import { passed, type DoctorCheck } from './check.ts';
 
 /** Of PyTorch's build for CUDA 13, and of the GPUs that CUDA 13 still knows. */

@@ -2,10 +2,10 @@
 import { rolloutQueue, storeQueue } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { attempt, notRunning, type DoctorCheck, type Patient } from './check.ts';
-import { connectClient, type TemporalClient } from '../connection.ts';
-import { storeUri } from '../folders.ts';
-import { missingSearchAttributes } from '../namespace.ts';
-import { countPollers } from '../pollers.ts';
+import { connectClient, type TemporalClient } from '../connection/connection.ts';
+import { storeUri } from '../project/folders.ts';
+import { missingSearchAttributes } from '../connection/namespace.ts';
+import { countPollers } from '../connection/pollers.ts';
 
 /** Everything that only a reachable server can say. */
 export async function checkServer(patient: Patient): Promise<DoctorCheck[]> {

@@ -1,11 +1,11 @@
 /** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
-import { configuredTarget } from '../connection.ts';
-import { loadConfig } from '../config.ts';
+import { configuredTarget } from '../connection/connection.ts';
+import { loadConfig } from '../config/config.ts';
 import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';
-import { chosenEngine } from '../engine-choices.ts';
-import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
-import { readStackFile } from '../local-stack/stack-file.ts';
+import { chosenEngine } from '../config/engine-choices.ts';
+import { cacheFolder, projectFolders, storeUri } from '../project/folders.ts';
+import { readStackFile } from '../local-stack/protocol/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
 import { devicesState } from './doctor-devices.ts';
 import { gpuChecks, readGpus } from './doctor-gpus.ts';

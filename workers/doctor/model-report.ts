@@ -2,12 +2,12 @@
 import { z } from 'zod';
 import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { resolveBaseModel } from '../base-model.ts';
-import { loadConfig, type ChosenEngine } from '../config.ts';
-import { refuseLonePart } from '../devices.ts';
-import { chosenEngine, type AskedEngine, type EngineKind } from '../engine-choices.ts';
+import { resolveBaseModel } from '../base-models/base-model.ts';
+import { loadConfig, type ChosenEngine } from '../config/config.ts';
+import { refuseLonePart } from '../devices/devices.ts';
+import { chosenEngine, type AskedEngine, type EngineKind } from '../config/engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
-import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
+import { checkQuantization, refuseQuantizedTraining } from '../config/quantization.ts';
 import { runPythonProgram } from '../python/run-program.ts';
 
 const bytes = z.number();

@@ -1,7 +1,7 @@
 /** Programs that are built from their Go module, through Go's own client. */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand } from '../command.ts';
+import { runCommand } from '../process/command.ts';
 import { CommandFailed } from './install.ts';
 
 interface GoBuild {

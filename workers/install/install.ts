@@ -2,8 +2,8 @@
 import { existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import { withFileLock } from '../file-lock.ts';
-import { makeFolder } from '../folders.ts';
+import { withFileLock } from '../project/file-lock.ts';
+import { makeFolder } from '../project/folders.ts';
 import type { StackEvent } from '../events.ts';
 
 export type ProgressEvent = Extract<StackEvent, { kind: 'progress' }>;

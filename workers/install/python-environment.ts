@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import { runCommand } from '../command.ts';
-import { withFileLock } from '../file-lock.ts';
-import { GPU_WORKER_FOLDER } from '../folders.ts';
+import { runCommand } from '../process/command.ts';
+import { withFileLock } from '../project/file-lock.ts';
+import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import {
   CommandFailed,
   installOnce,

@@ -1,6 +1,6 @@
 /** Finds a Python that can carry the GPU worker. */
 import { TemperError } from '../../core/failures.ts';
-import { runCommand } from '../command.ts';
+import { runCommand } from '../process/command.ts';
 
 export interface Interpreter {
   /** Absolute path, as it says itself. */

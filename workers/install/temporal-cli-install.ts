@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../../core/failures.ts';
-import { runCommand } from '../command.ts';
+import { runCommand } from '../process/command.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';
 import { CommandFailed, installOnce, isDiskFull, withProgress, type InstallOptions, type Progress } from './install.ts';
 

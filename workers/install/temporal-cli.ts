@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import { runCommand } from '../command.ts';
+import { runCommand } from '../process/command.ts';
 import { isComplete, type InstallOptions } from './install.ts';
 import { installTemporalCli, TEMPORAL_CLI_VERSION } from './temporal-cli-install.ts';
 

@@ -1,8 +1,8 @@
 /** uv, which installs Python packages: the user's own, or a pinned one in the cache. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand, type CommandResult } from '../command.ts';
-import { GPU_WORKER_FOLDER } from '../folders.ts';
+import { runCommand, type CommandResult } from '../process/command.ts';
+import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import { CommandFailed, installOnce, saysDiskFull, type InstallOptions, type Progress } from './install.ts';
 import type { Interpreter } from './python-interpreter.ts';
 

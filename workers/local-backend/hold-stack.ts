@@ -3,18 +3,17 @@ import { hashOf } from '../../core/hashes.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import type { OpenBackend } from '../../sdk/loop/backend.ts';
 import type { Store } from '../../store/store.ts';
-import { agentCodeSha256 } from '../agent-code.ts';
-import { resolveBaseModel } from '../base-model.ts';
-import { loadConfig } from '../config.ts';
-import { connectClient } from '../connection.ts';
-import { cacheFolder } from '../folders.ts';
+import { agentCodeSha256 } from '../user-code/agent-code.ts';
+import { resolveBaseModel } from '../base-models/base-model.ts';
+import { loadConfig } from '../config/config.ts';
+import { connectClient } from '../connection/connection.ts';
+import { cacheFolder, findProject } from '../project/folders.ts';
 import { openLocalStack } from '../local-stack/client.ts';
-import { pinBaseModel } from '../python/pin-base-model.ts';
-import { findProject } from '../project.ts';
-import { openProjectStore } from '../project-store.ts';
-import { withoutProfile } from '../temporal-environment.ts';
+import { pinBaseModel } from '../base-models/pin-base-model.ts';
+import { openProjectStore } from '../config/project-store.ts';
+import { withoutProfile } from '../process/child-environment.ts';
+import type { StackEvent } from '../events.ts';
 import type { LocalBackendOptions } from './options.ts';
-import { printEvent } from './print-event.ts';
 import { runStep } from './run-step.ts';
 
 /** What one base model needs: the stack told of its folder, a client, connections. */
@@ -76,4 +75,21 @@ function findFolder(folder: string | undefined): string {
 async function hashScript(): Promise<string> {
   const script = process.argv[1];
   return script === undefined ? hashOf(null) : agentCodeSha256(script).catch(() => hashOf(null));
+}
+
+/** A start as short as this is no news. */
+const SHORT_WAIT_SECONDS = 15;
+
+/** The important events, to stderr. */
+function printEvent(event: StackEvent): void {
+  const text = describeEvent(event);
+  if (text !== null) process.stderr.write(`temper: ${text}\n`);
+}
+
+function describeEvent(event: StackEvent): string | null {
+  if (event.kind === 'notice') return event.message;
+  if (event.kind === 'died') return `${event.name} died (${event.exit}); restarting it`;
+  if (event.kind === 'progress') return event.finished ? event.message : null;
+  if (event.kind !== 'waiting' || event.seconds % SHORT_WAIT_SECONDS !== 0 || event.seconds === 0) return null;
+  return `waiting for ${event.for}, ${event.seconds} s of at most ${event.limitSeconds} s`;
 }

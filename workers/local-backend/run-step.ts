@@ -5,7 +5,7 @@ import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts'
 import { storeQueue, trainWorkflowId } from '../../core/queues.ts';
 import type { OpenBackend } from '../../sdk/loop/backend.ts';
 import type { trainStep } from '../../workflows/train-step.ts';
-import { describeServerFailure, patiently, type TemporalClient } from '../connection.ts';
+import { describeServerFailure, patiently, type TemporalClient } from '../connection/connection.ts';
 
 type Step = Parameters<OpenBackend['runStep']>[0];
 

@@ -1,12 +1,12 @@
 /** What a command asks of the local stack, against the one that it gets: a request that another stack does not fulfil is refused. */
 import { TemperError } from '../../core/failures.ts';
-import type { TemperConfig } from '../config.ts';
-import type { TemporalTarget } from '../connection.ts';
+import type { TemperConfig } from '../config/config.ts';
+import type { TemporalTarget } from '../connection/connection.ts';
 import { version } from '../version.ts';
-import type { AskedEngine } from '../engine-choices.ts';
-import { storeUri, type ProjectFolders } from '../folders.ts';
+import type { AskedEngine } from '../config/engine-choices.ts';
+import { storeUri, type ProjectFolders } from '../project/folders.ts';
 import type { LocalStackOptions } from './options.ts';
-import type { StackDescription } from './protocol.ts';
+import type { StackDescription } from './protocol/protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 

@@ -1,19 +1,25 @@
 /** The local stack as a command line sees it: opened or adopted, waited for, held, let go. */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { agentCodeSha256 } from '../agent-code.ts';
-import { checkLocalEngine, loadConfig, type TemperConfig } from '../config.ts';
-import { configuredTarget, connectClient, type TemporalTarget } from '../connection.ts';
-import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../folders.ts';
-import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
+import { agentCodeSha256 } from '../user-code/agent-code.ts';
+import { checkLocalEngine, loadConfig, type TemperConfig } from '../config/config.ts';
+import { configuredTarget, connectClient, type TemporalTarget } from '../connection/connection.ts';
+import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../project/folders.ts';
+import { keepHistoryForAYear, registerSearchAttributes } from '../connection/namespace.ts';
 import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
-import { engineKeyOf } from './engine-key.ts';
-import { holdLeash, LeashGone, type HoldOptions, type LeashConnection, type StackLeft } from './leash-connection.ts';
+import { engineKeyOf } from './daemon/engine-key.ts';
+import {
+  connectDaemon,
+  DaemonExited,
+  type HoldOptions,
+  type DaemonConnection,
+  type StackReleased,
+} from './daemon-connection.ts';
 import type { LocalStackOptions } from './options.ts';
-import type { StackDescription } from './protocol.ts';
-import { absoluteModels } from './known-models.ts';
+import type { StackDescription } from './protocol/protocol.ts';
+import { absoluteModels } from '../base-models/known-models.ts';
 import { specifyStack } from './specify.ts';
-import { withoutProfile } from '../temporal-environment.ts';
+import { withoutProfile } from '../process/child-environment.ts';
 import { waitForStack } from './wait.ts';
 
 export interface LocalStack {
@@ -29,7 +35,7 @@ export interface LocalStack {
   /** True where a live stack was found and joined. */
   readonly adopted: boolean;
   /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
-  close(): Promise<StackLeft>;
+  close(): Promise<StackReleased>;
 }
 
 const RETRIES = 3;
@@ -111,20 +117,24 @@ async function checkReachable(target: TemporalTarget, env?: NodeJS.ProcessEnv): 
   await client.close();
 }
 
-/** A leash that ends just now, or is killed while it starts, is replaced. */
-async function open(hold: HoldOptions, options: LocalStackOptions, config: TemperConfig): Promise<LeashConnection> {
+/** A daemon that ends just now, or is killed while it starts, is replaced. */
+async function open(hold: HoldOptions, options: LocalStackOptions, config: TemperConfig): Promise<DaemonConnection> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await openOnce(hold, options, config);
     } catch (error) {
-      if (!(error instanceof LeashGone) || tries >= RETRIES) throw error;
+      if (!(error instanceof DaemonExited) || tries >= RETRIES) throw error;
     }
   }
 }
 
-async function openOnce(hold: HoldOptions, options: LocalStackOptions, config: TemperConfig): Promise<LeashConnection> {
+async function openOnce(
+  hold: HoldOptions,
+  options: LocalStackOptions,
+  config: TemperConfig,
+): Promise<DaemonConnection> {
   const { agentFile, onEvent, signal } = options;
-  const connection = await holdLeash(hold);
+  const connection = await connectDaemon(hold);
   const waits = { agentFile, hasGpuWorker: config.engine.url === null, onEvent, ...(signal ? { signal } : {}) };
   try {
     await waitForStack(connection, waits, () => prepareNamespace(connection, options));
@@ -135,7 +145,7 @@ async function openOnce(hold: HoldOptions, options: LocalStackOptions, config: T
   }
 }
 
-async function prepareNamespace({ stack }: LeashConnection, options: LocalStackOptions): Promise<void> {
+async function prepareNamespace({ stack }: DaemonConnection, options: LocalStackOptions): Promise<void> {
   const { temporalAddress: address, namespace } = stack;
   const env = stack.ownsServer ? withoutProfile(options.env ?? process.env) : options.env;
   const client = await connectClient({ address, namespace }, env);
@@ -155,8 +165,8 @@ async function prepareNamespace({ stack }: LeashConnection, options: LocalStackO
   }
 }
 
-/** The leash itself may be killed: its children end with it, and a new one takes up where it was, on the same ports. */
-function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>, { onEvent }: LocalStackOptions) {
+/** The daemon itself may be killed: its children end with it, and a new one takes up where it was, on the same ports. */
+function keepHeld(first: DaemonConnection, reopen: () => Promise<DaemonConnection>, { onEvent }: LocalStackOptions) {
   const notice = (message: string) => onEvent({ kind: 'notice', message });
   const closing = new AbortController();
   let current = first;
@@ -173,7 +183,7 @@ function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>
       }
     }
   };
-  const hold = (connection: LeashConnection) => {
+  const hold = (connection: DaemonConnection) => {
     current = connection;
     connection.onLost(() => {
       reopening = again();

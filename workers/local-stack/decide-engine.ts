@@ -4,10 +4,10 @@
  */
 import type { LoraConfig } from '../../core/contract.ts';
 import { VLLM_LORA_RANK } from '../../core/wire-constants.ts';
-import { fieldOnlyOf, type ChosenEngine, type EngineConfig } from '../config.ts';
-import { chosenEngine, type AskedEngine, type EngineKind } from '../engine-choices.ts';
+import { fieldOnlyOf, type ChosenEngine, type EngineConfig } from '../config/config.ts';
+import { chosenEngine, type AskedEngine, type EngineKind } from '../config/engine-choices.ts';
 import { findGpuVllm } from '../install/vllm-environment.ts';
-import { findGpus } from '../nvidia-smi.ts';
+import { findGpus } from '../devices/nvidia-smi.ts';
 
 /** What an engine is started for. */
 export interface EngineUse {

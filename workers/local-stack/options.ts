@@ -1,8 +1,8 @@
-import type { TemperConfig } from '../config.ts';
+import type { TemperConfig } from '../config/config.ts';
 import type { EngineDecision, EngineUse } from './decide-engine.ts';
-import type { AskedEngine } from '../engine-choices.ts';
+import type { AskedEngine } from '../config/engine-choices.ts';
 import type { StackEvent } from '../events.ts';
-import type { StackDescription } from './protocol.ts';
+import type { StackDescription } from './protocol/protocol.ts';
 
 /** With what the user asked of the GPU worker by name. */
 export interface LocalStackOptions extends AskedEngine {

@@ -1,17 +1,17 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
-import type { TemperConfig } from '../config.ts';
-import { configuredTarget } from '../connection.ts';
+import type { TemperConfig } from '../config/config.ts';
+import { configuredTarget } from '../connection/connection.ts';
 import { ANY_USE, decideEngine, describeDecision } from './decide-engine.ts';
-import { requireDevices } from '../devices.ts';
-import { chosenEngine } from '../engine-choices.ts';
-import { storeUri, type ProjectFolders } from '../folders.ts';
+import { requireDevices } from '../devices/devices.ts';
+import { chosenEngine } from '../config/engine-choices.ts';
+import { storeUri, type ProjectFolders } from '../project/folders.ts';
 import type { InstallOptions } from '../install/install.ts';
-import { modulePath, nodeFlags } from '../module-path.ts';
+import { modulePath, nodeFlags } from '../process/module-path.ts';
 import { openPythonEnvironment } from '../install/python-environment.ts';
 import { vllmPythonOf } from '../install/vllm-environment.ts';
 import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../install/temporal-cli.ts';
 import type { LocalStackOptions } from './options.ts';
-import type { StackSpec } from './protocol.ts';
+import type { StackSpec } from './protocol/protocol.ts';
 
 interface Needs {
   readonly folders: ProjectFolders;

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
-import { GPU_WORKER, TEMPORAL_SERVER } from './children.ts';
-import { LeashGone, type LeashConnection } from './leash-connection.ts';
+import { GPU_WORKER, TEMPORAL_SERVER } from './children/children.ts';
+import { DaemonExited, type DaemonConnection } from './daemon-connection.ts';
 
 export interface WaitOptions {
   readonly agentFile: string | null;
@@ -31,7 +31,7 @@ const GPU_WORKER_WAIT: Wait = { isFor: isNamed(GPU_WORKER), for: 'the GPU worker
 const TYPESCRIPT_WORKER = { for: 'the TypeScript worker', limitMs: 300_000 };
 
 export async function waitForStack(
-  connection: LeashConnection,
+  connection: DaemonConnection,
   options: WaitOptions,
   prepareNamespace: () => Promise<void>,
 ): Promise<void> {
@@ -49,13 +49,13 @@ export async function waitForStack(
   await Promise.all([server(), ...waits.map((wait) => waitForChild(wait, connection, options))]);
 }
 
-async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, signal }: WaitOptions): Promise<void> {
+async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent, signal }: WaitOptions): Promise<void> {
   const startedAt = Date.now();
   const countDeaths = createDeathCount();
   let toldAt = startedAt;
   for (;;) {
     signal?.throwIfAborted();
-    if (connection.isLost()) throw new LeashGone('the local stack ended while it started');
+    if (connection.isLost()) throw new DaemonExited('the local stack ended while it started');
     const status = connection.statuses().find((child) => wait.isFor(child));
     if (status?.state === 'ready') return;
     const waitedMs = Date.now() - startedAt;

@@ -1,10 +1,10 @@
 /** The GPU worker's programs beside the worker itself, which end with an answer: `python -m temper_gpu.process.NAME`. */
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
-import { runCommand } from '../command.ts';
-import { GPU_WORKER_FOLDER } from '../folders.ts';
+import { runCommand } from '../process/command.ts';
+import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { openPythonEnvironment } from '../install/python-environment.ts';
-import { gpuWorkerEnvironment } from '../local-stack/child-environment.ts';
+import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 
 export interface PythonProgram extends InstallOptions {
   readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'plan';

@@ -1,14 +1,20 @@
 /** The HTTP server of `temper serve`: who is answered, and how much of a request is read. What is answered, a dialect says. */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { TemperError } from '../../core/failures.ts';
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
 import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
 import { Connections } from '../../play/transports/gateway-connections.ts';
-import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from '../../play/transports/http.ts';
+import {
+  BodyRoom,
+  discardBody,
+  HttpRefusal,
+  isSameSecret,
+  keyOf,
+  listen,
+  writeReply,
+} from '../../play/transports/http-server.ts';
 
 export interface FrontOptions {
   readonly host: string;
@@ -57,9 +63,9 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   server.maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
   server.on('connection', (socket) => connections.add(socket));
   server.setTimeout(STALLED_MS);
-  await listen(server, options);
+  const port = await listenOn(server, options);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     async close() {
       const closed = once(server, 'close');
       server.close();
@@ -69,11 +75,10 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   };
 }
 
-async function listen(server: Server, { host, port }: FrontOptions): Promise<void> {
-  // As many may come at once: what the system does not queue is reset.
-  server.listen({ host, port, backlog: MAX_CONNECTIONS });
+async function listenOn(server: Server, { host, port }: FrontOptions): Promise<number> {
   try {
-    await once(server, 'listening');
+    // As many may come at once: what the system does not queue is reset.
+    return await listen(server, { host, port, backlog: MAX_CONNECTIONS });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const rule = `temper serve must be able to listen on ${host}, port ${port}, but the system refused (${code})`;
@@ -84,15 +89,14 @@ async function listen(server: Server, { host, port }: FrontOptions): Promise<voi
 class Desk {
   readonly #options: FrontOptions;
   readonly #names: ReadonlySet<string>;
-  readonly #key: Buffer;
   readonly #connections: Connections;
-  #heldBytes = 0;
+  readonly #bodies: BodyRoom;
 
   constructor(options: FrontOptions, connections: Connections) {
     this.#options = options;
     this.#connections = connections;
     this.#names = new Set([...LOOPBACK_NAMES, ...options.hosts.map((name) => name.toLowerCase())]);
-    this.#key = digest(options.key);
+    this.#bodies = new BodyRoom(options.maxHeldBytes ?? MAX_HELD_BYTES);
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -160,21 +164,11 @@ class Desk {
     return { id, object: 'response', deleted: true };
   }
 
-  /** Its body is held until the answer is told, which may be a stream that has just begun. */
   async #ask(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    let held = 0;
-    const hold = (bytes: number): boolean => {
-      held += bytes;
-      this.#heldBytes += bytes;
-      return this.#heldBytes <= (this.#options.maxHeldBytes ?? MAX_HELD_BYTES);
-    };
-    try {
-      const body = await readBody(request, hold);
-      const path = pathOf(request);
-      await writeReply(response, await this.#options.answer({ path, headers: headersOf(request), body, signal }));
-    } finally {
-      this.#heldBytes -= held;
-    }
+    const path = pathOf(request);
+    await this.#bodies.hold(request, async (asked) =>
+      writeReply(response, await this.#options.answer({ ...asked, path, signal })),
+    );
   }
 
   /** A web page that points its own name at this address sends that name. */
@@ -189,7 +183,7 @@ class Desk {
   }
 
   #checkKey({ headers, socket }: IncomingMessage): void {
-    if (timingSafeEqual(digest(keyOf(headers)), this.#key)) return this.#connections.keep(socket);
+    if (isSameSecret(keyOf(headers), this.#options.key)) return this.#connections.keep(socket);
     throw new HttpRefusal(
       401,
       'the key must be the one that temper serve was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"',
@@ -201,10 +195,6 @@ class Desk {
 /** Some clients behind a proxy send the whole address. What is no address either leads nowhere. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return URL.canParse(url, 'http://front') ? new URL(url, 'http://front').pathname : url;
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** Without the port; `[::1]:80` is an address in brackets. */

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
-import { collectLines } from '../command.ts';
-import { makeProjectFolders } from '../folders.ts';
-import { openChildLog } from '../local-stack/child-log.ts';
-import { endChild, whenEnded } from '../local-stack/child-process.ts';
-import { spawnGpuWorker, type GpuWorkerOptions, type GpuWorkerPlace } from '../local-stack/gpu-worker.ts';
+import { collectLines } from '../process/command.ts';
+import { makeProjectFolders } from '../project/folders.ts';
+import { openChildLog } from '../process/child-log.ts';
+import { endChild, whenEnded } from '../process/child-process.ts';
+import { spawnGpuWorker, type GpuWorkerOptions, type GpuWorkerPlace } from '../local-stack/children/gpu-worker.ts';
 
 export interface ServedEngine {
   /** Null while it starts. It may start again, on another port. */

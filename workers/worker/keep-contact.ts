@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';
 import type { createContact } from '../../activities/contact.ts';
 import { CONTACT_MS } from '../../core/wire-constants.ts';
-import { isPassing } from '../connection.ts';
+import { isPassing } from '../connection/connection.ts';
 
 export async function keepContact(
   connection: NativeConnection,

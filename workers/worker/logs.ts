@@ -11,7 +11,7 @@ const OPTIONS = {
   formatters: { level: (label: string) => ({ level: label }) },
 } as const;
 
-/** A process on the leash logs to its output, which the stack files under its name. */
+/** A child of the local stack logs to its output, which the stack files under its name. */
 export function createOutputLogger(processName: string): Logger {
   return pino({ ...OPTIONS, base: { process: processName } }, destination({ fd: 1, sync: true }));
 }

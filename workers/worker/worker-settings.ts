@@ -2,7 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
-import type { TemperConfig } from '../config.ts';
+import type { TemperConfig } from '../config/config.ts';
 
 export interface WorkerSettings {
   readonly store: Store;

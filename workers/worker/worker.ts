@@ -11,9 +11,9 @@ import {
 import { createContact } from '../../activities/contact.ts';
 import { storeQueue } from '../../core/queues.ts';
 import { openAgentActivities } from './agent-activities.ts';
-import { loadConfig, type TemperConfig } from '../config.ts';
-import { cacheFolder } from '../folders.ts';
-import { openConfiguredStore } from '../project-store.ts';
+import { loadConfig, type TemperConfig } from '../config/config.ts';
+import { cacheFolder } from '../project/folders.ts';
+import { openConfiguredStore } from '../config/project-store.ts';
 import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
 import { keepContact } from './keep-contact.ts';
 import { WORKER_READY } from './worker-options.ts';

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type Logger } from '@temporalio/worker';
-import { modulePath } from '../module-path.ts';
+import { modulePath } from '../process/module-path.ts';
 
 const PACKAGED = fileURLToPath(new URL('../../workflows/bundle.js', import.meta.url));
 const SOURCES = ['../../workflows', '../../core'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));

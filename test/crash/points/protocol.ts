@@ -8,7 +8,7 @@ export type ProcessName =
   | 'rank'
   | 'cli'
   | 's3-server'
-  | 'leash';
+  | 'daemon';
 export type Action = 'kill' | 'stop' | 'hold';
 
 /** `aim-<process>.json`, taken away by the process that is hit. */

@@ -129,6 +129,28 @@ test('a server that overlooks If-None-Match is refused, and a contended write is
   await lenient.stop();
 });
 
+test('an upload in parts that fails is given up, and its own failure counts where giving up is refused', async () => {
+  const asked: string[] = [];
+  const refusing = createServer((request, response) => {
+    asked.push(`${request.method}`);
+    request.resume().on('end', () => {
+      if (request.method === 'POST')
+        return response.end('<InitiateMultipartUploadResult><UploadId>one</UploadId></InitiateMultipartUploadResult>');
+      const [status, code] = request.method === 'DELETE' ? [403, 'AccessDenied'] : [500, 'InternalError'];
+      return response.writeHead(status).end(`<Error><Code>${code}</Code></Error>`);
+    });
+  });
+  await once(refusing.listen(0, '127.0.0.1'), 'listening');
+  vi.stubEnv('AWS_ENDPOINT_URL', `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`);
+  const store = await open('refusing', { partBytes: PART_BYTES });
+  const failure = await failureOf(store.replace('large.bin', randomBytes(12 * MIB)));
+  expect(failure).toMatchObject({ type: 'StoreUnavailable' });
+  expect(asked.at(-1)).toBe('DELETE');
+  expect(asked).not.toContain('GET');
+  refusing.closeAllConnections();
+  refusing.close();
+});
+
 describe('a server that goes away', () => {
   const content = randomBytes(16 * MIB);
   const sha256 = createHash('sha256').update(content).digest('hex');

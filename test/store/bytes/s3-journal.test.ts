@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 
 import { openS3Store, type S3Store } from '../../../store/bytes/s3-store.ts';
 import type { UploadLimits } from '../../../store/bytes/s3-journal.ts';
-import { nodeFlags } from '../../../workers/module-path.ts';
+import { nodeFlags } from '../../../workers/process/module-path.ts';
 import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 

@@ -8,7 +8,7 @@ import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import * as layout from '../../../store/layout.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
-import { projectFolders } from '../../../workers/folders.ts';
+import { projectFolders } from '../../../workers/project/folders.ts';
 
 export interface ServableRun {
   readonly project: string;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { defineConfig, type EngineConfig } from '../../../workers/config.ts';
+import { defineConfig, type EngineConfig } from '../../../workers/config/config.ts';
 import {
   ANY_USE,
   decideEngine,
@@ -10,12 +10,12 @@ import {
   planEngine,
   type EngineUse,
 } from '../../../workers/local-stack/decide-engine.ts';
-import type { AskedEngine } from '../../../workers/engine-choices.ts';
+import type { AskedEngine } from '../../../workers/config/engine-choices.ts';
 import type { StackEvent } from '../../../workers/events.ts';
-import { projectFolders } from '../../../workers/folders.ts';
+import { projectFolders } from '../../../workers/project/folders.ts';
 import type { LocalStackOptions } from '../../../workers/local-stack/options.ts';
 import { specifyStack } from '../../../workers/local-stack/specify.ts';
-import { describeStack } from '../../../workers/local-stack/stack.ts';
+import { describeStack } from '../../../workers/local-stack/daemon/stack.ts';
 import { fakePrograms, type FakePrograms } from '../install/fake-programs.ts';
 
 const VLLM = { TEMPER_VLLM_PYTHON: '/vllm/python' };

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectClient } from '../../../workers/connection.ts';
-import { missingSearchAttributes } from '../../../workers/namespace.ts';
+import { connectClient } from '../../../workers/connection/connection.ts';
+import { missingSearchAttributes } from '../../../workers/connection/namespace.ts';
 import {
   childPid,
   holdStack,
@@ -194,14 +194,14 @@ describe('a local stack', PATIENT, () => {
     expect(events.filter(({ kind }) => kind === 'died')).toHaveLength(1);
   });
 
-  it('leaves nothing behind when its leash is killed, and is started again by who holds it', async () => {
+  it('leaves nothing behind when its daemon is killed, and is started again by who holds it', async () => {
     const folder = project();
     const { stack, events } = await opened(folder);
     const { pid, children, ports } = stackFile(folder);
     process.kill(pid, 'SIGKILL');
     await until('its children have ended', () => !children.some((child) => isRunning(child.pid)));
     await until(
-      'another leash runs',
+      'another daemon runs',
       () => stackFile(folder).pid !== pid && isRunning(childPid(folder, 'temporal-server')),
       20_000,
     );

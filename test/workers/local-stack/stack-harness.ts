@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { openLocalStack, type LocalStack } from '../../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../../workers/local-stack/options.ts';
 import type { StackEvent } from '../../../workers/events.ts';
-import { processStartTime } from '../../../workers/local-stack/processes.ts';
-import { readStackFile, type StackFile } from '../../../workers/local-stack/stack-file.ts';
-import { nodeFlags } from '../../../workers/module-path.ts';
+import { processStartTime } from '../../../workers/process/processes.ts';
+import { readStackFile, type StackFile } from '../../../workers/local-stack/protocol/stack-file.ts';
+import { nodeFlags } from '../../../workers/process/module-path.ts';
 
 const standIn = (name: string) => fileURLToPath(new URL(`stand-ins/${name}`, import.meta.url));
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ChildStatus, StackEvent } from '../../../workers/events.ts';
-import type { LeashConnection } from '../../../workers/local-stack/leash-connection.ts';
+import type { DaemonConnection } from '../../../workers/local-stack/daemon-connection.ts';
 import { waitForStack } from '../../../workers/local-stack/wait.ts';
 
 const gpuWorker = (state: ChildStatus['state'], deaths: number): ChildStatus => ({
@@ -12,9 +12,9 @@ const gpuWorker = (state: ChildStatus['state'], deaths: number): ChildStatus => 
 });
 
 /** Tells these statuses, one with each look. */
-function connection(told: readonly (readonly ChildStatus[])[]): LeashConnection {
+function connection(told: readonly (readonly ChildStatus[])[]): DaemonConnection {
   let looks = 0;
-  const stack = { ownsServer: false } as LeashConnection['stack'];
+  const stack = { ownsServer: false } as DaemonConnection['stack'];
   return {
     stack,
     adopted: true,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { writeReply } from '../../../play/transports/http.ts';
+import { writeReply } from '../../../play/transports/http-server.ts';
 import { openFront, type FrontOptions } from '../../../workers/serving/front.ts';
 import { until } from '../../crash/project.ts';
 import { askAt } from './asking.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { examine } from '../../../workers/doctor/doctor.ts';
-import { modulePath, nodeFlags } from '../../../workers/module-path.ts';
-import { openProjectStore } from '../../../workers/project-store.ts';
+import { modulePath, nodeFlags } from '../../../workers/process/module-path.ts';
+import { openProjectStore } from '../../../workers/config/project-store.ts';
 import {
   childPid,
   isRunning,

@@ -1,0 +1,153 @@
+/** Temper's HTTP servers share this: who is let in, how much of a request is read, how a reply is written. */
+import { isUtf8 } from 'node:buffer';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo, ListenOptions } from 'node:net';
+import { LOOPBACK_NAMES } from '../../core/loopback.ts';
+import { BODY_TOO_LARGE, MAX_BODY_BYTES } from '../../core/wire-constants.ts';
+import type { ModelReply } from '../dialects/answer-request.ts';
+
+/** A client sees a refusal only once all that it sends was taken; for this much it is. */
+const MAX_SENT_BYTES = 256 * 1024 ** 2;
+
+/** A request that no dialect gets to see. */
+export class HttpRefusal extends Error {
+  readonly status: number;
+  readonly code: string | null;
+
+  constructor(status: number, message: string, code: string | null = null) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** As OpenAI's errors are. */
+  get error(): { message: string; type: string; code: string | null; param: null } {
+    const type = this.status === 401 ? 'authentication_error' : 'invalid_request_error';
+    return { message: this.message, type, code: this.code, param: null };
+  }
+}
+
+/** Resolves to the port. */
+export async function listen(server: Server, options: ListenOptions): Promise<number> {
+  await once(server.listen(options), 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** Values of the `host` header by which this machine reaches a port of its own. */
+export function loopbackHosts(port: number): string[] {
+  return LOOPBACK_NAMES.map((name) => `${name.includes(':') ? `[${name}]` : name}:${port}`);
+}
+
+/** Compared in constant time, whatever their lengths. */
+export function isSameSecret(given: string, secret: string): boolean {
+  const [left, right] = [given, secret].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(left!, right!);
+}
+
+/** As OpenAI's clients send it, or as Anthropic's do. Empty where there is none. */
+export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string {
+  const bearer = /^Bearer +(.*\S) *$/i.exec(authorization)?.[1];
+  return bearer ?? (typeof key === 'string' ? key : '');
+}
+
+/** Those that were sent once. */
+function headersOf({ headers }: IncomingMessage): Headers {
+  const single = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  );
+  return new Headers(single);
+}
+
+/** Room for the bodies of requests that are answered at the same time. */
+export class BodyRoom {
+  readonly #maxBytes: number;
+  #heldBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** A body is held until `answer` has ended, which may be a stream that has just begun. */
+  async hold(
+    request: IncomingMessage,
+    answer: (asked: { headers: Headers; body: string }) => Promise<void>,
+  ): Promise<void> {
+    let held = 0;
+    const hasRoom = (bytes: number): boolean => {
+      held += bytes;
+      this.#heldBytes += bytes;
+      return this.#heldBytes <= this.#maxBytes;
+    };
+    try {
+      await answer({ headers: headersOf(request), body: await readBody(request, hasRoom) });
+    } finally {
+      this.#heldBytes -= held;
+    }
+  }
+}
+
+/** `hold` is told of each piece that is kept, and says whether there is room for it. */
+async function readBody(request: IncomingMessage, hold: (bytes: number) => boolean): Promise<string> {
+  const chunks: Buffer[] = [];
+  let sent = 0;
+  let hasRoom = true;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    sent += chunk.length;
+    if (sent > MAX_SENT_BYTES) break;
+    if (sent <= MAX_BODY_BYTES && hasRoom) hasRoom = hold(chunk.length);
+    if (sent <= MAX_BODY_BYTES && hasRoom) chunks.push(chunk);
+    else chunks.length = 0;
+  }
+  if (sent > MAX_BODY_BYTES)
+    throw new HttpRefusal(
+      413,
+      `a request may have ${MAX_BODY_BYTES} bytes, this one has more; shorten the conversation`,
+      BODY_TOO_LARGE,
+    );
+  if (!hasRoom) throw new HttpRefusal(429, 'too many long requests at once; send fewer');
+  const body = Buffer.concat(chunks);
+  // Read as text, it would say something else than what was sent.
+  if (!isUtf8(body)) throw new HttpRefusal(400, 'a body must be JSON in UTF-8, this one is not; encode it as UTF-8');
+  return body.toString('utf8');
+}
+
+/** Takes what a refused client still sends. */
+export async function discardBody(request: IncomingMessage): Promise<void> {
+  let sent = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      sent += chunk.length;
+      if (sent > MAX_SENT_BYTES) break;
+    }
+  } catch {
+    // The client is gone.
+  }
+}
+
+/** No faster than its client reads. */
+export async function writeReply(response: ServerResponse, reply: ModelReply): Promise<void> {
+  response.writeHead(reply.status, reply.headers);
+  if ('json' in reply) {
+    response.end(JSON.stringify(reply.json));
+    return;
+  }
+  for await (const event of reply.events) {
+    if (!response.write(event)) await drained(response);
+    if (response.destroyed) return;
+  }
+  response.end();
+}
+
+/** Or closed: then nothing is ever drained. */
+async function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return;
+  const done = new AbortController();
+  const { signal } = done;
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  } finally {
+    done.abort();
+  }
+}

@@ -1,0 +1,135 @@
+/** Reaching a Temporal server: found as its own tools find it, with waits that end and say what they waited for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { loadClientConfigProfile, loadClientConnectConfig } from '@temporalio/envconfig';
+import { TemperError } from '../../core/failures.ts';
+import { isLoopback } from '../../core/loopback.ts';
+
+export interface TemporalTarget {
+  readonly address: string;
+  readonly namespace: string;
+}
+
+export interface TemporalClient extends TemporalTarget {
+  readonly client: Client;
+  readonly connection: Connection;
+  close(): Promise<void>;
+}
+
+/** The command that asks starts and looks around for some seconds as well; fifteen were promised in all. */
+const ANSWER_WITHIN_MS = 7_000;
+const PAUSE_MS = 500;
+/** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
+const PASSING_CODES: readonly number[] = [4, 8, 14];
+
+/** The server that TEMPORAL_ADDRESS or a profile of `temporal.toml` names; null where neither does. */
+export function configuredTarget(env: NodeJS.ProcessEnv = process.env): TemporalTarget | null {
+  const variables = definedVariables(env);
+  try {
+    const { address, namespace } = loadClientConfigProfile({ overrideEnvVars: variables });
+    return address ? { address, namespace: namespace ?? 'default' } : null;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TemperError(
+      'BadConfig',
+      `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
+      { cause },
+    );
+  }
+}
+
+/** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
+export async function connectClient(
+  target: TemporalTarget,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<TemporalClient> {
+  const { connectionOptions } = loadClientConnectConfig({ overrideEnvVars: definedVariables(env) });
+  const { apiKey, tls, metadata } = connectionOptions;
+  const credentials = {
+    ...(tls === undefined ? {} : { tls }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+  try {
+    const connection = await Connection.connect({
+      address: target.address,
+      connectTimeout: ANSWER_WITHIN_MS,
+      // `http_proxy` is for other hosts.
+      ...(isLoopback(target.address.replace(/:\d+$/, '')) ? { channelArgs: { 'grpc.enable_http_proxy': 0 } } : {}),
+      ...credentials,
+    });
+    return {
+      ...target,
+      connection,
+      client: new Client({ connection, namespace: target.namespace }),
+      close: () => connection.close(),
+    };
+  } catch (cause) {
+    throw unreachable(target.address, cause);
+  }
+}
+
+function unreachable(address: string, cause: unknown): TemperError {
+  const port = /:(\d+)$/.exec(address)?.[1] ?? '7233';
+  return new TemperError(
+    'BadConfig',
+    `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`,
+    { cause },
+  );
+}
+
+function definedVariables(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+export interface ConnectionPatience {
+  /** How long a silent server is borne in all; null: until `signal`. */
+  readonly limitMs: number | null;
+  readonly signal?: AbortSignal;
+  /** Told at each failed try. */
+  readonly onSilence?: (sinceMs: number) => void;
+}
+
+/** Asks again while the server is silent: a client's `result()` otherwise throws where workers simply go on. */
+export async function patiently<T>(ask: () => Promise<T>, patience: ConnectionPatience): Promise<T> {
+  let silentSince: number | null = null;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isPassing(error) || patience.signal?.aborted) throw error;
+      silentSince ??= Date.now();
+      const sinceMs = Date.now() - silentSince;
+      if (patience.limitMs !== null && sinceMs > patience.limitMs) throw error;
+      patience.onSilence?.(sinceMs);
+    }
+    await sleep(PAUSE_MS, undefined, patience.signal ? { signal: patience.signal } : {});
+  }
+}
+
+/** Whether an error says only that the server did not answer. */
+export function isPassing(error: unknown): boolean {
+  const call = failedCall(error);
+  return call !== null && PASSING_CODES.includes(call.code);
+}
+
+/** What to tell a person of a call that the server did not answer or refused; null for every other error. */
+export function describeServerFailure(error: unknown): string | null {
+  const call = failedCall(error);
+  if (call === null) return null;
+  const what = isPassing(call) ? 'is not responding' : 'refused a request';
+  return `the Temporal server ${what} (${call.details || call.message}); see temper doctor, then run the same command again`;
+}
+
+interface FailedCall extends Error {
+  readonly code: number;
+  readonly details: string;
+}
+
+/** Client classes hide the call's error in `cause`. */
+function failedCall(error: unknown): FailedCall | null {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (isGrpcServiceError(current)) return current;
+  }
+  return null;
+}

@@ -1,0 +1,192 @@
+/** The command lines of the local stack's children. */
+import { basename, dirname } from 'node:path';
+import { ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE } from '../../../core/wire-constants.ts';
+import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../../config/config.ts';
+import { GPU_WORKER_FOLDER, type ProjectFolders } from '../../project/folders.ts';
+import type { StackDescription, StackSpec } from '../protocol/protocol.ts';
+import type { StackPorts } from '../protocol/stack-file.ts';
+import type { PrivateAddress } from './ui.ts';
+import type { ChildSpec } from '../../process/child-process.ts';
+import { withoutLoopbackProxy } from '../../../play/programs/environment.ts';
+import { forOwnServer, gpuWorkerEnvironment, serverEnvironment } from '../../process/child-environment.ts';
+import { WORKER_READY, type WorkerProcessOptions } from '../../worker/worker-options.ts';
+
+/** Names of children, also of their logs. */
+export const TEMPORAL_SERVER = 'temporal-server';
+export const GPU_WORKER = 'gpu-worker';
+
+export interface ChildContext {
+  readonly spec: StackSpec;
+  readonly folders: ProjectFolders;
+  readonly ports: StackPorts;
+  readonly stack: StackDescription;
+  readonly engineKey: string;
+  /** Where Temporal's UI listens; null: nowhere. */
+  readonly ui: PrivateAddress | null;
+}
+
+/** The user's profiles say where other servers are. */
+const NO_PROFILE = ['--disable-config-env', '--disable-config-file'];
+/** Every commit is on disk before it is answered, so that nothing is lost by not waiting longer. */
+const STOP_SERVER_MS = 1000;
+const STOP_WORKER_MS = 8000;
+
+/**
+ * One partition of each queue, in place of four: a project's few workers would have to look into each, and what waits in
+ * another one than they look into is forwarded ten times a second at most.
+ */
+const ONE_PARTITION = [
+  '--dynamic-config-value',
+  'matching.numTaskqueueReadPartitions=1',
+  '--dynamic-config-value',
+  'matching.numTaskqueueWritePartitions=1',
+];
+
+/** Its HTTP API would take requests from any web page: no `Host` has a space in it, so that every request gets a 403. */
+const NO_HTTP_API = [
+  '--dynamic-config-value',
+  'frontend.httpAllowedHosts=["no host"]',
+  '--dynamic-config-value',
+  'system.enableNexus=false',
+];
+
+export function temporalServer({ spec, folders, ports, ui }: ChildContext): ChildSpec {
+  const flags = {
+    // A relative name: in a path, `#`, `?` and `%` mean something to SQLite.
+    '--db-filename': basename(folders.database),
+    '--ip': '127.0.0.1',
+    '--port': String(ports.temporal),
+    ...(ui === null ? {} : { '--ui-ip': ui.host, '--ui-port': String(ui.port) }),
+    '--log-format': 'json',
+    '--log-level': 'warn',
+  };
+  return {
+    name: TEMPORAL_SERVER,
+    agentFile: null,
+    standbyCommand: null,
+    command: [
+      ...(spec.temporalCommand ?? []),
+      'server',
+      'start-dev',
+      ...Object.entries(flags).flat(),
+      ...(ui === null ? ['--headless'] : []),
+      ...NO_HTTP_API,
+      ...ONE_PARTITION,
+      ...NO_PROFILE,
+    ],
+    env: serverEnvironment(process.env),
+    cwd: folders.state,
+    ready: { kind: 'port', port: ports.temporal },
+    stopMs: STOP_SERVER_MS,
+  };
+}
+
+/** What every GPU worker of a project is told, wherever it runs. */
+export function engineArguments(
+  of: Pick<StackSpec, 'storeUri' | 'queues' | 'engine' | 'vllmPython'> & { models: string },
+): string[] {
+  const { storeUri, queues, engine, models, vllmPython } = of;
+  const flags = {
+    '--store': storeUri,
+    '--models': models,
+    '--queue': queues.gpu,
+    '--threads': String(engine.threads),
+    '--device': engine.device,
+    '--dtype': engine.dtype,
+    ...(engine.devices === 1 ? {} : { '--devices': String(engine.devices) }),
+    ...(engine.kvCacheBytes === null ? {} : { '--kv-cache-bytes': String(engine.kvCacheBytes) }),
+    '--slots': String(engine.slots),
+    ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
+  };
+  return [
+    ...Object.entries(flags).flat(),
+    ...(engine.shardBaseModel ? ['--shard-base-model'] : []),
+    ...(engine.loadIn4bit ? ['--load-in-4bit'] : []),
+    ...(engine.compileLayers ? ['--compile-layers'] : []),
+    ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : []),
+  ];
+}
+
+/** With `=`: an argument of vLLM begins with dashes, too. */
+function vllmArguments({ vllm }: StackSpec['engine'], python: string | null): string[] {
+  const { args, devices, url, adapters } = vllm;
+  const flags = {
+    '--engine': 'vllm',
+    '--vllm-python': python,
+    '--vllm-args': args.length === 0 ? null : JSON.stringify(args),
+    '--vllm-devices': devices.length === 0 ? null : devices.join(','),
+    '--vllm-url': url,
+    '--vllm-adapters': adapters.folder,
+    '--vllm-adapters-as': adapters.as,
+  };
+  return Object.entries(flags).flatMap(([flag, value]) => (value === null ? [] : [`${flag}=${value}`]));
+}
+
+export function gpuWorker(context: ChildContext): ChildSpec {
+  const { spec, folders, ports, stack } = context;
+  const own = engineArguments({ ...spec, models: folders.models });
+  const place = {
+    '--host': '127.0.0.1',
+    '--port': String(ports.engine),
+    '--temporal-address': stack.temporalAddress,
+    '--namespace': stack.namespace,
+  };
+  const env = workerEnvironment(gpuWorkerEnvironment(process.env), context);
+  env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH]
+    .filter(Boolean)
+    .join(process.platform === 'win32' ? ';' : ':');
+  env.PYTHONUNBUFFERED = '1';
+  const command = [...(spec.gpuWorkerCommand ?? []), ...own, ...Object.entries(place).flat(), '--leash'];
+  return {
+    name: GPU_WORKER,
+    agentFile: null,
+    command,
+    standbyCommand: spec.standby ? [...command, '--standby'] : null,
+    env,
+    cwd: folders.project,
+    ready: { kind: 'health', url: `${stack.engineUrl}/health` },
+    stopMs: STOP_WORKER_MS,
+  };
+}
+
+/** One process per agent; without an agent one that runs workflows alone. */
+export function typescriptWorker(context: ChildContext, name: string, agentFile: string | null): ChildSpec {
+  const { spec, folders } = context;
+  const agents = agentFile === null ? [] : [agentFile];
+  const options: WorkerProcessOptions = { project: folders.project, agents, leash: true };
+  return {
+    name,
+    agentFile,
+    command: [...spec.workerCommand, JSON.stringify(options)],
+    standbyCommand: null,
+    env: workerEnvironment({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }, context),
+    cwd: folders.project,
+    ready: { kind: 'line', text: WORKER_READY },
+    stopMs: STOP_WORKER_MS,
+  };
+}
+
+/** `examples/tic-tac-toe/agent.ts` is told apart by its folder; where that does not do, a number does. */
+export function workerName(agentFile: string | null, isTaken: (name: string) => boolean): string {
+  const base = agentFile === null ? 'worker' : `worker-${agentWord(agentFile)}`;
+  let name = base;
+  for (let number = 2; isTaken(name); number++) name = `${base}-${number}`;
+  return name;
+}
+
+function agentWord(agentFile: string): string {
+  const stem = basename(agentFile).replace(/\.[cm]?[jt]sx?$/, '');
+  const word = stem === 'agent' || stem === 'index' ? basename(dirname(agentFile)) : stem;
+  return word.replaceAll(/[^A-Za-z0-9._-]/g, '_');
+}
+
+/** Workers find server, store and engine here. */
+function workerEnvironment(inherited: NodeJS.ProcessEnv, { spec, stack, engineKey }: ChildContext): NodeJS.ProcessEnv {
+  const env = spec.temporal ? inherited : forOwnServer(inherited, stack.temporalAddress, stack.namespace);
+  return {
+    ...withoutLoopbackProxy(env),
+    [STORE_VARIABLE]: spec.storeUri,
+    [ENGINE_URL_VARIABLE]: stack.engineUrl,
+    [ENGINE_KEY_VARIABLE]: engineKey,
+  };
+}

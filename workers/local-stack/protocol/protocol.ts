@@ -1,0 +1,106 @@
+/**
+ * JSON lines between the daemon and the command lines that hold it. `describe` and the version in its answer stay as they
+ * are in every version of Temper: by them a command of another version finds out that it must not join.
+ */
+import type { Socket } from 'node:net';
+import type { FailureType } from '../../../core/failures.ts';
+import { LineSplitter } from '../../../core/lines.ts';
+import type { ChosenEngine } from '../../config/config.ts';
+import type { ChildStatus, StackEvent } from '../../events.ts';
+import type { WantedPorts } from './ports.ts';
+
+/** Exit code of a daemon that found another one holding the project. */
+export const EXIT_LOCKED = 3;
+
+/** What a stack must be to start it; the first command line says, later ones adopt. */
+export interface StackSpec {
+  readonly project: string;
+  /** Command line of Temporal's dev server up to its flags; null where another server is used. */
+  readonly temporalCommand: readonly string[] | null;
+  /** A server elsewhere; null where the stack has its own. */
+  readonly temporal: { readonly address: string; readonly namespace: string } | null;
+  /** Command line of the GPU worker up to its flags; null where an engine elsewhere is used. */
+  readonly gpuWorkerCommand: readonly string[] | null;
+  /** A second GPU worker waits with its imports done, to take the place of one that dies. */
+  readonly standby: boolean;
+  /** Command line of the TypeScript worker; its options follow as one JSON argument. */
+  readonly workerCommand: readonly string[];
+  /** As configured, under the flags of the command that starts it. */
+  readonly engine: ChosenEngine;
+  /** A Python that has vLLM; null where another engine samples. */
+  readonly vllmPython: string | null;
+  readonly storeUri: string;
+  readonly queues: { readonly workflows: string; readonly gpu: string };
+  readonly ports: WantedPorts;
+}
+
+export interface StackDescription {
+  /** Of Temper, which started it; absent: from before it was told. */
+  readonly version?: string;
+  /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
+  readonly device: string;
+  readonly dtype: ChosenEngine['dtype'];
+  readonly devices: number;
+  readonly shardBaseModel: boolean;
+  readonly loadIn4bit: boolean;
+  /** What samples there. */
+  readonly engine: string;
+  readonly pid: number;
+  readonly temporalAddress: string;
+  readonly namespace: string;
+  readonly uiUrl: string | null;
+  readonly engineUrl: string;
+  readonly storeUri: string;
+  readonly ownsServer: boolean;
+}
+
+export interface AgentRequest {
+  readonly file: string;
+  readonly codeSha256: string;
+}
+
+export type ClientMessage =
+  | { readonly type: 'describe' }
+  | {
+      readonly type: 'attach';
+      readonly agents: readonly AgentRequest[];
+      readonly models: Readonly<Record<string, string>>;
+    }
+  | { readonly type: 'detach' };
+
+export type DaemonMessage =
+  | { readonly type: 'described'; readonly stack: StackDescription }
+  | { readonly type: 'attached'; readonly stack: StackDescription }
+  | { readonly type: 'refused'; readonly failure: FailureType | null; readonly message: string }
+  | { readonly type: 'status'; readonly children: readonly ChildStatus[] }
+  | { readonly type: 'event'; readonly event: StackEvent }
+  /** This command line is let go: `others` still hold the stack, and play these agents. */
+  | { readonly type: 'detached'; readonly others: number; readonly agents: readonly string[] }
+  /** Everything that the daemon started has ended. */
+  | { readonly type: 'ended' };
+
+export function sendMessage(socket: Socket, message: ClientMessage | DaemonMessage): void {
+  if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
+}
+
+/** Lines are taken at their word: the socket is open to this user's own processes alone. */
+export function readMessages(socket: Socket, onMessage: (message: unknown) => void): void {
+  const splitter = new LineSplitter();
+  // Whoever holds the socket hears of its end by 'close'.
+  socket.on('error', () => undefined);
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    for (const line of splitter.push(text)) {
+      const message = parseLine(line);
+      if (message !== null) onMessage(message);
+    }
+  });
+}
+
+/** A line cut off by a killed process is nobody's message. */
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,66 @@
+/** One process of a supervisor's: its output goes to the log, and its last lines are kept for when it dies. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { collectLines } from './command.ts';
+import type { ChildLog } from './child-log.ts';
+import { leashed } from './leashed.ts';
+import type { Readiness } from './readiness.ts';
+
+export interface ChildSpec {
+  readonly name: string;
+  /** Of an agent's worker. */
+  readonly agentFile: string | null;
+  readonly command: readonly string[];
+  /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
+  readonly standbyCommand: readonly string[] | null;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly ready: Readiness;
+  /** How long SIGTERM is given before SIGKILL. */
+  readonly stopMs: number;
+}
+
+export interface StartedChild {
+  readonly child: ChildProcess;
+  readonly lastLines: readonly string[];
+}
+
+const SHOWN_LINES = 15;
+
+export function startChild(
+  { env, cwd }: ChildSpec,
+  [program = '', ...rest]: readonly string[],
+  log: ChildLog,
+): StartedChild {
+  const [file, args] = leashed(program, rest);
+  // stdin stays open as long as this process lives: workers end when it closes.
+  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+  child.stdin.on('error', () => undefined);
+  const lastLines: string[] = [];
+  const keep = (line: string) => {
+    lastLines.push(log.write(line));
+    if (lastLines.length > SHOWN_LINES) lastLines.shift();
+  };
+  collectLines(child, keep);
+  child.on('error', (error) => keep(error.message));
+  return { child, lastLines };
+}
+
+/** Once, also where the program could not be started at all. */
+export function whenEnded(child: ChildProcess, onEnd: (exit: string) => void): void {
+  let told = false;
+  const tell = (exit: string) => {
+    if (told) return;
+    told = true;
+    onEnd(exit);
+  };
+  child.on('error', (error) => tell(error.message));
+  child.on('close', (code, signal) => tell(signal ?? `exit code ${code}`));
+}
+
+export async function endChild(child: ChildProcess, stopMs: number): Promise<void> {
+  const ended = new Promise<void>((resolve) => whenEnded(child, () => resolve()));
+  child.kill('SIGTERM');
+  const kill = setTimeout(() => child.kill('SIGKILL'), stopMs);
+  await ended;
+  clearTimeout(kill);
+}

@@ -1,0 +1,84 @@
+/** Runs one program to its end, line by line, and never leaves it behind. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { leashed } from './leashed.ts';
+
+export interface CommandResult {
+  /** Exit code; null where a signal or a time-out ended it, or it could not be started. */
+  readonly code: number | null;
+  readonly output: string;
+}
+
+export interface CommandOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  readonly onLine?: (line: string) => void;
+}
+
+const KEPT_LINES = 2000;
+/** A line without an end is cut: what a child writes must not fill its parent's memory. */
+const LONGEST_LINE = 65_536;
+
+/** Never rejects: a program that is not there ends with code null and the reason as output. */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
+  const lines: string[] = [];
+  const [file, fileArgs] = leashed(command, args);
+  const child = spawn(file, fileArgs, {
+    env: options.env ?? process.env,
+    cwd: options.cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: options.timeoutMs,
+    signal: options.signal,
+    killSignal: 'SIGKILL',
+    windowsHide: true,
+  });
+  collectLines(child, (line) => {
+    lines.push(line);
+    if (lines.length > KEPT_LINES) lines.shift();
+    options.onLine?.(line);
+  });
+  return { code: await ended(child, lines), output: lines.join('\n') };
+}
+
+/** Both outputs of a child, as lines. */
+export function collectLines(child: ChildProcess, onLine: (line: string) => void): void {
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream) splitLines(stream, onLine);
+  }
+}
+
+/** A stream's text, line by line; the last one needs no end. */
+export function splitLines(stream: Readable, onLine: (line: string) => void): void {
+  let rest = '';
+  stream.setEncoding('utf8');
+  stream.on('data', (text: string) => {
+    // A carriage return at the end may be half of a line's end.
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+    if (rest.length <= LONGEST_LINE) return;
+    onLine(rest);
+    rest = '';
+  });
+  stream.on('end', () => {
+    if (rest !== '') onLine(rest.replace(/\r$/, ''));
+  });
+}
+
+function ended(child: ChildProcess, lines: string[]): Promise<number | null> {
+  return new Promise((resolve) => {
+    child.on('error', (error) => {
+      // One that was aborted has yet to close.
+      if (child.pid !== undefined) return;
+      lines.push(error.message);
+      resolve(null);
+    });
+    child.on('close', (code) => resolve(code));
+  });
+}

@@ -1,0 +1,59 @@
+/** Files of this user: what another user of the machine wrote, or linked to, is not read. */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs';
+
+/** Windows has no links that an ordinary user could make, and no such flag. */
+export const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
+const OTHERS_WRITE = 0o022;
+
+/** Null where there is no such file, or it is not this user's own: a link, or a file that others can change. */
+export function readOwnFile(file: string): string | null {
+  let fd: number;
+  try {
+    // A pipe, which would never open, is refused below.
+    fd = openSync(file, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
+  } catch {
+    return null;
+  }
+  try {
+    const stats = fstatSync(fd);
+    return stats.isFile() && isOwn(stats) && (stats.mode & OTHERS_WRITE) === 0 ? readFileSync(fd, 'utf8') : null;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Readers see the old bytes or the new ones. */
+export function writeAtomically(file: string, text: string): void {
+  const temporary = `${file}.${process.pid}.tmp`;
+  rmSync(temporary, { force: true });
+  // Never through a link.
+  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
+  renameSync(temporary, file);
+}
+
+export function isOwnSocket(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && stats.isSocket() && isOwn(stats);
+}
+
+/** A folder that nobody else can write to; no link to one, unless `look` follows it. */
+export function isOwnFolder(path: string, look: typeof lstatSync = lstatSync): boolean {
+  const stats = look(path, { throwIfNoEntry: false });
+  return stats !== undefined && stats.isDirectory() && isOwn(stats) && (stats.mode & OTHERS_WRITE) === 0;
+}
+
+/** Windows keeps no such owner. */
+export function isOwn({ uid }: Stats): boolean {
+  return process.geteuid === undefined || uid === process.geteuid();
+}
