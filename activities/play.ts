@@ -1,4 +1,4 @@
-/** What rollouts and evaluations share: attempts of a worker's agent, with a journal, seen in Temporal's UI. */
+/** Plays attempts of a worker's agent for rollouts and evaluations, with a journal, and shows them in Temporal's UI. */
 import { hostname } from 'node:os';
 
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
