@@ -49,7 +49,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
   const log = new AttemptLog();
   const hosted = new HostedCalls(recorder, journal, attempt);
   const outcome = await play(options, log, hosted);
-  if (recorder.ending.mark !== null) throw recorder.ending.mark;
+  if (recorder.ending.abortReason !== null) throw recorder.ending.abortReason;
   const calls = recorder.takeCalls();
   const hostedCalls = hosted.records();
   return {
@@ -234,7 +234,7 @@ function startDeadline({ recorder, isFresh }: AttemptOptions): () => void {
   let timer: NodeJS.Timeout;
   const check = (): void => {
     if (isFresh()) recorder.endIfLate();
-    else ending.markAs(stale());
+    else ending.abort(stale());
     if (!ending.isOver) timer = setTimeout(check, Math.max(recorder.leftMs, RECHECK_MS));
   };
   timer = setTimeout(check, recorder.leftMs);

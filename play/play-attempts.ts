@@ -142,7 +142,7 @@ export class Attempts {
   #endAll(error: unknown): void {
     this.#beginNone(error);
     const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
-    for (const { ending } of this.#playing) ending.markAs(mark);
+    for (const { ending } of this.#playing) ending.abort(mark);
   }
 
   #stopAfter(error: unknown): void {

@@ -144,7 +144,7 @@ export class Recorder {
   /** The agent is done. What it did while a call of it waited for an engine that does not answer is no data. */
   close(): Promise<void> {
     const { reason } = this.outage;
-    if (reason !== null) this.ending.markAs(abandoned(reason));
+    if (reason !== null) this.ending.abort(abandoned(reason));
     this.ending.close();
     return this.#values.settle();
   }
@@ -184,7 +184,7 @@ export class Recorder {
    */
   async refuse(error: unknown): Promise<TemperError> {
     const typed = asTemperError(error);
-    if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
+    if (typed.type !== 'AgentFailed') this.ending.abort(typed);
     this.#refusals += 1;
     await sleep(Math.min(2 ** this.#refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
     return typed;
@@ -299,7 +299,7 @@ export class Recorder {
     const message =
       'this process was suspended, or cut off from Temporal, for longer than its heartbeat timeout; the attempt is retried';
     const stale = new TemperError('StaleAttempt', message);
-    this.ending.markAs(stale);
+    this.ending.abort(stale);
     throw stale;
   }
 }

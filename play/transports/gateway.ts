@@ -20,7 +20,7 @@ import { Connections } from './gateway-connections.ts';
 import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from './http.ts';
 
 /** An attempt's way to its recorder. */
-export interface Door {
+export interface AttemptEndpoint {
   /** `http://127.0.0.1:port` */
   readonly origin: string;
   readonly key: string;
@@ -31,17 +31,17 @@ export interface Door {
 }
 
 /** What an attempt does with its program's requests. */
-export interface Visitor {
+export interface RequestHandler {
   answer(request: ModelRequest): Promise<ModelReply>;
   /** A request was too long to be read. */
   onTooLong(): void;
   readonly takesResult: boolean;
 }
 
-interface OpenDoor {
+interface OpenEndpoint {
   readonly secret: Buffer;
   /** Answers what its program asks a model. */
-  readonly visitor: Visitor;
+  readonly handler: RequestHandler;
   posted: string | null;
   requests: number;
   heldBytes: number;
@@ -64,7 +64,7 @@ const CHECK_MS = 1000;
 const SECRET_BYTES = 32;
 
 export class Gateway {
-  readonly #doors = new Map<string, OpenDoor>();
+  readonly #endpoints = new Map<string, OpenEndpoint>();
   readonly #connections = new Connections();
   #listening: Promise<Server> | null = null;
   readonly #requestMs: number;
@@ -75,21 +75,21 @@ export class Gateway {
   }
 
   /** A new key for one attempt. */
-  async open(visitor: Visitor): Promise<Door> {
+  async open(handler: RequestHandler): Promise<AttemptEndpoint> {
     const server = await this.#listen();
     const id = randomBytes(8).toString('hex');
     const secret = randomBytes(SECRET_BYTES).toString('hex');
-    const door: OpenDoor = { secret: Buffer.from(secret), visitor, posted: null, requests: 0, heldBytes: 0 };
-    this.#doors.set(id, door);
+    const endpoint: OpenEndpoint = { secret: Buffer.from(secret), handler, posted: null, requests: 0, heldBytes: 0 };
+    this.#endpoints.set(id, endpoint);
     return {
       origin: `http://127.0.0.1:${portOf(server)}`,
       key: `temper-${id}-${secret}`,
       get posted() {
-        return door.posted;
+        return endpoint.posted;
       },
       close: () => {
-        this.#doors.delete(id);
-        this.#connections.end(door);
+        this.#endpoints.delete(id);
+        this.#connections.end(endpoint);
       },
     };
   }
@@ -125,46 +125,46 @@ export class Gateway {
   async #serve(server: Server, request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       checkSender(request.headers, portOf(server));
-      const door = this.#find(keyOf(request.headers));
-      if (!this.#connections.claim(request.socket, door)) throw tooMuch('connections');
-      await this.#answer(door, request, response);
+      const endpoint = this.#find(keyOf(request.headers));
+      if (!this.#connections.claim(request.socket, endpoint)) throw tooMuch('connections');
+      await this.#answer(endpoint, request, response);
     } catch (error) {
       await discardBody(request);
       refuse(response, error);
     }
   }
 
-  async #answer(door: OpenDoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (door.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
+  async #answer(endpoint: OpenEndpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (endpoint.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
     const held = { bytes: 0 };
-    door.requests += 1;
+    endpoint.requests += 1;
     try {
       const path = pathOf(request);
       const hold = (bytes: number): boolean => {
         held.bytes += bytes;
-        door.heldBytes += bytes;
-        return door.heldBytes <= MAX_HELD_BYTES;
+        endpoint.heldBytes += bytes;
+        return endpoint.heldBytes <= MAX_HELD_BYTES;
       };
       const body = await readBody(request, hold).catch((error: unknown) => {
-        if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
+        if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) endpoint.handler.onTooLong();
         throw error;
       });
       if (path === RESULT_PATH) {
-        if (!door.visitor.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
-        door.posted = body;
+        if (!endpoint.handler.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
+        endpoint.posted = body;
         response.writeHead(204).end();
-      } else await callModel(door.visitor, { path, body, request, response });
+      } else await callModel(endpoint.handler, { path, body, request, response });
     } finally {
-      door.requests -= 1;
-      door.heldBytes -= held.bytes;
+      endpoint.requests -= 1;
+      endpoint.heldBytes -= held.bytes;
     }
   }
 
   /** By the part of a key that names the attempt; the secret part is compared in constant time. */
-  #find(key: string): OpenDoor {
+  #find(key: string): OpenEndpoint {
     const [, id = '', secret = ''] = /^temper-([0-9a-f]{16})-([0-9a-f]{64})$/.exec(key) ?? [];
-    const door = this.#doors.get(id);
-    if (door !== undefined && timingSafeEqual(door.secret, Buffer.from(secret))) return door;
+    const endpoint = this.#endpoints.get(id);
+    if (endpoint !== undefined && timingSafeEqual(endpoint.secret, Buffer.from(secret))) return endpoint;
     throw new HttpRefusal(
       401,
       'the key must be that of an attempt that is being played; pass the one the program was given',
@@ -197,14 +197,14 @@ function pathOf({ method, url = '' }: IncomingMessage): string {
 }
 
 async function callModel(
-  visitor: Visitor,
+  handler: RequestHandler,
   { path, body, request, response }: { path: string; body: string; request: IncomingMessage; response: ServerResponse },
 ): Promise<void> {
   const gone = new AbortController();
   response.on('close', () => {
     if (!response.writableFinished) gone.abort(new Error('the program gave the request up'));
   });
-  await writeReply(response, await visitor.answer({ path, headers: headersOf(request), body, signal: gone.signal }));
+  await writeReply(response, await handler.answer({ path, headers: headersOf(request), body, signal: gone.signal }));
 }
 
 /** Errors have OpenAI's form; a client that is gone is told nothing. */
