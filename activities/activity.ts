@@ -12,7 +12,7 @@ import { pulseOf, type Dependencies } from './dependencies.ts';
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
   readonly signal: AbortSignal;
-  /** False once this process stood still, or was cut off from Temporal, for so long that another one may have the activity. */
+  /** False once this process was suspended, or cut off from Temporal, so long that another may have the activity. */
   readonly isFresh: () => boolean;
   /** Throws StaleAttempt where it is not. */
   readonly checkFresh: () => void;

@@ -57,7 +57,7 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   return attempts;
 }
 
-/** Beside a write-once object, outside every hash: who made it, when, from which code, and the order of each attempt's calls. */
+/** Times beside a write-once object, outside every hash: who made it, when, from which code, in which order of calls. */
 async function writeTimes(
   { store }: PlayDependencies,
   key: string,

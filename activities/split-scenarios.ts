@@ -60,7 +60,7 @@ function holdOut(
 
 const TRAINED = 2;
 
-/** The order in which scenarios are held out: the parent's held-out ones, unseen ones, and never those it was trained on. */
+/** The order of holding out: the parent's held-out scenarios, unseen ones, and never those it was trained on. */
 function rankOf(id: string, { held, trained }: Lineage): number {
   if (held.has(id)) return 0;
   return trained.has(id) ? TRAINED : 1;

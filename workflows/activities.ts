@@ -1,4 +1,4 @@
-/** The activities of runs and schedules as their workflows call them: types of the contract, a queue, a bound and a summary for each. */
+/** The activities of runs and schedules, as workflows call them: a queue, a bound and a summary for each. */
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
 import type {

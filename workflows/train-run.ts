@@ -162,7 +162,7 @@ async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): P
   return played;
 }
 
-/** Plays the groups that a step still needs: in the first round, all of them. In a large step, each activity plays several. */
+/** Plays the groups that a step still needs: all in the first round. In a large step, each activity plays several. */
 function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, played: GroupResult[]) {
   const { config } = run.controls;
   if (!isLargeStep(config))

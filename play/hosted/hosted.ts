@@ -40,7 +40,7 @@ const API_KEY = 'temper';
 interface HostedParts {
   readonly recorder: Recorder;
   readonly calls: HostedCalls;
-  /** By default with the keys of this process's environment. */
+  /** Default: with the keys of this process's environment. */
   readonly connect?: ConnectHosted | undefined;
 }
 

@@ -16,9 +16,9 @@ import { ProcessTree, type Exit } from './process-tree.ts';
 /** A variable of the environment may have 128 KiB on Linux; the file always has it. */
 const MAX_SCENARIO_BYTES = 65_536;
 const MAX_RESULT_BYTES = 1024 ** 2;
-/** Of a line of stderr in a message, so that the last one is not cut off. */
+/** Characters of each stderr line in a message, so that the last line is not cut off. */
 const SHOWN_CHARACTERS = 150;
-/** Of a last line, where a judge may give the reward alone. */
+/** Tells a result from any other last line, if a judge may give the reward alone. */
 const LOOKS_LIKE_RESULT = /^\s*[{\d-]/;
 /** A program ends itself by these, and would each time it is played again. */
 const OWN_SIGNALS = new Set<string>([
@@ -149,7 +149,7 @@ function complaintAbout(program: CommandProgram, exit: Exit | 'overflow', errors
   return new ProgramError(`${name} ended with ${how}; ${last}`);
 }
 
-/** What is missing is missing for every attempt; what this machine has too little of may be there later. */
+/** A missing program is missing for every attempt; a lack of resources may pass. */
 function asStartFailure(error: unknown, program: CommandProgram): TemperError {
   const { code } = error as NodeJS.ErrnoException;
   const name = describeProgram(program);

@@ -47,7 +47,7 @@ async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   }
 }
 
-/** What was posted counts before anything else, where anything may be posted. */
+/** A posted result comes before any other. */
 function readResult(
   { program, mayLackReward }: ProgramAttempt,
   { posted }: AttemptEndpoint,
@@ -59,7 +59,7 @@ function readResult(
   throw noResult(describeProgram(program));
 }
 
-/** What this machine could not do is no fault of the agent. */
+/** Failures of this machine are not the agent's. */
 function asMark(error: unknown, program: Program): TemperError {
   if (error instanceof TemperError) return error;
   const message = `${describeProgram(program)} could not be played: ${String(error)}; the attempt is played again`;

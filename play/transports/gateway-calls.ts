@@ -14,13 +14,13 @@ export interface GatewayAttempt {
   readonly recorder: Recorder;
   /** Adds a line to the attempt's log. */
   readonly log: (line: string) => void;
-  /** Of the agent's file. */
+  /** Rewrite function of the agent's file. */
   readonly rewrite: ((asked: AskedRequest) => AskedRequest) | null;
   /** Whether the program may post its result. */
   readonly takesResult: boolean;
 }
 
-/** What a request says of sampling. */
+/** Sampling parameters of a request. */
 const PINNED = [
   'temperature',
   'seed',

@@ -19,18 +19,18 @@ import { findDialect } from '../dialects/find-dialect.ts';
 import { Connections } from './gateway-connections.ts';
 import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from './http.ts';
 
-/** An attempt's way to its recorder. */
+/** An attempt's address in the gateway. */
 export interface AttemptEndpoint {
   /** `http://127.0.0.1:port` */
   readonly origin: string;
   readonly key: string;
-  /** What was posted to `/attempt/result`; null where nothing was. */
+  /** The body posted to `/attempt/result`; null if nothing was. */
   readonly posted: string | null;
-  /** From here on its key opens nothing, and its connections are closed. */
+  /** Revokes the key and closes the attempt's connections. */
   close(): void;
 }
 
-/** What an attempt does with its program's requests. */
+/** Handles the requests of an attempt's program. */
 export interface RequestHandler {
   answer(request: ModelRequest): Promise<ModelReply>;
   /** A request was too long to be read. */
@@ -50,11 +50,11 @@ interface OpenEndpoint {
 const RESULT_PATH = '/attempt/result';
 /** Some clients add `/v1` to an address that has it. */
 const CALL_PATH = /^(\/v1){1,2}(\/[a-z_]+)+$/;
-/** Of one attempt, at once. */
+/** Concurrent requests of one attempt. */
 const MAX_REQUESTS = 128;
-/** Of all requests of one attempt that are answered at the same time. */
+/** Bodies of one attempt's concurrent requests. */
 const MAX_HELD_BYTES = 128 * 1024 ** 2;
-/** Of all: more than all attempts of a worker have together. */
+/** All connections: more than all attempts of a worker have together. */
 const MAX_CONNECTIONS = 8192;
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
@@ -160,7 +160,7 @@ export class Gateway {
     }
   }
 
-  /** By the part of a key that names the attempt; the secret part is compared in constant time. */
+  /** Finds the attempt by the first part of its key; the secret part is compared in constant time. */
   #find(key: string): OpenEndpoint {
     const [, id = '', secret = ''] = /^temper-([0-9a-f]{16})-([0-9a-f]{64})$/.exec(key) ?? [];
     const endpoint = this.#endpoints.get(id);

@@ -1,4 +1,4 @@
-/** What Temper's HTTP servers for clients of a model share: whose key it is, how much of a request is read, how a reply is written. */
+/** Shared parts of Temper's HTTP servers for clients of a model: keys, bounded reading of requests, writing of replies. */
 import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -19,14 +19,14 @@ export class HttpRefusal extends Error {
     this.code = code;
   }
 
-  /** As OpenAI's errors are. */
+  /** The error in OpenAI's form. */
   get error(): { message: string; type: string; code: string | null; param: null } {
     const type = this.status === 401 ? 'authentication_error' : 'invalid_request_error';
     return { message: this.message, type, code: this.code, param: null };
   }
 }
 
-/** As OpenAI's clients send it, or as Anthropic's do. Empty where there is none. */
+/** The key that OpenAI's or Anthropic's clients send; empty if there is none. */
 export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string {
   const bearer = /^Bearer +(.*\S) *$/i.exec(authorization)?.[1];
   return bearer ?? (typeof key === 'string' ? key : '');
