@@ -1,4 +1,4 @@
-/** What all activities share: the check on entry, a heartbeat every second, typed failures. */
+/** The frame of all activities: the check on entry, a heartbeat every second, typed failures. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
 
@@ -12,7 +12,7 @@ import { pulseOf, type Dependencies } from './dependencies.ts';
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
   readonly signal: AbortSignal;
-  /** False once this process stood still, or was cut off from Temporal, for so long that another one may have the activity. */
+  /** False once this process was suspended, or cut off from Temporal, so long that another may have the activity. */
   readonly isFresh: () => boolean;
   /** Throws StaleAttempt where it is not. */
   readonly checkFresh: () => void;
@@ -45,7 +45,7 @@ export function asActivity<I, O>(
       checkEntry(context, dependencies);
       return await act(parseInput(schema, input, context), scope);
     } catch (error) {
-      // What went wrong after a cancellation is the cancellation.
+      // An error after a cancellation is reported as the cancellation.
       if (scope.signal.aborted) throw describeEnd(scope.signal.reason);
       throw error instanceof TemperError ? toApplicationFailure(error) : error;
     } finally {

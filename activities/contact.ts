@@ -24,7 +24,7 @@ export function createContact(clock: () => number = Date.now): Contact & { answe
     },
     silenceMs(since) {
       const now = clock();
-      // As with standstills: a clock that was ahead and is put right has seen what has not come to pass.
+      // A clock that was ahead and is corrected has recorded times that have not come yet; the same holds for standstills.
       const past = silences.filter(({ to }) => to > since && to <= now);
       return Math.max(now - Math.max(last, since), ...past.map(({ from, to }) => to - Math.max(from, since)));
     },

@@ -1,4 +1,4 @@
-/** What activities are made of; a worker puts it together once. */
+/** The dependencies of activities; a worker creates them once. */
 import { TemperError } from '../core/failures.ts';
 import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { Contact } from './contact.ts';
 import { startPulse, type Pulse } from './pulse.ts';
 
-/** As pino's. */
+/** A subset of pino's logger. */
 interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -28,14 +28,14 @@ export interface Dependencies {
 }
 
 export interface AgentDependencies extends Dependencies {
-  /** By the agent's name; a worker plays those it was started with. */
+  /** Agents by name; a worker plays those it was started with. */
   agents: ReadonlyMap<string, LoadedAgent>;
 }
 
 export interface PlayDependencies extends AgentDependencies {
   /** `connectEngine({ url, key })`, one for all activities of a worker. */
   engine: EngineConnection;
-  /** Where judges' keys are; by default the process's own. */
+  /** The environment with the judges' keys; by default the process's own. */
   env?: NodeJS.ProcessEnv;
 }
 

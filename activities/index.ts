@@ -1,4 +1,4 @@
-/** What a TypeScript worker does for the agents it was started with. */
+/** The activities of a TypeScript worker, for the agents it was started with. */
 import type { PlayDependencies } from './dependencies.ts';
 import { createAmendAndLocateActivities } from './amend-and-locate.ts';
 import { createEvaluateActivities } from './evaluate.ts';

@@ -108,7 +108,7 @@ function requireRuler(
 
 type Verdict = Pick<Judged, 'judge' | 'rewards' | 'turnRewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;
 
-/** By attempt: the judge's score, and the reward that follows from it by the ruler's weights. */
+/** The judge's score of each attempt, and the reward that follows from it by the ruler's weights. */
 function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: Judgement | null): Verdict {
   const scores = new Map(judgement?.scores.map((score) => [score.id, score]));
   const judged = attempts.map((record) => ({ record, score: scores.get(String(record.attempt)) ?? null }));
@@ -118,7 +118,7 @@ function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: 
     rewards: judged.map(({ record, score }) =>
       score === null ? null : weights.ruler * score.score + weights.agent * (record.reward ?? 0),
     ),
-    // Of the agent's own reward they are parts, and weigh what it weighs.
+    // Turn rewards are parts of the agent's own reward and have its weight.
     ...judgeTurns(
       attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward)),
       weights.agent,

@@ -11,7 +11,7 @@ import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } fro
 import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
-/** Of large groups so many are in memory. */
+/** Groups loaded at once; bounds memory. */
 const AT_ONCE = 4;
 
 export function createJudgeActivities(dependencies: Dependencies) {
@@ -30,7 +30,7 @@ export function createJudgeActivities(dependencies: Dependencies) {
     return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
   }
 
-  /** What the rollouts' activities answered was of these bytes. */
+  /** The bytes must be those that the rollout activities answered with. */
   async function decide(input: JudgeInput, ref: NamedGroup): Promise<DecidedGroup> {
     const place: GroupPlace = { ...input, group: ref.group };
     const key = rolloutsKey(place);
@@ -43,7 +43,7 @@ export function createJudgeActivities(dependencies: Dependencies) {
   return { judge: asActivity(dependencies, JudgeInput, judge) };
 }
 
-/** Of a large step only the hash of all is told. */
+/** A large step has only the hash of all groups. */
 type NamedGroup = Pick<GroupRef, 'group'> & Partial<GroupRef>;
 
 function named({ groups, played }: JudgeInput): NamedGroup[] {

@@ -1,4 +1,4 @@
-/** What rollouts and evaluations share: attempts of a worker's agent, with a journal, seen in Temporal's UI. */
+/** Plays attempts of a worker's agent for rollouts and evaluations, with a journal, and shows them in Temporal's UI. */
 import { hostname } from 'node:os';
 
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
@@ -57,7 +57,7 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   return attempts;
 }
 
-/** Beside a write-once object, outside every hash: who made it, when, from which code, and the order of each attempt's calls. */
+/** Times beside a write-once object, outside every hash: who made it, when, from which code, in which order of calls. */
 async function writeTimes(
   { store }: PlayDependencies,
   key: string,

@@ -48,7 +48,7 @@ export function createRollout(dependencies: PlayDependencies) {
     return publishRollouts(input, scenario.id, attempts);
   }
 
-  /** Who comes second takes the winner's: its own play is discarded. */
+  /** The second writer takes the first one's object and discards its own attempts. */
   async function publishRollouts(
     input: RolloutInput,
     scenarioId: string,

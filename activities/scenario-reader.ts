@@ -4,7 +4,7 @@ import type { Scenario } from '../play/agent.ts';
 import type { ScenarioLine } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
-/** As many runs as a worker is likely to play at once. */
+/** Runs that a worker is likely to play at once. */
 const KEPT_FILES = 4;
 
 /** Scenarios by index, from blobs that are read once per process. */

@@ -15,13 +15,13 @@ export interface ScenarioSplit {
   heldOut: boolean;
 }
 
-/** What the weights that a fork begins with were trained on, and what they were not. Ids. */
+/** Ids of the scenarios that a fork's parent was trained on, and of those held out from it. */
 interface Lineage {
   trained: ReadonlySet<string>;
   held: ReadonlySet<string>;
 }
 
-/** Where the agent names no evaluation scenarios. */
+/** The share held out if the agent names no evaluation scenarios. */
 const HELD_OUT_SHARE = 0.1;
 
 export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<ScenarioSplit> {
@@ -60,7 +60,7 @@ function holdOut(
 
 const TRAINED = 2;
 
-/** Who is held out before whom: the parent's held-out ones, what it never saw, and never what it was trained on. */
+/** The order of holding out: the parent's held-out scenarios, unseen ones, and never those it was trained on. */
 function rankOf(id: string, { held, trained }: Lineage): number {
   if (held.has(id)) return 0;
   return trained.has(id) ? TRAINED : 1;
@@ -78,7 +78,7 @@ async function readLineage(store: Store, config: RunConfig): Promise<Lineage> {
   };
 }
 
-/** A run of examples alone deals no scenarios, but the one that it goes on from may have. */
+/** Supervised runs assign no scenarios; their parent may have, so its cursor is kept. */
 async function findPlayingAncestor(store: Store, { parent }: RunConfig): Promise<string | null> {
   const passed = new Set<string>();
   for (let run = parent?.run ?? null; run !== null && !passed.has(run);) {

@@ -26,7 +26,7 @@ export type ScenarioSource<S extends Scenario> =
 /** A reward alone, or with numbers and yes-or-nos to be averaged (`win: true` becomes `winRate`). */
 export type RolloutResult = number | { reward: number; metrics?: Readonly<Metrics> };
 
-/** Where a judge gives the rewards, the agent may have none of its own. */
+/** The agent's own reward is optional if a judge gives the rewards. */
 export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
 
 export interface RolloutContext<S extends Scenario = Scenario> {
@@ -81,13 +81,13 @@ export interface AgentParts<S extends Scenario> {
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   /** Absent where the rewards are the rollout's own. */
   readonly reward?: Ruler;
-  /** Of the agent's file, where its programs run; absent for one that no file holds. */
+  /** Folder of the agent's file, where its programs run; absent for an agent without a file. */
   readonly folder?: string;
   rollout(this: void, context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
   readonly [AGENT]: true;
 }
 
-/** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
+/** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const AGENT = Symbol.for('temper.agent');
 
 /** Whether a module's default export came from `defineAgent`. */

@@ -2,10 +2,10 @@ import { format } from 'node:util';
 
 const MAX_LINES = 200;
 const MAX_BYTES = 16_384;
-/** Of one line, so that a long one is not all or nothing. */
+/** Limit of one line, so that a long line is cut instead of dropped. */
 const MAX_CHARACTERS = 4000;
 
-/** What an agent logs in one attempt, bounded: it goes into the trajectory for ever. */
+/** Log of an agent in one attempt, bounded: it stays in the trajectory. */
 export class AttemptLog {
   readonly #kept: string[] = [];
   #bytes = 0;

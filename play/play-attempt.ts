@@ -1,4 +1,4 @@
-/** Plays one attempt to its end: what comes back is data; what is no data is thrown. */
+/** Plays one attempt to its end. Returns the recorded attempt; throws when it must be discarded. */
 import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
@@ -22,14 +22,14 @@ export interface AttemptOptions {
   agent: Agent;
   scenario: Scenario;
   attempt: number;
-  /** Of the agent's `random`. */
+  /** Seed of the agent's `random`. */
   seed: number;
   model: string;
   rollout: RolloutConfig;
   recorder: Recorder;
   journal: Journal;
   isFresh: () => boolean;
-  /** By default with the keys of this process's environment. */
+  /** Default: with the keys of this process's environment. */
   connectHosted?: ConnectHosted;
 }
 
@@ -43,13 +43,13 @@ const API_KEY = 'temper';
 const MAX_METRICS = 100;
 const MAX_METRIC_NAME = 100;
 
-/** Throws the recorder's mark (EngineFailed, PolicyMismatch, …) where the attempt is no data. */
+/** Throws the abort reason (EngineFailed, PolicyMismatch, …) of an attempt that must be discarded. */
 export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
   const { recorder, attempt, journal } = options;
   const log = new AttemptLog();
   const hosted = new HostedCalls(recorder, journal, attempt);
   const outcome = await play(options, log, hosted);
-  if (recorder.ending.mark !== null) throw recorder.ending.mark;
+  if (recorder.ending.abortReason !== null) throw recorder.ending.abortReason;
   const calls = recorder.takeCalls();
   const hostedCalls = hosted.records();
   return {
@@ -65,7 +65,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
 
 type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'>;
 
-/** What the agent counts itself stands. */
+/** Metrics that the agent reports override counted ones. */
 function describeOutcome(outcome: Outcome, counted: Metrics): Described {
   if (!('failure' in outcome)) {
     return { status: 'ok', failure: null, ...outcome, metrics: { ...counted, ...outcome.metrics } };
@@ -167,7 +167,7 @@ function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Pr
       log: write,
       countDeath: (place: string) => options.journal.count(options.attempt, `death ${place}`),
     };
-    // Where the program is the agent, its place is the attempt's.
+    // A program that is the agent plays in the attempt's own slot.
     const isAgent = agentProgram(agent) === program;
     const playing = isAgent ? playNow(attempt) : playInTurn(attempt);
     programs.add(playing);
@@ -193,7 +193,7 @@ function withoutEffect(): TemperError {
   );
 }
 
-/** Where a judge alone gives the rewards. */
+/** True if a judge alone gives the rewards. */
 function mayLackReward({ reward }: Agent): boolean {
   return reward !== undefined && reward.weights.agent === 0;
 }
@@ -234,7 +234,7 @@ function startDeadline({ recorder, isFresh }: AttemptOptions): () => void {
   let timer: NodeJS.Timeout;
   const check = (): void => {
     if (isFresh()) recorder.endIfLate();
-    else ending.markAs(stale());
+    else ending.abort(stale());
     if (!ending.isOver) timer = setTimeout(check, Math.max(recorder.leftMs, RECHECK_MS));
   };
   timer = setTimeout(check, recorder.leftMs);

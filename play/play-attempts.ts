@@ -49,7 +49,7 @@ export interface AttemptsOptions extends Pick<RecorderOptions, 'rewrite' | 'onAn
   isFresh: () => boolean;
   /** See `RecorderOptions`. */
   tagsChoices?: boolean;
-  /** By default with the keys of this process's environment. */
+  /** Default: with the keys of this process's environment. */
   connectHosted?: ConnectHosted;
   /** Told of each attempt's recorder before the attempt begins. */
   onRecorder?: (attempt: number, recorder: Recorder) => void;
@@ -93,7 +93,7 @@ export class Attempts {
   }
 
   /**
-   * In the order of `planned`; throws the mark of the first attempt that is no data. Where that was an outage, of the
+   * In the order of `planned`; throws the abort reason of the first discarded attempt. Where that was an outage, of the
    * engine or of a program, those that play go on as far as they come: what they are answered is in the journal, and
    * not paid for again. Otherwise all end at once.
    */
@@ -124,7 +124,7 @@ export class Attempts {
     };
   }
 
-  /** By attempt: its calls as indices in the order in which the agent asked; see `Recorder.askedOrder`. */
+  /** Calls of each attempt, as indices in the order in which the agent asked; see `Recorder.askedOrder`. */
   callOrders(): Record<number, number[]> {
     return Object.fromEntries(this.#orders);
   }
@@ -142,7 +142,7 @@ export class Attempts {
   #endAll(error: unknown): void {
     this.#beginNone(error);
     const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
-    for (const { ending } of this.#playing) ending.markAs(mark);
+    for (const { ending } of this.#playing) ending.abort(mark);
   }
 
   #stopAfter(error: unknown): void {

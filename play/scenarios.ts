@@ -18,7 +18,7 @@ export async function readScenarios(source: ScenarioSource<Scenario>, limit: num
   return scenarios;
 }
 
-/** Where a scenario of a file stands, as a person looks for it. */
+/** The place of a scenario in its file, for messages. */
 const LINES = new WeakMap<Scenario, string>();
 
 class Line {
@@ -96,7 +96,7 @@ function checkScenario(value: unknown, place: string, remedy = 'give it one'): S
   throw new TemperError('BadConfig', `${place} must be an object with a non-empty string id, got ${found}; ${remedy}`);
 }
 
-/** As it will be after a restart, in another process. */
+/** The value after a round trip through JSON, as another process will see it. */
 function toJson(value: unknown, place: string): unknown {
   try {
     const json = JSON.parse(JSON.stringify(value) ?? 'null') as unknown;

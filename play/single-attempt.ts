@@ -23,23 +23,23 @@ export interface SingleAttempt {
   readonly record: AttemptRecord;
   /** The record's calls in the order in which the agent asked. */
   readonly asked: readonly CallRecord[];
-  /** What was journaled: answers as they came, and values of `once`. */
+  /** Journal entries: answers as they came, and values of `once`. */
   readonly entries: readonly JournalEntry[];
   readonly facts: readonly AnswerFacts[];
   readonly seconds: number;
-  /** What the agent's code threw; null where it returned. */
+  /** The error of the agent's code; null if it returned. */
   readonly thrown: { readonly error: unknown } | null;
 }
 
-/** What the agent made of the answers, as a test looks at it. */
+/** The outcome of an attempt for tests. */
 export interface AttemptOutcome {
   /** Null where the attempt failed, was ended, or where a judge alone gives rewards. */
   readonly reward: number | null;
   readonly metrics: Readonly<Metrics>;
   readonly logs: readonly string[];
-  /** As it would stand in a trajectory: what the agent threw, or which rule it broke; null where it returned. */
+  /** The failure as a trajectory records it: the agent's error, or the rule that it broke; null if it returned. */
   readonly failure: string | null;
-  /** What the agent threw, with its stack. */
+  /** The agent's error with its stack. */
   readonly error: unknown;
   /** Requests and answers, in the order in which the agent asked. */
   readonly calls: readonly CallRecord[];
@@ -52,7 +52,7 @@ export function outcomeOf({ record, asked, thrown }: SingleAttempt): AttemptOutc
   return { reward, metrics, logs, failure: failure?.message ?? null, error: thrown?.error, calls: asked, hostedCalls };
 }
 
-/** Throws the mark of an attempt that is no data. */
+/** Throws the abort reason of an attempt that must be discarded. */
 export async function playSingle(options: SingleOptions): Promise<SingleAttempt> {
   const { planned, existing = [], onRecorder, onBegin, ...rest } = options;
   const segments: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** What an agent file imports, and what a script needs that owns its loop. */
+/** The imports of agent files, and of scripts that own their loop. */
 export type { Hosted, HostedModelContext, HostedOptions } from '../play/hosted/hosted.ts';
 export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';

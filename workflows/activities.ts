@@ -1,4 +1,4 @@
-/** The activities of runs and schedules as their workflows call them: types of the contract, a queue, a bound and a summary for each. */
+/** The activities of runs and schedules, as workflows call them: a queue, a bound and a summary for each. */
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
 import type {
@@ -30,16 +30,16 @@ import type {
 } from '../core/contract.ts';
 import { NON_RETRYABLE } from '../core/failures.ts';
 
-/** Done by TypeScript workers, which hold the agent. */
+/** Activities of TypeScript workers, which hold the agent. */
 export interface AgentActivities {
   prepare(input: PrepareInput): Promise<Prepared>;
   rollout(input: RolloutInput): Promise<GroupResult>;
-  /** By the run's judge, where it has one. */
+  /** Judges a group, if the run has a judge. */
   judgeGroup(input: JudgeGroupInput): Promise<JudgeGroupResult>;
   /** Both of them, for each of several groups of a large step. */
   playGroups(input: PlayGroupsInput): Promise<PlayGroupsResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
-  /** What nobody waits for when a step is over. */
+  /** Writes files of a finished step that no later step waits for. */
   checkpoint(input: CheckpointInput): Promise<void>;
   evaluate(input: EvaluateInput): Promise<EvalResult>;
   record(input: RecordInput): Promise<void>;
@@ -47,14 +47,14 @@ export interface AgentActivities {
   locate(input: LocateInput): Promise<Located>;
 }
 
-/** Done by GPU workers, which hold the weights. */
+/** Activities of GPU workers, which hold the weights. */
 export interface GpuActivities {
   initialise(input: InitialiseInput): Promise<TrainResult>;
   train(input: TrainInput): Promise<TrainResult>;
 }
 
 export interface RunActivities extends AgentActivities, GpuActivities {
-  /** The last word of a run that failed or was cancelled; where nobody can write it, the run ends all the same. */
+  /** Writes the last state of a run that failed or was cancelled; the run ends even if that is impossible. */
   lastRecord: AgentActivities['record'];
 }
 

@@ -1,4 +1,4 @@
-/** How a run ends where it does not simply reach its last step. */
+/** Ends of a run before its last step. */
 import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio/workflow';
 
 import { describeRemedy, describeUnused } from '../core/learning-signal.ts';
@@ -8,7 +8,7 @@ import type { RunStatus } from './run-status.ts';
 const MAX_FAILURE_LENGTH = 2000;
 
 /**
- * A run may not go on for ever with steps that train nothing. One that learned before has nothing left to learn from
+ * A run may not continue for ever with steps that train nothing. One that learned before has nothing left to learn from
  * these scenarios and keeps its result; one that never trained a step is a mistake, and fails with what to change.
  */
 export function isLearningOver(status: RunStatus, { emptySteps, parent }: RunPosition): boolean {
@@ -27,7 +27,7 @@ export function isLearningOver(status: RunStatus, { emptySteps, parent }: RunPos
 }
 
 /**
- * Writes the run's end and throws it. Only Temporal's failures end a run; continue-as-new goes its way, and a bug in
+ * Writes the run's end and throws it. Only Temporal's failures end a run; continue-as-new passes through, and a bug in
  * this code fails the workflow's task, which waits for a worker without the bug.
  */
 export async function failRun(status: RunStatus, error: unknown): Promise<never> {

@@ -1,10 +1,10 @@
-/** What a run's judge has cost, and whether the next step may begin: money is counted here, it is not in the plan. */
+/** The cost of a run's judge, and whether the next step may begin. Money is counted here and is no part of the plan. */
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
 import type { JudgeSpending, RunConfig } from '../core/contract.ts';
 import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
 import type { JudgedPart, StepInHand } from './step-in-hand.ts';
 
-/** What continue-as-new carries of it. */
+/** The part that continue-as-new carries. */
 export interface CarriedJudging {
   spent: JudgeSpending;
   lastStepUsd: number;
@@ -19,7 +19,7 @@ export class Judging {
     this.#lastStepUsd = carried?.lastStepUsd ?? 0;
   }
 
-  /** Null where nobody judged yet. */
+  /** Null before the first verdict. */
   get spent(): JudgeSpending | null {
     const { calls, cached } = this.#spent;
     return calls + cached === 0 ? null : this.#spent;
@@ -30,7 +30,7 @@ export class Judging {
     this.#spent = addSpendings([this.#spent, part.spent]);
   }
 
-  /** What judging a step came to, when all of its groups are judged. */
+  /** The result of judging a step, once all of its groups are judged. */
   finish({ judgings }: StepInHand): StepJudging {
     if (judgings.length === 0) return NOT_JUDGED;
     const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(judgings.map(({ spent }) => spent));
@@ -42,7 +42,7 @@ export class Judging {
     };
   }
 
-  /** What the store says was paid, that of work which was given up included. */
+  /** Takes the spending that the store has, which includes cancelled work. */
   recall(spent: JudgeSpending | null): void {
     if (spent !== null) this.#spent = { ...spent, cached: Math.max(spent.cached, this.#spent.cached) };
   }
@@ -51,7 +51,7 @@ export class Judging {
     return { spent: this.#spent, lastStepUsd: this.#lastStepUsd };
   }
 
-  /** Why the next step may not begin; null where it may. A step is taken to cost as much as the last one. */
+  /** Why the next step may not begin; null if it may. The estimate for a step is the cost of the last one. */
   complaintAboutBudget({ judge, maxJudgeUsd }: RunConfig): string | null {
     if (judge === null || maxJudgeUsd === null) return null;
     const { usd } = this.#spent;
@@ -60,7 +60,7 @@ export class Judging {
     return `the judge ${judge} has cost $${formatUsd(usd)} of maxJudgeUsd $${formatUsd(maxJudgeUsd)}${last}`;
   }
 
-  /** A bound that nothing is counted against would hold nobody back. */
+  /** Unknown prices make a bound without effect. */
   get isCostUnknown(): boolean {
     return this.#spent.usd === null;
   }

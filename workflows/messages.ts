@@ -63,7 +63,7 @@ export interface RollbackAnswer {
   first: boolean;
 }
 
-/** Finishes the step in progress, keeps the result and ends. Like all updates here, a repeated one is answered again and changes nothing. */
+/** Finishes the step in progress, keeps the result and ends. A repeated update, here and below, changes nothing. */
 export const stopUpdate = defineUpdate<StopAnswer, [StopRequest]>('stop');
 
 /** Finishes the step in progress, then begins none until resumed. */

@@ -16,13 +16,13 @@ import { LaneOrder } from './lane-order.ts';
 
 /** The two stages of a step. */
 export interface StepStages {
-  /** Everything up to the verdict: what is trained. */
+  /** Everything up to the verdict, which says what is trained. */
   play(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]>;
   /** Everything from training on, the evaluation that is due included. */
   finish(run: Run, inHand: StepInHand, position: RunPosition, played: GroupResult[]): Promise<RunPosition>;
 }
 
-/** Takes steps until the history is long, or something else is to be done; returns where the last finished one left. */
+/** Takes steps until the history is long or something else is due; returns the position after the last finished one. */
 export async function takeOverlapping(
   run: Run,
   start: RunPosition,
@@ -47,7 +47,7 @@ class Overlap {
   readonly #run: Run;
   readonly #stages: StepStages;
   readonly #turns: LaneOrder;
-  /** What the next steps sample from, in order. */
+  /** The policies that the next steps sample from, in order. */
   readonly #policies: Promise<RunPosition['policy']>[];
   /** The position after the newest step that was played, once all of them are trained. */
   #training: Promise<RunPosition>;
@@ -69,7 +69,7 @@ class Overlap {
   }
 
   async run(isHistoryLong: (step: number) => boolean): Promise<void> {
-    // Of the caller's scope: its cancellation, and a rollback, reach both stages.
+    // A child of the caller's scope: cancellation and rollbacks reach both stages.
     const scope = new CancellationScope();
     this.#scope = scope;
     const [played] = await Promise.allSettled([scope.run(() => this.#play(this.#finished, isHistoryLong))]);
@@ -78,7 +78,7 @@ class Overlap {
     if (played.status === 'rejected') throw played.reason;
   }
 
-  /** What was begun and will not be finished is no longer in progress. */
+  /** Ends the steps that were begun and will not be finished. */
   giveUp(): void {
     for (const inHand of this.#inHand) this.#run.status.endStep(inHand);
   }
@@ -114,7 +114,7 @@ class Overlap {
     this.#policies.push(newest);
   }
 
-  /** Only on what was played: whether a step was trained yet differs from time to time. */
+  /** Decides on played steps alone: whether a step is already trained depends on timing. */
   #mayBegin({ step, emptySteps }: PlayPosition): boolean {
     const { config, requested, hasPending, isPaused, isOverBudget } = this.#run.controls;
     const isOver = step >= config.steps || requested.stop || emptySteps >= EMPTY_STEPS_LIMIT;

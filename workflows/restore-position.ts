@@ -9,7 +9,7 @@ import { findTypedFailure } from './endings.ts';
 import type { Run } from './run.ts';
 import type { PendingRollback } from './run-controls.ts';
 
-/** A new branch after an older step. Where there can be none (its weights were removed), the run goes on as it was. */
+/** Starts a new branch after an older step. If that step's weights were removed, the run continues unchanged. */
 export async function rollBack(run: Run, position: RunPosition, rollback: PendingRollback): Promise<RunPosition> {
   const { status, queues, controls } = run;
   status.waitFor('rollout', `go back to step ${rollback.step}`, queues.rollout);
@@ -20,11 +20,11 @@ export async function rollBack(run: Run, position: RunPosition, rollback: Pendin
   status.setPosition(located);
   status.noteContinued();
   await status.record();
-  // However many steps before it had nothing to train: on the new branch none has been tried.
+  // Skipped steps of the old branch do not count: the new branch has not tried any.
   return toPosition(run, position.prepared, { ...located, emptySteps: 0 });
 }
 
-/** Where a run that had ended stood: on its newest branch, with all settings that were ever changed. */
+/** The position of an ended run: on its newest branch, with all settings that were changed. */
 export async function resumeFromStore(run: Run, prepared: Prepared): Promise<RunPosition> {
   const { activities, status, queues, controls } = run;
   status.waitFor('initialise', 'find where the run stands', queues.rollout);
@@ -57,7 +57,7 @@ async function tryLocate({ activities, status, controls }: Run, rollback: Pendin
   }
 }
 
-/** A branch begins with one policy for all; a run that goes on samples from what it would have sampled from. */
+/** A new branch begins with one policy for all steps; a resumed run keeps the policies that it was going to use. */
 function toPosition({ config }: Run, prepared: Prepared, located: Located): RunPosition {
   const { branch, step, checkpoint, dealt, emptySteps, policies = policiesAtStart(config, checkpoint) } = located;
   return positionAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps });

@@ -19,19 +19,19 @@ import { runWorkflowId } from '../core/queues.ts';
 import { openScheduleActivities, type RunQueues } from './activities.ts';
 import { trainRun } from './train-run.ts';
 
-/** No secret, no path: it stands in the schedule for everybody to read. */
+/** The input is in the schedule, which everybody can read: no secret, no path. */
 export interface RetrainInput {
   schedule: string;
-  /** What every run of the schedule is, but for its name, seed and parent. */
+  /** The configuration of every run of the schedule, except for name, seed and parent. */
   config: RunConfig;
-  /** What the first run begins with; null: a fresh adapter. */
+  /** The checkpoint that the first run begins with; null: a fresh adapter. */
   from: Checkpoint | null;
-  /** Whose runs these are. */
+  /** The store of these runs. */
   storeId: string;
   queues: RunQueues;
 }
 
-/** What the next firing begins with. A run that fails fails its firing, and that pauses the schedule. */
+/** Returns the checkpoint that the next firing begins with. A failed run fails its firing, which pauses the schedule. */
 export async function retrain(input: RetrainInput): Promise<Checkpoint> {
   const { schedule, config: template, from, storeId, queues } = input;
   const activities = openScheduleActivities(queues);

@@ -1,6 +1,6 @@
 /**
- * What people see of a run: its state by query, in Temporal's UI and, through `record`, in the store. The plan never
- * reads it. Writing to the store runs beside the run's own work, in order, and outlives a cancellation.
+ * The status of a run for people: by query, in Temporal's UI and, through `record`, in the store. The plan never reads
+ * it. Writes to the store run beside the run's own work, in order, and outlive a cancellation.
  */
 import { CancellationScope, condition, setCurrentDetails } from '@temporalio/workflow';
 
@@ -32,11 +32,11 @@ import { StepInHand, type StepPhase } from './step-in-hand.ts';
 import type { LaneOrder } from './lane-order.ts';
 import { indexRun, StateWriter } from './state-writer.ts';
 
-/** What continue-as-new carries of it. Bounded: the whole curve is in the store. */
+/** The part that continue-as-new carries. Bounded: the whole curve is in the store. */
 export interface CarriedStatus {
   state: RunState;
   recent: StepSummary[];
-  /** Of the first steps that this run has seen; absent: they were not kept then. */
+  /** Entropies of the first steps that this run has seen; absent: they were not kept then. */
   entropies?: EntropyOfStep[];
   startedAtMs: number;
   emptySteps: number;
@@ -59,9 +59,9 @@ export class RunStatus {
   #emptySteps: number;
   readonly #startedAtMs: number;
   readonly #activities: RecordActivities;
-  /** Changed settings that are in effect; the state shows those that were told, too. */
+  /** Changed settings that are in effect; the state shows requested ones, too. */
   #changes: SettingChange[];
-  /** In order: people see what the oldest one waits for. */
+  /** Steps in progress, in order: people see what the oldest one waits for. */
   #inHand: StepInHand[] = [];
   readonly #writer = new StateWriter(() => this.#state);
   #showing = 0;
@@ -94,12 +94,12 @@ export class RunStatus {
     return this.#writer.isWriting;
   }
 
-  /** Where steps overlap: what the loop writes takes turns with what else it does; null: it does nothing else. */
+  /** Overlapping steps take turns with the writes of the loop; null without overlap. */
   set turns(turns: LaneOrder | null) {
     this.#writer.turns = turns;
   }
 
-  /** The newest step that is in hand, or the last finished one where none is. */
+  /** The newest step in progress, or the last finished one if there is none. */
   get lastBegun(): number {
     return this.#inHand.at(-1)?.step ?? this.#state.step;
   }
@@ -115,19 +115,19 @@ export class RunStatus {
     };
   }
 
-  /** A wait begins: it has a phase, a name and a queue, and people see since when. */
+  /** Shows a wait: its phase, its work, its queue and since when. */
   waitFor(phase: RunState['phase'], work: string, queue: string): void {
     this.update({ phase, waitingFor: `${work} on queue ${queue}, since ${new Date().toISOString()}` });
   }
 
-  /** `policy`: of a step that may overlap with others, what it samples from. */
+  /** `policy`: the checkpoint that the step samples from, if steps may overlap. */
   beginStep(step: number, policy: Checkpoint | null = null): StepInHand {
     const begun = new StepInHand(step, policy);
     this.#inHand = [...this.#inHand, begun];
     return begun;
   }
 
-  /** A step in hand goes on with its next phase. */
+  /** A step in progress continues with its next phase. */
   enterPhase(step: StepInHand, phase: StepPhase, work: string, queue: string): void {
     step.enter(phase, { work, queue });
     if (step === this.#inHand[0]) this.waitFor(phase, work, queue);
@@ -143,7 +143,7 @@ export class RunStatus {
     else if (step.policy !== null) this.#showOverlap();
   }
 
-  /** A stop was asked for; the run ends after what is in hand. */
+  /** A stop was requested; the run ends after the steps in progress. */
   setStopping(reason: string | null): void {
     this.update({ state: 'stopping', pause: null });
     this.note(
@@ -151,13 +151,13 @@ export class RunStatus {
     );
   }
 
-  /** A pause was asked for; nothing moves after what is in hand. */
+  /** A pause was requested; the run waits after the steps in progress. */
   setPausing(pause: Pause): void {
     this.update({ state: 'pausing', pause });
     this.note(`paused after step ${this.lastBegun}${because(pause.reason)}`);
   }
 
-  /** Nothing moves, and people see what would change that. */
+  /** The run waits, and people see how to resume it. */
   setPaused(pause: Pause): void {
     const { run } = this.#state;
     const waitingFor = `temper resume ${run}; paused since ${pause.since}${because(pause.reason)}`;
@@ -166,15 +166,15 @@ export class RunStatus {
 
   setResumed(): void {
     const { state, step } = this.#state;
-    const rested = state === 'paused';
-    this.update({ state: 'running', pause: null, ...(rested ? { waitingFor: null } : {}) });
-    this.note(rested ? `resumed after step ${step}` : 'resumed before the current step finished');
+    const wasPaused = state === 'paused';
+    this.update({ state: 'running', pause: null, ...(wasPaused ? { waitingFor: null } : {}) });
+    this.note(wasPaused ? `resumed after step ${step}` : 'resumed before the current step finished');
   }
 
-  /** `kept` came into effect; `told` will. */
-  setChanges(kept: readonly SettingChange[], told: readonly SettingChange[]): void {
-    this.#changes = [...this.#changes, ...kept].slice(-MAX_CHANGES);
-    const changes = [...this.#changes, ...told].slice(-MAX_CHANGES);
+  /** `applied` are in effect; `pending` will be. */
+  setChanges(applied: readonly SettingChange[], pending: readonly SettingChange[]): void {
+    this.#changes = [...this.#changes, ...applied].slice(-MAX_CHANGES);
+    const changes = [...this.#changes, ...pending].slice(-MAX_CHANGES);
     const steps = changes.findLast(({ setting }) => setting === 'steps')?.to ?? this.#state.steps;
     this.update({ changes, steps });
   }
@@ -183,7 +183,7 @@ export class RunStatus {
     this.note(`rollback to step ${step} requested after step ${finished}${because(reason)}`);
   }
 
-  /** The run stands where its store says: on a new branch, or where it was when it ended. */
+  /** The position that the store has: on a new branch, or where the run was when it ended. */
   setPosition({ branch, lineage, step, checkpoint, evals }: Located): void {
     this.#recent = this.#recent.filter((summary) => summary.step <= step);
     this.#entropies = this.#entropies.filter((of) => of.step <= step);
@@ -234,7 +234,7 @@ export class RunStatus {
     this.update({});
   }
 
-  /** Nothing of runs whose steps do not overlap. */
+  /** Empty for runs whose steps do not overlap. */
   #describeOverlap(): Pick<RunState, 'overlap'> {
     const overlap = this.#inHand.flatMap(({ step, phase, policy }) =>
       policy === null ? [] : [{ step, phase, policy: policy.step }],
@@ -258,17 +258,17 @@ export class RunStatus {
     await this.#writer.writeInTurn((state) => this.#activities.record({ state }));
   }
 
-  /** Starts what is left to do with a finished step: the next one is begun beside it. */
+  /** Starts the checkpoint activity of a finished step, which runs beside the next step. */
   async checkpoint(summary: StepSummary): Promise<void> {
     await this.#writer.writeInTurn((state) => this.#activities.checkpoint({ state, summary }));
   }
 
-  /** All that was to be written is written. */
+  /** Resolves once everything is written. */
   recorded(): Promise<void> {
     return this.#writer.written();
   }
 
-  /** Written now, so that `temper show` tells it; waited for a moment, not for ever. Its failure is the loop's business. */
+  /** Writes the state now, so that `temper show` has it, and waits for a moment. A failure is thrown in the loop. */
   async show(): Promise<void> {
     // Until it is prepared, a run leaves nothing in the store.
     if (this.#state.phase === 'prepare') return;
@@ -284,7 +284,7 @@ export class RunStatus {
     await this.#writer.write((state) => this.#activities.record({ state }));
   }
 
-  /** A run's last state where it ended well: it stands in the store before the run is over. */
+  /** The last state of a run that ended well is in the store before the run is over. */
   async close(state: 'completed' | 'stopped'): Promise<RunState> {
     this.update({ state, phase: 'done', waitingFor: null, pause: null });
     await this.record();
@@ -292,7 +292,7 @@ export class RunStatus {
     return this.#state;
   }
 
-  /** A run's last state where it did not: written if it can be within a minute, for the store itself may be what failed. */
+  /** The last state of any other run is written if that is possible within a minute: the store itself may have failed. */
   async closeFailed(state: 'cancelled' | 'failed', failure: string | null): Promise<void> {
     this.update({ state, failure, waitingFor: null, pause: null });
     // A run that was never prepared leaves nothing in the store: its name is free for the corrected one.

@@ -1,4 +1,4 @@
-/** A run as its workflow has it: what it was given, what it hands on, and whom it asks and tells. */
+/** A run in its workflow: its input, the state that continue-as-new carries, and the objects that it works with. */
 import type { RunConfig } from '../core/contract.ts';
 import type { RunPosition } from '../core/plan-step.ts';
 import type { Settings } from '../core/settings.ts';
@@ -7,14 +7,14 @@ import type { RunStatus, CarriedStatus } from './run-status.ts';
 import type { CarriedJudging, Judging } from './judging.ts';
 import type { CarriedControls, PendingRollback, RunControls } from './run-controls.ts';
 
-/** No secret, no path: what is here stands in the history for everybody to read. */
+/** The input is in the history, which everybody can read: no secret, no path. */
 export interface TrainRunInput {
-  /** As the run was started; at continue-as-new as it was changed since. */
+  /** The configuration at the start; at continue-as-new, with the changes since. */
   config: RunConfig;
   queues: RunQueues;
   /** Null at the start. */
   carried: CarriedRun | null;
-  /** A run that had ended goes on where its store says that it stands, or back from there. */
+  /** Resumes an ended run at the position that its store has, or rolls it back from there. */
   goOn: ResumeFrom | null;
 }
 
@@ -23,7 +23,7 @@ export interface ResumeFrom {
   settings: Settings | null;
 }
 
-/** What a run hands on at continue-as-new. */
+/** The state that continue-as-new carries. */
 interface CarriedRun {
   position: RunPosition;
   board: CarriedStatus;
@@ -34,8 +34,8 @@ interface CarriedRun {
 export interface Run extends TrainRunInput {
   activities: RunActivities;
   status: RunStatus;
-  /** What people told the run, and the configuration that follows from it. */
+  /** Requests of people, and the configuration with them. */
   controls: RunControls;
-  /** What the judge has cost, where there is one. */
+  /** The cost of the judge, if the run has one. */
   judging: Judging;
 }

@@ -1,4 +1,4 @@
-/** What Temporal's UI can filter and sort runs by: typed keys, as `upsertSearchAttributes` and clients take them. */
+/** Search attributes, by which Temporal's UI filters and sorts runs: typed keys for `upsertSearchAttributes` and clients. */
 export const temperRun = { name: 'TemperRun', type: 'KEYWORD' } as const;
 export const temperAgent = { name: 'TemperAgent', type: 'KEYWORD' } as const;
 export const temperStep = { name: 'TemperStep', type: 'INT' } as const;
@@ -7,7 +7,7 @@ export const temperPhase = { name: 'TemperPhase', type: 'KEYWORD' } as const;
 
 /**
  * Name → type, in the words of `temporal operator search-attribute create` and `start-dev --search-attribute`. A server
- * must know them before a run starts: an unknown one fails the workflow's task, and the run stands still.
+ * must know them before a run starts: an unknown one fails the workflow's task, and the run waits.
  */
 export const SEARCH_ATTRIBUTES = {
   TemperRun: 'Keyword',

@@ -6,7 +6,7 @@ import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from '.
 import type { LaneOrder } from './lane-order.ts';
 
 export class StateWriter {
-  /** Where steps overlap: what the loop writes takes turns with what else it does. */
+  /** Overlapping steps take turns with the writes of the loop. */
   turns: LaneOrder | null = null;
   readonly #state: () => RunState;
   #written: Promise<void> = Promise.resolve();
@@ -30,11 +30,11 @@ export class StateWriter {
     this.#written = CancellationScope.nonCancellable(() => activity(state)).finally(() => {
       this.#writing = false;
     });
-    // Its failure is thrown where it is awaited; that nobody listens until then is no unhandled rejection.
+    // Its failure is thrown where it is awaited; until then it is not an unhandled rejection.
     this.#written.catch(() => undefined);
   }
 
-  /** What the loop writes: in its turn, where there are turns. What is finished is told, though the rest is given up. */
+  /** Writes of the loop take their turn if there are turns. A finished step is written although later ones are cancelled. */
   writeInTurn(activity: (state: RunState) => Promise<void>): Promise<void> {
     const { turns } = this;
     if (turns === null) return this.write(activity);
@@ -42,12 +42,12 @@ export class StateWriter {
     return CancellationScope.nonCancellable(() => turns.take('train', () => this.write(activity), isFree));
   }
 
-  /** What is being written now; it fails as that does. */
+  /** The write in progress; it fails as that does. */
   get current(): Promise<void> {
     return this.#written;
   }
 
-  /** All that was to be written is written. */
+  /** Resolves once everything is written. */
   async written(): Promise<void> {
     do await this.#written;
     while (this.#writing);

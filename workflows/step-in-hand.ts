@@ -1,21 +1,21 @@
-/** A step that was begun and is not finished: what is known of it alone, so that more than one may be in hand. */
+/** A step in progress, with the facts of this step alone: several steps may be in progress. */
 import type { Checkpoint, JudgeGroupResult } from '../core/contract.ts';
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
 
-/** What judging one or more of its groups came to. */
+/** The result of judging one or more groups. */
 export type JudgedPart = Pick<JudgeGroupResult, 'spent' | 'seconds'>;
 
 export type StepPhase = 'rollout' | 'judge' | 'train';
 
 export class StepInHand {
   readonly step: number;
-  /** Of what its judge answered so far. */
+  /** Results of its judge so far. */
   readonly judgings: JudgedPart[] = [];
-  /** What judging it came to. */
+  /** The result of judging the step. */
   judged: StepJudging = NOT_JUDGED;
-  /** What it samples from, where it may overlap with others. */
+  /** The checkpoint that it samples from, if steps may overlap. */
   readonly policy: Checkpoint | null;
-  /** What it waits for, and where. */
+  /** The work and the queue that it waits for. */
   waiting: { work: string; queue: string } | null = null;
   readonly #beganAtMs = Date.now();
   readonly #seconds: Record<string, number> = {};
@@ -27,7 +27,7 @@ export class StepInHand {
     this.policy = policy;
   }
 
-  /** `wait`: it was played, and the step before it is still training. */
+  /** `wait`: the step is played, and the step before it is still training. */
   get phase(): StepPhase | 'wait' {
     return this.#phase;
   }
@@ -43,7 +43,7 @@ export class StepInHand {
     this.#phase = 'wait';
   }
 
-  /** Of workflow time, by phase and in all; on replay they are those of the first time. For display only. */
+  /** Seconds of workflow time by phase and in total, the same on replay. For display only. */
   seconds(): Record<string, number> {
     this.#lap();
     return { ...this.#seconds, step: (Date.now() - this.#beganAtMs) / 1000 };

@@ -1,6 +1,6 @@
 /**
- * The map of Temper: prepare → initialise → eval → steps → eval → done. A run is this workflow; where it stands is the
- * `position`, a value that the loop replaces and that continue-as-new hands on. Workflows decide, activities act.
+ * The map of Temper: prepare → initialise → eval → steps → eval → done. A run is this workflow. Its `position` is a value
+ * that the loop replaces and continue-as-new carries. Workflows decide, activities act.
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
@@ -52,7 +52,7 @@ export async function trainRun(input: TrainRunInput): Promise<RunState> {
   }
 }
 
-/** Between two steps a run hands itself on, goes back, rests or takes what else it was told; then it takes the next one. */
+/** Between two steps, a run continues as new, rolls back, pauses or applies settings; then it takes the next step. */
 async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
   const { controls } = run;
   let position = start;
@@ -75,7 +75,7 @@ async function shouldContinue(run: Run, position: RunPosition): Promise<boolean>
   return run.controls.hasPending || isUnfinished(run, position);
 }
 
-/** Agent and scenarios read, checkpoint 0 committed, the untrained policy evaluated. */
+/** Reads agent and scenarios, commits checkpoint 0 and evaluates the untrained policy. */
 async function startRun(run: Run): Promise<RunPosition> {
   const { config, queues, activities, status } = run;
   status.waitFor('prepare', `read agent ${config.agent}`, queues.rollout);
@@ -118,7 +118,7 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   }
 }
 
-/** The same where steps overlap: what of it goes on beside the training of earlier steps, and what follows on that. */
+/** The same for overlapping steps: `play` runs beside the training of earlier steps, `finish` follows it. */
 const stepStages: StepStages = {
   play: async (run, inHand, position) => judgeStep(run, inHand, position, await playStep(run, inHand, position)),
   async finish(run, inHand, position, played) {
@@ -129,7 +129,7 @@ const stepStages: StepStages = {
   },
 };
 
-/** A step that was played is trained and committed. */
+/** Trains and commits a step that was played. */
 async function finishStep(
   run: Run,
   inHand: StepInHand,
@@ -150,7 +150,7 @@ async function finishStep(
   return next;
 }
 
-/** Each group is judged as soon as it is played, where a judge does it; fresh ones are dealt for those without signal. */
+/** Groups are judged as soon as they are played, if the run has a judge; groups without signal are replaced. */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.controls;
   const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
@@ -162,7 +162,7 @@ async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): P
   return played;
 }
 
-/** All groups of a step in the first round. Of a large step, each activity plays several. */
+/** Plays the groups that a step still needs: all in the first round. In a large step, each activity plays several. */
 function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, played: GroupResult[]) {
   const { config } = run.controls;
   if (!isLargeStep(config))
@@ -182,7 +182,7 @@ async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise
   return played;
 }
 
-/** What is trained is decided by what stands in the store, not by what a rollout answered. */
+/** The store decides what is trained, not the answer of a rollout. */
 async function judgeStep(
   { activities, status, controls, judging, queues }: Run,
   inHand: StepInHand,
@@ -205,7 +205,7 @@ async function trainStep(
   return activities.train(withoutLongList(config, training));
 }
 
-/** The agent's own reward is the verdict, and was given with the rollout; or a judge gives it. */
+/** The verdict is the agent's own reward, which came with the rollout, or the judge's. */
 async function playGroup({ activities, judging }: Run, inHand: StepInHand, group: RolloutInput): Promise<GroupResult> {
   const played = await activities.rollout(group);
   if (played.use !== 'unjudged') return played;
@@ -221,7 +221,7 @@ async function playBundle({ activities, judging }: Run, inHand: StepInHand, bund
   return groups;
 }
 
-/** Of an agent; what a supervised step says of held-out examples is part of its commit. */
+/** Evaluates an agent. Supervised steps score held-out examples as part of their commit. */
 async function evaluate({ queues, activities, status, controls }: Run, position: RunPosition): Promise<void> {
   if (isSupervisedOnly(controls.config)) return;
   status.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
@@ -266,7 +266,7 @@ async function close({ status, controls }: Run, position: RunPosition): Promise<
   return status.close(position.step < controls.config.steps ? 'stopped' : 'completed');
 }
 
-/** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
+/** Continues as new, with every pending write done and every request carried along. */
 async function handOver({ queues, status, controls, judging }: Run, position: RunPosition): Promise<void> {
   do {
     await status.recorded();

@@ -8,13 +8,13 @@ import { temperAgent, temperPhase, temperRun, temperStep } from './search-attrib
 export type StepWork = { kind: 'initialise'; input: InitialiseInput } | { kind: 'train'; input: TrainInput };
 
 export interface TrainStepInput {
-  /** Whose loop it is, where a run has its agent. */
+  /** The project of the loop, in place of a run's agent. */
   project: string;
   gpuQueue: string;
   work: StepWork;
 }
 
-/** Whether it was trained before, the activity finds in the store: by the step and by what goes into it. */
+/** The activity finds in the store whether the step was trained before: by its number and the hash of its inputs. */
 export async function trainStep({ project, gpuQueue, work }: TrainStepInput): Promise<TrainResult> {
   const gpu = createGpuActivities(gpuQueue);
   upsertSearchAttributes([

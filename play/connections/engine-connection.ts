@@ -13,7 +13,7 @@ export interface EngineAddress {
   key: string | null;
   /** The URL is a hosted API's base as it stands (`https://host/v1beta/openai`): nothing but the endpoint is added. */
   isBaseUrl?: boolean;
-  /** Where a person finds the key, for messages; absent: the engine's own. */
+  /** The key's environment variable, for messages; absent: the engine's own. */
   keyVariable?: string | null;
 }
 

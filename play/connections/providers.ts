@@ -7,7 +7,7 @@ import type { EngineAddress } from './engine-connection.ts';
 
 export interface Provider {
   readonly name: string;
-  /** Where `/chat/completions` is found; the environment may say otherwise, for a gateway of one's own. */
+  /** Base of `/chat/completions`; the environment may override it, for a gateway of your own. */
   readonly baseUrl: string;
   readonly baseUrlVariable: string;
   /** Null where no key is needed. */
@@ -24,9 +24,9 @@ export interface HostedModel extends Pick<
   Provider,
   'baseUrl' | 'keyVariable' | 'maxTokensName' | 'tellsCost' | 'isFree'
 > {
-  /** As the person wrote it. */
+  /** The name that the user wrote. */
   readonly name: string;
-  /** As its server calls it. */
+  /** The server's name for it. */
   readonly model: string;
   readonly key: string | null;
 }
@@ -68,15 +68,15 @@ export interface Price {
   readonly completion: number;
 }
 
-/** What a server counted; null where it did not say. */
+/** Usage that a server reported; null if it did not. */
 export interface Used {
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
-  /** As the server tells it, in US dollars. */
+  /** Cost that the server reports, in US dollars. */
   readonly cost: number | null;
 }
 
-/** As a server tells it in `usage` of its answer, unchecked. */
+/** Reads `usage` of an answer, which is unchecked. */
 export function readUsed(usage: unknown): Used {
   const { prompt_tokens: prompt, completion_tokens: completion, cost } = (usage ?? {}) as Record<string, unknown>;
   return { promptTokens: asAmount(prompt), completionTokens: asAmount(completion), cost: asAmount(cost) };
@@ -122,7 +122,7 @@ export function parseHostedModel(text: string, env: Environment): NamedModel | n
   return { ...rest, name: text, model, baseUrl };
 }
 
-/** Where a hosted model is asked. A bare host is completed; what has a path is an API's base as it stands. */
+/** The address of a hosted model. A bare host is completed; a URL with a path is an API's base as it is. */
 export function hostedAddress({ baseUrl, key, keyVariable }: HostedModel): EngineAddress {
   return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/' };
 }

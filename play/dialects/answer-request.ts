@@ -12,7 +12,7 @@ import { DEFAULT_DIALECT, DIALECTS, findDialect } from './find-dialect.ts';
 import { KEEP_ALIVE } from './server-sent-events.ts';
 
 export interface ModelRequest {
-  /** Of the URL, without the query. */
+  /** Path of the URL, without the query. */
   path: string;
   headers: Pick<Headers, 'get'>;
   body: string;
@@ -24,7 +24,7 @@ export interface ModelRequest {
 export interface Answerer {
   /** Called before anything is awaited: the order in which requests arrive decides which is which. */
   call(asked: AskedRequest, options: CallOptions): Promise<Completion>;
-  /** What to tell of a request that cannot be read. */
+  /** Returns the error to answer to an unreadable request. */
   refuse(error: unknown): Promise<unknown>;
 }
 
@@ -141,7 +141,7 @@ class Answer {
   }
 }
 
-/** Who stops reading gives the call up, even while a read is waiting. */
+/** A client that stops reading cancels the call, even while a read is waiting. */
 function cancellable(events: AsyncGenerator<string>, cancelled: AbortController): AsyncIterable<string> {
   const iterator: AsyncIterator<string> = {
     next: () => events.next(),

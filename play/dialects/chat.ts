@@ -34,7 +34,7 @@ function* chunksOf({ id, created, model, choices, usage }: Completion, { body }:
   if (tellsUsage) yield { ...head, choices: [], usage };
 }
 
-/** What else a choice says comes with its end: client libraries keep it. */
+/** Other members of a choice come with its end: client libraries keep them. */
 function* deltasOf({
   message,
   finish_reason: end,

@@ -1,4 +1,4 @@
-/** What other formats than chat completions take out of an answer; they have one choice. */
+/** Parts of an answer for formats other than chat completions, which have one choice. */
 import type { Completion } from '../recorder/answer.ts';
 
 export interface AnsweredCall {
@@ -27,7 +27,7 @@ export function thoughtsOf({ choices }: Completion): string {
   return typeof thoughts === 'string' ? thoughts : '';
 }
 
-/** Of the text alone, without thoughts, calls and the token that ends an answer. Empty where nobody wants them. */
+/** Log-probabilities of the text, without thoughts, calls and the end token. Empty if they were not requested. */
 export function textLogprobsOf(completion: Completion): readonly object[] {
   const tokens = completion.choices[0]?.logprobs?.content ?? [];
   const [thoughts, text] = [thoughtsOf(completion), contentOf(completion)];

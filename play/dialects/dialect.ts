@@ -24,13 +24,13 @@ export interface ParsedCall {
   /** In the terms of chat completions. */
   readonly asked: AskedRequest;
   readonly isStreamed: boolean;
-  /** As the client sent it, without nulls: answers repeat some of it. */
+  /** The client's body without nulls: answers repeat some of it. */
   readonly body: RequestBody;
   /** The format requires a token limit, so clients send one that nobody chose: the run's own limit bounds it. */
   readonly boundsTokens?: boolean;
 }
 
-/** What the attempt was answered, by the ids in the answers. One for each attempt; a journal replay fills it again. */
+/** Answers of an attempt by their ids. One for each attempt; a journal replay fills it again. */
 export interface Memory {
   get(id: string): readonly object[] | undefined;
   set(id: string, items: readonly object[], kept?: Kept): unknown;

@@ -6,7 +6,7 @@ import { responses } from './responses.ts';
 /** To add a dialect, whose path is fixed, add a file beside `chat.ts` and list it here: every transport then answers it. */
 export const DIALECTS: readonly Dialect[] = [chat, responses, messages];
 
-/** By the path of a URL, with `/v1` before it or without. Null if the recorder does not answer there. */
+/** Finds the dialect of a URL's path, with or without `/v1` before it. Null if the recorder does not answer there. */
 export function findDialect(path: string): Dialect | null {
   return DIALECTS.find((dialect) => path === dialect.path || path.endsWith(`/v1${dialect.path}`)) ?? null;
 }

@@ -12,7 +12,7 @@ interface Block {
   readonly [member: string]: unknown;
 }
 
-/** As chat completions have them; what they may be, the recorder decides. */
+/** Parameters of the same name in chat completions; the recorder checks their values. */
 const SHARED = namesOf('model temperature top_k top_p max_tokens');
 const TRANSLATED = namesOf('messages system tools tool_choice stop_sequences output_config stream thread');
 /** For somebody's books, or about thinking: whether a model thinks, its chat template decides. */
@@ -41,7 +41,7 @@ function writeError({ message, code }: DialectError): object {
   return { type: 'error', error: { type: 'invalid_request_error', message, code }, request_id: null };
 }
 
-/** What the model thought is never told to it again; other edits would change what it is told. */
+/** Thoughts are never sent to the model again, so they may be cleared; other edits would change the prompt. */
 function checkContext(context: unknown): void {
   const { edits } = (context ?? {}) as { edits?: unknown };
   const other = (asList('context_management', edits ?? []) as Block[]).find(
@@ -56,7 +56,7 @@ function checkContext(context: unknown): void {
     );
 }
 
-/** Where the client leaves the conversation to the server. */
+/** Keeps the conversation if the client leaves it to the server. */
 function keep(completion: Completion, call: ParsedCall, memory: Memory): void {
   const { thread, system, tools, messages: sent } = call.body;
   if (thread === undefined) return;
@@ -90,7 +90,7 @@ function translated({
   };
 }
 
-/** Of another type than a schema, it is the recorder's or the engine's to refuse. */
+/** Formats other than a schema are checked by the recorder or the engine. */
 function chatFormat({ type, schema, ...rest }: Block): object {
   return type === 'json_schema'
     ? { type, json_schema: { name: 'answer', schema, ...rest } }
@@ -123,7 +123,7 @@ function messagesOf({ system, messages: sent }: RequestBody): ChatMessage[] {
   ];
 }
 
-/** What the model thought is left out: the chat template has no place for it. */
+/** Thoughts are left out: the chat template has no place for them. */
 function answer(content: unknown): ChatMessage {
   const blocks = blocksOf(content).filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking');
   const calls = blocks.filter(({ type }) => type === 'tool_use');

@@ -1,4 +1,4 @@
-/** What all formats have in common: a JSON object in which null means absent, and texts that may come in parts. */
+/** Request bodies of all formats: a JSON object in which null means absent, and texts that may come in parts. */
 import { TemperError } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { badParameter } from '../recorder/asked-request.ts';

@@ -25,7 +25,7 @@ interface ResponseEvent {
 
 const TEXT = { type: 'output_text', annotations: [], logprobs: [] };
 
-/** What the model thought, the text, unless calls or thoughts stand alone, and the calls. */
+/** Output items: thoughts, text (omitted if it is empty beside calls or thoughts), and calls. */
 export function outputOf(completion: Completion): OutputItem[] {
   const [text, calls, thoughts] = [contentOf(completion), callsOf(completion), thoughtsOf(completion)];
   const stands = text !== '' || (calls.length === 0 && thoughts === '');
@@ -71,7 +71,7 @@ export function writeResponse(completion: Completion, { body }: ParsedCall): { i
   } as { id: string; status: string };
 }
 
-/** As OpenAI answers for what was not set. */
+/** OpenAI's answers for parameters that were not set. */
 const DEFAULTS = {
   background: false,
   instructions: null,

@@ -12,7 +12,7 @@ interface Item {
   readonly [member: string]: unknown;
 }
 
-/** As chat completions have them, those of vLLM among them; what they may be, the recorder decides. */
+/** Parameters of the same name in chat completions, vLLM's included; the recorder checks their values. */
 const SHARED = namesOf(`
   model temperature top_p top_logprobs parallel_tool_calls user metadata store service_tier safety_identifier
   prompt_cache_key prompt_cache_retention top_k min_p seed stop stop_token_ids ignore_eos logit_bias
@@ -57,7 +57,7 @@ function keep(completion: Completion, call: ParsedCall, memory: Memory): void {
   memory.set(answer.id, [...(call.body['input'] as Item[]), ...output], { answer, isStored });
 }
 
-/** What was said before, and what is said now. */
+/** The earlier conversation, then the new input. */
 function itemsOf({ input, previous_response_id: previous }: RequestBody, memory: Memory): Item[] {
   const earlier = previous === undefined ? [] : recall('previous_response_id', previous, memory);
   const given = typeof input === 'string' ? [{ role: 'user', content: input }] : (asList('input', input) as Item[]);
@@ -140,7 +140,7 @@ function messagesOf(instructions: unknown, items: readonly Item[]): ChatMessage[
   throw badParameter('input', items, 'must be a text or a list of at least one item', "see OpenAI's responses");
 }
 
-/** What the model thought before it called is told to it again, and nothing else that it thought: as OpenAI does. */
+/** Thoughts before a tool call are sent to the model again, and no others, as OpenAI does. */
 function withCall(message: ChatMessage, { call_id: id, name, arguments: text }: Item, thoughts: string): ChatMessage {
   const call = { id, type: 'function', function: { name, arguments: text } };
   const calls = [...((message.tool_calls ?? []) as object[]), call];

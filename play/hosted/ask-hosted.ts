@@ -14,7 +14,7 @@ import {
 import { describeFailure, excerpt, parseError, type ErrorBody } from '../recorder/send.ts';
 
 export interface AskedModel {
-  /** As the agent names it: `openai/gpt-5-mini`. */
+  /** The agent's name for it: `openai/gpt-5-mini`. */
   readonly name: string;
   readonly connection: EngineConnection;
 }

@@ -7,7 +7,7 @@ export type ConnectHosted = (model: NamedModel) => EngineConnection;
 
 const connections = new Map<string, EngineConnection>();
 
-/** By the keys of an environment. */
+/** Connects with the keys of an environment. */
 export function connectByKeys(env: Environment): ConnectHosted {
   return (model) => {
     const address = hostedAddress({ ...model, key: readKey(model.name, model.keyVariable, env) });

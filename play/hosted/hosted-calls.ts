@@ -52,7 +52,7 @@ export class HostedCalls {
     return this.#isUsed ? this.#records.toSorted(byLength(({ promptTokens }) => promptTokens ?? 0)) : null;
   }
 
-  /** Of an attempt whose agent uses hosted models. */
+  /** Metrics of an attempt; none if its agent uses no hosted model. */
   metrics(): Metrics {
     if (!this.#isUsed) return {};
     const usd = this.#records.map((call) => call.usd);
@@ -105,7 +105,7 @@ function keyOf(name: string, request: CallRequest, label: string | null): string
   return hash('sha256', canonicalJson({ hosted: name, label, request }));
 }
 
-/** As its server takes it; a streamed answer is asked for as a whole, and told in pieces. */
+/** The request for the model's server. A streamed answer is requested as a whole, and sent on in pieces. */
 function requestOf({ name, named }: OpenedModel, asked: AskedRequest): CallRequest {
   const { model, stream: _stream, stream_options: _options, ...rest } = asked;
   if (model === named.model || model === name) return nameMaxTokens(named, rest) as CallRequest;

@@ -40,7 +40,7 @@ const API_KEY = 'temper';
 interface HostedParts {
   readonly recorder: Recorder;
   readonly calls: HostedCalls;
-  /** By default with the keys of this process's environment. */
+  /** Default: with the keys of this process's environment. */
   readonly connect?: ConnectHosted | undefined;
 }
 
@@ -55,7 +55,7 @@ export function createHosted({ recorder, calls, connect = connectByKeys(process.
       return { openai: createOpenAIClient(address, fetch), model: named.model, fetch, ...address };
     } catch (error) {
       // Every attempt would fail of it: the run's affair, not the attempt's.
-      if (error instanceof TemperError) recorder.ending.markAs(error);
+      if (error instanceof TemperError) recorder.ending.abort(error);
       throw error;
     }
   };

@@ -1,4 +1,4 @@
-/** What a judge compares: conversations, and how a recorded attempt becomes one. */
+/** Conversations, which a judge compares, and how a recorded attempt becomes one. */
 import { canonicalJson, hashOf } from '../../core/hashes.ts';
 import {
   inPlayOrder,
@@ -80,7 +80,7 @@ function essences(messages: readonly ChatMessage[]): object[] {
   return messages.map(essence);
 }
 
-/** What was said: an agent that hands an answer back may leave out its empty members. */
+/** The messages without empty members, which an agent that hands an answer back may leave out. */
 export function essence({ role, content, tool_calls: calls, tool_call_id: answers, name }: ChatMessage): object {
   const hasCalls = Array.isArray(calls) && calls.length > 0;
   return {

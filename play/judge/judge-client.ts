@@ -20,7 +20,7 @@ export interface Judge {
   readonly name: string;
   /** Answered by the GPU worker, whose errors say what failed; not by a provider. */
   readonly isOnEngine: boolean;
-  /** Where a rejection is an `OpenAI.APIError`, it tells status and headers; any other is an outage. */
+  /** Rejects with an `OpenAI.APIError` that has status and headers; any other error is an outage. */
   ask(messages: readonly JudgeMessage[], options: AskOptions): Promise<JudgeAnswer>;
 }
 
@@ -130,7 +130,7 @@ function readAnswer(ruler: Ruler, body: Body): JudgeAnswer {
 interface UsageBody {
   prompt_tokens?: unknown;
   completion_tokens?: unknown;
-  /** As OpenRouter tells it, in US dollars. */
+  /** Cost in US dollars, which OpenRouter reports. */
   cost?: unknown;
 }
 

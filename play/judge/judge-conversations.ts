@@ -16,7 +16,7 @@ import { LEAST_MAX_CHARS, type Ruler } from './ruler.ts';
 export interface JudgingOptions {
   readonly ruler: Ruler;
   readonly judge: Judge;
-  /** What answers, by its content: a checkpoint by its adapter's hash. */
+  /** Identity of the model that answers: a checkpoint's adapter hash. */
   readonly model: string;
   readonly verdicts: Verdicts;
   readonly answers: Answers;
@@ -24,9 +24,9 @@ export interface JudgingOptions {
 }
 
 export interface Judgement {
-  /** Under which the verdict is kept. */
+  /** Key of the verdict in the store. */
   readonly key: string;
-  /** By the conversations' ids, in their order. */
+  /** Scores with the conversations' ids, in their order. */
   readonly scores: readonly ({ readonly id: string } & Score)[];
   readonly spent: JudgeSpending;
 }
@@ -71,7 +71,7 @@ async function findVerdict(
   throw unusable(options.judge, answers.length, complaint ?? '');
 }
 
-/** Where the judge cannot read so much, every attempt is cut to half, and to half again. */
+/** Halves every attempt, again and again, for a judge that cannot read so much. */
 async function askShortened(
   question: PlannedQuestion,
   complaint: string | null,

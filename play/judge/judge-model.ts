@@ -1,5 +1,5 @@
 /**
- * Who judges: `provider/model` by the providers' OpenAI-compatible endpoints, any other such endpoint by its address, or
+ * The judge: `provider/model` by the providers' OpenAI-compatible endpoints, any other such endpoint by its address, or
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
@@ -12,7 +12,7 @@ import {
   type Used,
 } from '../connections/providers.ts';
 
-/** As `engine/pocket` or `engine/demo@100`. */
+/** Prefix of `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
 
 export interface HostedJudge {
@@ -21,7 +21,7 @@ export interface HostedJudge {
   readonly name: string;
   readonly model: string;
   readonly baseUrl: string;
-  /** Where the environment may name another address; null for one that was named in the agent's file. */
+  /** Environment variable with another address; null if the agent's file names the address. */
   readonly baseUrlVariable: string | null;
   /** Null where no key is asked for. */
   readonly keyVariable: string | null;
@@ -64,7 +64,7 @@ function findNamed(judge: string): JudgeModel | null {
   return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
 }
 
-/** Where it is asked: a gateway of one's own stands in the environment. */
+/** The judge's address: the environment may name a gateway of your own. */
 export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
   const own = baseUrlVariable === null ? null : readVariable(env, baseUrlVariable);
   return own === null ? baseUrl : checkBaseUrl(baseUrlVariable ?? 'baseUrl', own);

@@ -4,7 +4,7 @@
  */
 import type { Score } from '../../store/records/verdicts.ts';
 
-/** What a judge is told when it is asked again; it quotes nothing of what was answered. */
+/** The text for asking a judge again; it quotes nothing of its answer. */
 export interface Unusable {
   readonly complaint: string;
 }

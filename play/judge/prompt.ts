@@ -1,4 +1,4 @@
-/** What a judge is asked: the rubric and the rules in one message, everything that was played, quoted, in the other. */
+/** The prompt of a judge: the rubric and the rules in one message, all attempts, quoted, in the other. */
 import { hashOf } from '../../core/hashes.ts';
 import {
   commonLength,
@@ -20,7 +20,7 @@ export const DEFAULT_RUBRIC = `- An attempt that reaches the goal of its task sc
 /** All that an answer depends on. */
 export interface Question {
   readonly conversations: readonly Conversation[];
-  /** What answers, by its content: a checkpoint by its adapter's hash. */
+  /** Identity of the model that answers: a checkpoint's adapter hash. */
   readonly model: string;
   readonly rubric: string;
   readonly maxCharsPerAttempt: number;
@@ -34,7 +34,7 @@ interface AskedAttempt extends DistinctAttempt {
 }
 
 export interface PlannedQuestion {
-  /** Of the verdict: the same for the same question, whatever its run, and in whatever order its attempts came. */
+  /** Key of the verdict: the same for the same question, whatever its run and the order of its attempts. */
   readonly key: string;
   readonly attempts: readonly AskedAttempt[];
   /** With attempts of at most so many characters: fewer for a judge that cannot read more. */
@@ -85,7 +85,7 @@ function quoteGroup(attempts: readonly AskedAttempt[], tools: readonly unknown[]
   ].join('\n');
 }
 
-/** What all begin with; of a single one that is what its model was asked first. */
+/** Length of the common beginning; for a single conversation, of the messages before the first answer. */
 function taskLength(histories: readonly Conversation['messages'][]): number {
   const [only = []] = histories;
   if (histories.length > 1) return commonLength(histories);

@@ -12,7 +12,7 @@ export interface Ruler extends Prices {
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** By the global registry: an agent file may load another copy of this module than the worker that judges. */
+/** Registered globally: an agent file may load another copy of this module than the worker that judges. */
 export const RULER = Symbol.for('temper.ruler');
 
 /** Less of an attempt tells nothing. */

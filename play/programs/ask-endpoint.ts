@@ -2,7 +2,7 @@
 import { request } from 'undici';
 
 import { TemperError } from '../../core/failures.ts';
-import type { Door } from '../transports/gateway.ts';
+import type { AttemptEndpoint } from '../transports/gateway.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
 import { ProgramError, type EndpointProgram } from './program.ts';
 
@@ -10,9 +10,12 @@ const MAX_ANSWER_BYTES = 1024 ** 2;
 /** The server, or a proxy before it, is away or overloaded. */
 const AWAY = new Set([408, 425, 429, 502, 503, 504]);
 
-export async function askEndpoint({ url }: EndpointProgram, attempt: ProgramAttempt, door: Door): Promise<ToldResult> {
+export async function askEndpoint(
+  { url }: EndpointProgram,
+  attempt: ProgramAttempt,
+  { origin, key }: AttemptEndpoint,
+): Promise<ToldResult> {
   const { scenario, model, seed, temperature, recorder } = attempt;
-  const { origin, key } = door;
   const told = { scenario, model, seed, temperature, baseURL: `${origin}/v1`, anthropicBaseURL: origin, apiKey: key };
   const { status, text } = await post(url, JSON.stringify(told), recorder.ending.signal);
   if (status >= 200 && status < 300) return { text: text.trim() === '' ? null : text, where: `the answer of ${url}` };

@@ -1,4 +1,4 @@
-/** What is wrong with a program before it is played, where that can be seen: the file is not there, the list is empty. */
+/** Checks a program before it is played: the file must exist, the list must not be empty. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** What processes that Temper starts find in their environment: never a key that is not theirs. */
+/** Environments of the processes that Temper starts: never with a key that is not theirs. */
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 
 /** How a program finds its files, its language, the network and the system's libraries. */
@@ -14,7 +14,7 @@ export function systemEnvironment(env: NodeJS.ProcessEnv, ...allowed: readonly R
   return Object.fromEntries(Object.entries(env).filter(([name]) => names.some((pattern) => pattern.test(name))));
 }
 
-/** What a program finds beside what its attempt tells it: no key of an engine, a store or a hosted model. */
+/** Environment of a program, besides its attempt's variables: no key of an engine, a store or a hosted model. */
 export function programEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return withoutLoopbackProxy(systemEnvironment(env, LANGUAGES));
 }

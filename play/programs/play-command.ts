@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';
-import type { Door } from '../transports/gateway.ts';
+import type { AttemptEndpoint } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
 import { describeProgram, ProgramError, ProgramKilled, type CommandProgram } from './program.ts';
@@ -16,9 +16,9 @@ import { ProcessTree, type Exit } from './process-tree.ts';
 /** A variable of the environment may have 128 KiB on Linux; the file always has it. */
 const MAX_SCENARIO_BYTES = 65_536;
 const MAX_RESULT_BYTES = 1024 ** 2;
-/** Of a line of stderr in a message, so that the last one is not cut off. */
+/** Characters of each stderr line in a message, so that the last line is not cut off. */
 const SHOWN_CHARACTERS = 150;
-/** Of a last line, where a judge may give the reward alone. */
+/** Tells a result from any other last line, if a judge may give the reward alone. */
 const LOOKS_LIKE_RESULT = /^\s*[{\d-]/;
 /** A program ends itself by these, and would each time it is played again. */
 const OWN_SIGNALS = new Set<string>([
@@ -46,7 +46,11 @@ function open(): { folder: string; leash: ProgramLeash } {
   return { folder: join(shared.folder, String(shared.attempts)), leash: shared.leash };
 }
 
-export async function playCommand(program: CommandProgram, attempt: ProgramAttempt, door: Door): Promise<ToldResult> {
+export async function playCommand(
+  program: CommandProgram,
+  attempt: ProgramAttempt,
+  endpoint: AttemptEndpoint,
+): Promise<ToldResult> {
   const { folder, leash } = open();
   const scenario = JSON.stringify(attempt.scenario);
   const files = { scenario: join(folder, 'scenario.json'), result: join(folder, 'result.json') };
@@ -55,19 +59,22 @@ export async function playCommand(program: CommandProgram, attempt: ProgramAttem
     await writeFile(files.scenario, scenario);
     const env = {
       ...programEnvironment(process.env),
-      ...describeAttempt(attempt, door),
+      ...describeAttempt(attempt, endpoint),
       ...(Buffer.byteLength(scenario) <= MAX_SCENARIO_BYTES ? { TEMPER_SCENARIO: scenario } : {}),
       TEMPER_SCENARIO_FILE: files.scenario,
       ...(program.result === 'any' ? { TEMPER_RESULT_FILE: files.result } : {}),
       ...program.env,
     };
-    return await run(program, attempt, { env, leash, hide: hideFrom(door), door, resultFile: files.result });
+    return await run(program, attempt, { env, leash, hide: hideFrom(endpoint), endpoint, resultFile: files.result });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function describeAttempt({ model, seed, temperature }: ProgramAttempt, { origin, key }: Door): Record<string, string> {
+function describeAttempt(
+  { model, seed, temperature }: ProgramAttempt,
+  { origin, key }: AttemptEndpoint,
+): Record<string, string> {
   return {
     OPENAI_BASE_URL: `${origin}/v1`,
     OPENAI_API_KEY: key,
@@ -84,14 +91,14 @@ interface RunOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly leash: ProgramLeash;
   readonly hide: (line: string) => string;
-  readonly door: Door;
+  readonly endpoint: AttemptEndpoint;
   readonly resultFile: string;
 }
 
 /** stdout's lines are in the log before those of stderr: their order must not depend on time. */
 async function run(program: CommandProgram, attempt: ProgramAttempt, options: RunOptions): Promise<ToldResult> {
   const { ending } = attempt.recorder;
-  const { env, leash, hide, door } = options;
+  const { env, leash, hide, endpoint } = options;
   const tree = start(program, { cwd: attempt.folder, env, leash });
   const output = new ProgramOutput(tree.process, (line) => attempt.log(hide(line)));
   const stop = (): void => void tree.end();
@@ -112,7 +119,7 @@ async function run(program: CommandProgram, attempt: ProgramAttempt, options: Ru
         output.lastErrors.map((line) => hide(line).slice(0, SHOWN_CHARACTERS)),
       );
   const file = failure === null ? await readResultFile(options.resultFile, program) : null;
-  const isLine = failure === null && file === null && door.posted === null;
+  const isLine = failure === null && file === null && endpoint.posted === null;
   const line = output.close(isLine && (!attempt.mayLackReward || LOOKS_LIKE_RESULT.test(output.lastLine ?? '')));
   if (failure !== null) throw failure;
   if (file !== null) return { text: file, where: `the result file of ${describeProgram(program)}` };
@@ -142,7 +149,7 @@ function complaintAbout(program: CommandProgram, exit: Exit | 'overflow', errors
   return new ProgramError(`${name} ended with ${how}; ${last}`);
 }
 
-/** What is missing is missing for every attempt; what this machine has too little of may be there later. */
+/** A missing program is missing for every attempt; a lack of resources may pass. */
 function asStartFailure(error: unknown, program: CommandProgram): TemperError {
   const { code } = error as NodeJS.ErrnoException;
   const name = describeProgram(program);
@@ -171,6 +178,6 @@ async function readResultFile(file: string, program: CommandProgram): Promise<st
 }
 
 /** Logs are kept for ever, and compared byte by byte: no key, no port of the day. */
-function hideFrom({ key, origin }: Door): (line: string) => string {
+function hideFrom({ key, origin }: AttemptEndpoint): (line: string) => string {
   return (line) => line.replaceAll(key, '<key>').replaceAll(origin, 'http://gateway');
 }

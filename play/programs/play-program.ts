@@ -1,7 +1,7 @@
-/** One attempt by a program: a door of the gateway for it, the program until it ends, and the reward that it tells. */
+/** One attempt by a program: an endpoint of the gateway for it, the program until it ends, and the reward that it tells. */
 import { TemperError } from '../../core/failures.ts';
-import { gateway, type Door } from '../transports/gateway.ts';
-import { createVisitor } from '../transports/gateway-calls.ts';
+import { gateway, type AttemptEndpoint } from '../transports/gateway.ts';
+import { createRequestHandler } from '../transports/gateway-calls.ts';
 import { askEndpoint } from './ask-endpoint.ts';
 import { describeProgram, ProgramError, ProgramKilled, type Program, type ProgramResult } from './program.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
@@ -16,7 +16,7 @@ export async function playProgram(attempt: ProgramAttempt): Promise<ProgramResul
     return await play(attempt);
   } catch (error) {
     const failure = error instanceof ProgramKilled ? judgeDeath(error, attempt) : error;
-    if (!(failure instanceof ProgramError)) recorder.ending.markAs(asMark(failure, attempt.program));
+    if (!(failure instanceof ProgramError)) recorder.ending.abort(asMark(failure, attempt.program));
     throw failure;
   }
 }
@@ -35,27 +35,31 @@ function judgeDeath(death: ProgramKilled, { recorder, program, countDeath }: Pro
 async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   const { program, recorder, log } = attempt;
   const takesResult = program.kind === 'endpoint' || program.result === 'any';
-  const door = await gateway.open(createVisitor({ recorder, log, rewrite: program.rewrite, takesResult }));
+  const endpoint = await gateway.open(createRequestHandler({ recorder, log, rewrite: program.rewrite, takesResult }));
   try {
     const told =
       program.kind === 'command'
-        ? await playCommand(program, attempt, door)
-        : await askEndpoint(program, attempt, door);
-    return readResult(attempt, door, told);
+        ? await playCommand(program, attempt, endpoint)
+        : await askEndpoint(program, attempt, endpoint);
+    return readResult(attempt, endpoint, told);
   } finally {
-    door.close();
+    endpoint.close();
   }
 }
 
-/** What was posted counts before anything else, where anything may be posted. */
-function readResult({ program, mayLackReward }: ProgramAttempt, { posted }: Door, told: ToldResult): ProgramResult {
+/** A posted result comes before any other. */
+function readResult(
+  { program, mayLackReward }: ProgramAttempt,
+  { posted }: AttemptEndpoint,
+  told: ToldResult,
+): ProgramResult {
   if (posted !== null) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
   if (told.text !== null) return parseResult(told.text, told.where);
   if (mayLackReward) return {} as ProgramResult;
   throw noResult(describeProgram(program));
 }
 
-/** What this machine could not do is no fault of the agent. */
+/** Failures of this machine are not the agent's. */
 function asMark(error: unknown, program: Program): TemperError {
   if (error instanceof TemperError) return error;
   const message = `${describeProgram(program)} could not be played: ${String(error)}; the attempt is played again`;

@@ -24,7 +24,7 @@ const ROUND_MS = 25;
 
 export class ProcessTree {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
-  /** Of the program itself; rejects if it cannot be started. */
+  /** Exit of the program itself; rejects if it cannot be started. */
   readonly exit: Promise<Exit>;
   readonly #mark = `${PROCESS_MARK}.${randomUUID()}`;
   readonly #leash: ProgramLeash;

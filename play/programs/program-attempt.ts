@@ -1,4 +1,4 @@
-/** What a program plays, and what it says of it. */
+/** An attempt that a program plays, and the result that it reports. */
 import type { Recorder } from '../recorder/recorder.ts';
 import type { Program } from './program.ts';
 
@@ -8,18 +8,18 @@ export interface ProgramAttempt {
   readonly recorder: Recorder;
   readonly model: string;
   readonly temperature: number;
-  /** Of what is random in the program. */
+  /** Seed for randomness in the program. */
   readonly seed: number;
-  /** Of the agent's file. */
+  /** Folder of the agent's file. */
   readonly folder: string;
-  /** Where a judge alone gives the rewards. */
+  /** True if a judge alone gives the rewards. */
   readonly mayLackReward: boolean;
   readonly log: (line: string) => void;
   /** How often it was ended from outside at one place, this time included: over all of its repetitions. */
   readonly countDeath: (place: string) => number;
 }
 
-/** What a program said besides what it posted: the text of a result, or null. */
+/** A result that was not posted: its text, or null. */
 export interface ToldResult {
   readonly text: string | null;
   /** Names the text in messages. */

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 
 /** In the environment of every process that a program starts: who leaves its group is found by it (Linux). */
 export const MARK_VARIABLE = 'TEMPER_PROGRAM_MARK';
-/** What the marks of this process's programs begin with. */
+/** Prefix of the marks of this process's programs. */
 export const PROCESS_MARK = randomUUID();
 
 /** `+ GROUP` and `- GROUP` are its input; $1 is the mark, $2 a folder to be removed. */

@@ -1,9 +1,9 @@
-/** What a program prints, bounded: it may print without end, and without an end of a line. */
+/** Output of a program, bounded: it may print without end, and without an end of a line. */
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Of stdout and stderr together. */
+/** Limit for stdout and stderr together. */
 export const MAX_OUTPUT_BYTES = 16 * 1024 ** 2;
 /** A result with a hundred metrics is shorter. */
 const MAX_LINE = 65_536;

@@ -47,12 +47,12 @@ export interface EndpointProgram extends Common {
 
 export type Program = CommandProgram | EndpointProgram;
 
-/** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
+/** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const PROGRAM = Symbol.for('temper.program');
 /** Under it a rollout's context plays programs. */
 export const PLAY_PROGRAM = Symbol.for('temper.play-program');
 
-/** As a rollout's. */
+/** Same form as a rollout's result. */
 export type ProgramResult = number | { reward: number; metrics?: Readonly<Metrics> };
 
 export type PlayProgram = (program: Program, scenario: object) => Promise<ProgramResult>;
@@ -64,14 +64,14 @@ export function agentProgram({ rollout }: { readonly rollout: unknown }): Progra
 
 const SHOWN_CHARACTERS = 80;
 
-/** As people know it. */
+/** Short form for messages. */
 export function describeProgram(program: Program): string {
   if (program.kind === 'endpoint') return program.url;
   const line = program.argv.join(' ').replaceAll(/\s+/g, ' ').trim();
   return line.length <= SHOWN_CHARACTERS ? line : `${line.slice(0, SHOWN_CHARACTERS)}…`;
 }
 
-/** It was ended by somebody else: no data, unless that happens again and again. */
+/** The program was killed from outside: the attempt is discarded, unless that happens again and again. */
 export class ProgramKilled extends TemperError {
   constructor(program: Program, signal: string) {
     super(
@@ -84,7 +84,7 @@ export class ProgramKilled extends TemperError {
   readonly signal: string;
 }
 
-/** What a program did wrong: its attempt has failed, as data. */
+/** A mistake of the program: its attempt has failed, as data. */
 export class ProgramError extends Error {
   override readonly name = 'ProgramError';
 }

@@ -1,9 +1,9 @@
-/** What an engine answered: checked, taken apart for the trajectory, and cut to what an agent should see. */
+/** An engine's answer: checked, taken apart for the trajectory, and cut to the part that an agent sees. */
 import { TemperError } from '../../core/failures.ts';
 import type { CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
 
 export interface Completion {
-  /** What an agent sees is named by its call, the same in every repetition. */
+  /** The agent sees an id made from its call, the same in every repetition. */
   id?: string;
   model?: string;
   adapter_sha256?: string | null;
@@ -17,7 +17,7 @@ interface Choice {
   finish_reason: string;
   token_ids?: number[];
   logprobs?: { content?: { logprob: number }[] | null } | null;
-  /** Where the GPU worker was offered tools: how many calls it could not read, and left in the text. */
+  /** Tool calls that the GPU worker could not read and left in the text; absent without tools. */
   malformed_tool_calls?: number;
   [member: string]: unknown;
 }
@@ -39,7 +39,7 @@ export function parseCompletion(text: string): Completion | null {
   }
 }
 
-/** What is there has the shape that is worked with below; what is missing altogether is `checkTokens`'s affair. */
+/** Members that exist have the shape used below; `checkTokens` refuses missing ones. */
 function isCompletion(body: Partial<Completion> | null): body is Completion {
   const choices = body?.choices;
   return Array.isArray(choices) && choices.length > 0 && choices.every(isChoice) && isIds(body?.prompt_token_ids);

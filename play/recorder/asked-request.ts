@@ -1,7 +1,7 @@
 import { TemperError } from '../../core/failures.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 
-/** What an agent asks, in the terms of chat completions; dialects translate into them. */
+/** An agent's request in the form of chat completions, into which dialects translate. */
 export interface AskedRequest {
   messages: ChatMessage[];
   [parameter: string]: unknown;

@@ -43,7 +43,7 @@ export class AnsweredCalls {
 const SILENT = new Set(['name', 'cache_control']);
 const SILENT_IN_TOOLS = new Set(['strict', 'cache_control']);
 
-/** What is in this form already stays as it is, with the order of its members. */
+/** A request in this form stays as it is, with the order of its members. */
 export function canonicalRequest(asked: AskedRequest, answered: AnsweredCalls): AskedRequest {
   const { messages, tools } = asked;
   const canonical = { ...asked, messages: messages.map((message) => canonicalMessage(message, answered)) };
@@ -117,7 +117,7 @@ function isSameJson(left: string, right: string | undefined): boolean {
   return a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b);
 }
 
-/** As JavaScript writes it; what is no JSON stays as it is. */
+/** JSON as JavaScript writes it; other text stays as it is. */
 function compactJson(text: string): string {
   const parsed = parseJson(text === '' ? '{}' : text);
   return parsed === undefined ? text : JSON.stringify(parsed);

@@ -1,14 +1,13 @@
 /**
- * How an attempt ends before its agent is done. `mark`: an outage, a wrong policy, a cancellation; nothing the agent
- * does from here on is data. `fail`: the agent broke a rule of the game; that is data. The first word counts, and
- * after it every call fails.
+ * The end of an attempt before its agent is done. `abort`: an outage, a wrong policy, a cancellation; the attempt is
+ * discarded. `failAs`: the agent broke a rule of the game, which is data. The first of them counts; then every call fails.
  */
 import { setMaxListeners } from 'node:events';
 
 import { TemperError } from '../../core/failures.ts';
 
 export class Ending {
-  mark: TemperError | null = null;
+  abortReason: TemperError | null = null;
   failure: TemperError | null = null;
   readonly #controller = new AbortController();
 
@@ -26,9 +25,9 @@ export class Ending {
     return this.#controller.signal.aborted;
   }
 
-  markAs(error: TemperError): void {
+  abort(error: TemperError): void {
     if (this.isOver) return;
-    this.mark = error;
+    this.abortReason = error;
     this.#controller.abort(error);
   }
 

@@ -1,5 +1,5 @@
 /**
- * What an activity's attempts were answered, so that a repetition pays for nothing twice. Records are
+ * Answers of an activity's attempts, so that a repetition pays for nothing twice. Records are
  * `[u32le length][u32le crc32][JSON]`; the first record for a key wins (lowest segment first); what follows a torn
  * record in its segment is not read.
  */

@@ -44,9 +44,9 @@ export class JournaledCalls<Answer, Shown> {
   readonly asked: string[] = [];
   readonly #options: JournaledCallsOptions;
   readonly #occurrences = new Map<string, number>();
-  /** By key: what was asked and given up before it was answered. */
+  /** Calls that were given up before they were answered, by key. */
   readonly #givenUp = new Map<string, CallFrame[]>();
-  /** What the agent saw, by the name of the call. */
+  /** Answers that the agent saw, by the name of the call. */
   readonly #shown = new Map<string, Shown>();
 
   constructor(options: JournaledCallsOptions) {
@@ -68,7 +68,7 @@ export class JournaledCalls<Answer, Shown> {
     if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
     const shown = keep();
     this.#shown.set(name, shown);
-    // What came after the end is in the journal, for a repetition, and goes no further.
+    // An answer after the end is in the journal, for a repetition, and goes no further.
     ending.check();
     return shown;
   }

@@ -47,7 +47,7 @@ export class OnceValues {
     try {
       this.#journal.recordValue(this.#attempt, name, json);
     } catch (error) {
-      if (error instanceof TemperError) this.#ending.markAs(error);
+      if (error instanceof TemperError) this.#ending.abort(error);
       throw error;
     }
   }

@@ -46,13 +46,13 @@ export interface RecorderOptions {
   seedOf: (key: string, occurrence: number) => number;
   /** False where this process may have lost the attempt to another one. */
   isFresh: () => boolean;
-  /** What a hosted model is asked in place of what the agent wrote; in `text` mode alone. */
+  /** Rewrites a request before it goes to a hosted model; in `text` mode alone. */
   rewrite?: (body: object) => object;
-  /** Told of each call that was answered now: for the books, never part of the trajectory. */
+  /** Called for each call that is answered now: for usage statistics, never part of the trajectory. */
   onAnswer?: (facts: AnswerFacts) => void;
-  /** Each choice that the agent sees names its call: for who puts choices into trajectories by himself. */
+  /** Each choice that the agent sees names its call: for scripts that put choices into trajectories themselves. */
   tagsChoices?: boolean;
-  /** By default the system's. */
+  /** Default: the system's clock. */
   clock?: Clock;
 }
 
@@ -60,14 +60,14 @@ export interface AnswerFacts {
   attempt: number;
   /** How long the answered try took. */
   ms: number;
-  /** As the server counts, unchecked. */
+  /** The server's usage, unchecked. */
   usage: unknown;
 }
 
 export interface CallOptions extends RepeatOptions {
   /** The run's token limit bounds that of the request. */
   boundsTokens?: boolean;
-  /** Of a program outside of this process: what the engine refuses in its request fails its attempt, and nothing else. */
+  /** The call comes from a program outside of this process: a request that the engine refuses fails its attempt alone. */
   isOutside?: boolean;
 }
 
@@ -124,7 +124,7 @@ export class Recorder {
     return this.#options.engine.url;
   }
 
-  /** Of the attempt's time, which an outage of the engine does not use up. */
+  /** Time left to the attempt; an outage of the engine does not count. */
   get leftMs(): number {
     return this.#beganAt + this.#options.rollout.attemptTimeoutMs + this.outage.elapsedMs - this.#clock.now();
   }
@@ -141,15 +141,15 @@ export class Recorder {
     return this.#values.once(name, fn);
   }
 
-  /** The agent is done. What it did while a call of it waited for an engine that does not answer is no data. */
+  /** The agent is done. An attempt that ended while a call waited for an unavailable engine is discarded. */
   close(): Promise<void> {
     const { reason } = this.outage;
-    if (reason !== null) this.ending.markAs(abandoned(reason));
+    if (reason !== null) this.ending.abort(abandoned(reason));
     this.ending.close();
     return this.#values.settle();
   }
 
-  /** What was played, in an order that does not depend on timing. */
+  /** Recorded calls, in an order that does not depend on timing. */
   takeCalls(): CallRecord[] {
     return inRecordOrder(this.#records);
   }
@@ -184,7 +184,7 @@ export class Recorder {
    */
   async refuse(error: unknown): Promise<TemperError> {
     const typed = asTemperError(error);
-    if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
+    if (typed.type !== 'AgentFailed') this.ending.abort(typed);
     this.#refusals += 1;
     await sleep(Math.min(2 ** this.#refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
     return typed;
@@ -299,12 +299,12 @@ export class Recorder {
     const message =
       'this process was suspended, or cut off from Temporal, for longer than its heartbeat timeout; the attempt is retried';
     const stale = new TemperError('StaleAttempt', message);
-    this.ending.markAs(stale);
+    this.ending.abort(stale);
     throw stale;
   }
 }
 
-/** What a call threw, where the agent itself aborted it or may handle it; anything else ends the attempt. */
+/** True if the agent aborted the call itself or may handle its error; any other error ends the attempt. */
 export function isForAgent(error: unknown, signal: AbortSignal | null): boolean {
   return error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
 }

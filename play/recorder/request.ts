@@ -1,6 +1,6 @@
 /**
- * What an agent may ask of a model. While training, a request may not change what makes the ratio between sampler and
- * trainer right; what is refused says so, and what would have no effect is refused as well.
+ * Rules for an agent's requests. While training, a request may not change what makes the ratio between sampler and
+ * trainer right. Refusals say why, and a parameter without effect is refused as well.
  */
 import { hash } from 'node:crypto';
 
@@ -15,7 +15,7 @@ import { canonicalRequest, type AnsweredCalls } from './canonical.ts';
 /** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */
 export type RequestMode = 'train' | 'eval' | 'text';
 
-/** What of a run's configuration a request is filled in with. */
+/** The part of a run's configuration that completes a request. */
 export type AskedRollout = Pick<
   RolloutConfig,
   'temperature' | 'maxTokens' | 'chatTemplateKwargs' | 'chatTemplateSha256'
@@ -26,7 +26,7 @@ export interface RequestRules {
   model: string;
   mode: RequestMode;
   rollout: AskedRollout;
-  /** What the attempt was answered so far. */
+  /** Answers of the attempt so far. */
   answered: AnsweredCalls;
   /** See `CallOptions`. */
   boundsTokens: boolean;
@@ -53,7 +53,7 @@ const KEPT = new Set(
     'messages tools tool_choice parallel_tool_calls max_tokens stop stop_token_ids n',
     // They change the prompt alone; the template is the run's.
     'chat_template_kwargs chat_template_sha256',
-    // What is told of what was sampled, and how.
+    // They change the form of the answer alone.
     'top_logprobs separate_reasoning',
   ].flatMap((names) => names.split(' ')),
 );

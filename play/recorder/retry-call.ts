@@ -19,7 +19,7 @@ export interface RetryPolicy {
   readonly internal: { readonly code: string; readonly tries: number; readonly spanMs: number } | null;
 }
 
-/** Of hosted models: those that judge, and those that an agent calls. */
+/** Policy for hosted models: judges, and models that an agent calls. */
 export const HOSTED_RETRIES: RetryPolicy = {
   // 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason.
   statuses: new Set([402, 408, 409, 425, 429]),
@@ -41,7 +41,7 @@ export interface Outage {
 
 export type Trial<T> = { readonly answer: T } | { readonly outage: Outage };
 
-/** What limits a call, the same for each of its tries. */
+/** Limits of a call, the same for each of its tries. */
 export interface CallLimits extends SendLimits {
   readonly budgetMs: number;
 }
@@ -134,7 +134,7 @@ function isAborted<T>({ limits }: RetriedCall<T>): boolean {
 export interface Refusal {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** Of the error in its body. */
+  /** Code of the error in the body. */
   readonly code?: unknown;
   readonly type?: unknown;
   /** For people, with and without the status. */

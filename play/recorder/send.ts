@@ -60,7 +60,7 @@ export const ENGINE_RETRIES: RetryPolicy = {
   internal: ENGINE_INTERNAL,
 };
 
-/** What an engine knows better than its client: never the client's own mistakes. */
+/** Failures that the engine names itself: never the client's own mistakes. */
 const NAMED_BY_ENGINE: readonly FailureType[] = ['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch', 'OutOfMemory'];
 
 export function send(body: string, options: SendOptions): Promise<Sent> {
@@ -120,7 +120,7 @@ export function hasOutgrown({ status, code, message }: ErrorBody & { readonly st
   return OUTGROWN_STATUSES.includes(status) && (OUTGROWN_CODES.includes(code) || OUTGROWN_TEXT.test(String(message)));
 }
 
-/** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers, or for which there is no room. */
+/** The failure that the GPU worker names: damaged weights, weights that give no numbers, or too little memory. */
 export function namedFailure(type: unknown, message: unknown, engine: string): TemperError | null {
   if (typeof message !== 'string') return null;
   const named = NAMED_BY_ENGINE.find((each) => each === type);
@@ -156,7 +156,7 @@ function exhausted(engine: EngineConnection, budgetMs: number, { reason, retryAf
   return new TemperError('EngineFailed', `${message}; ${hint}`, { retryAfterMs });
 }
 
-/** What the engine says for itself, or the beginning of what it sent. */
+/** The engine's error message, or the beginning of its answer. */
 export function excerpt(text: string): string {
   const message = parseError(text)?.message;
   return (typeof message === 'string' ? message : text).slice(0, 300);

@@ -11,18 +11,18 @@ import { callId, callName } from './recorded-calls.ts';
 /** Says that a turn earned something by itself: what the model answered, or the id of that, and how much. */
 export type RewardTurn = (turn: { choices: readonly object[] } | object | string, reward: number) => void;
 
-/** What an agent copies of a choice keeps it; JSON does not show it. */
+/** A symbol survives in an agent's copy of a choice, and JSON omits it. */
 const CHOICE_NAME = Symbol('the call that a choice answers');
 
 /** `chatcmpl-…`, `resp_…`, `msg_…`, and items of an answer: what follows is the call's own. */
 const ANSWER_ID = /^[a-z]+[-_]([0-9a-f]{24}-\d+)/;
 
 export class Turns {
-  /** By the name of the call. */
+  /** Turn numbers by the name of the call. */
   readonly numbers = new Map<string, number>();
-  /** By the name of the choice: its call's, and its index. */
+  /** Rewards by the name of the choice: its call's, and its index. */
   readonly rewards = new Map<string, number>();
-  /** By the id that the agent was told: the name of the call, and how many choices it has. */
+  /** Name and number of choices of a call, by the id that the agent saw. */
   readonly #answered = new Map<string, { call: string; choices: number }>();
   #count = 0;
   #overlap: number | null;
@@ -51,7 +51,7 @@ export class Turns {
     this.#count = turn + 1;
   }
 
-  /** What `reward` knows a turn by. */
+  /** Marks an answer so that `reward` finds its turn. */
   mark(completion: Completion, frame: CallFrame): Completion {
     const [call, id] = [callName(frame), callId(frame)];
     const choices = completion.choices.map((choice, index) => ({ ...choice, [CHOICE_NAME]: `${call}/${index}` }));
@@ -89,7 +89,7 @@ export class Turns {
   }
 }
 
-/** As choices are named: the choices of one call stand in their own order. */
+/** Names of choices: those of one call are in their own order. */
 export function nameChoices(calls: readonly Pick<CallRecord, 'key' | 'occurrence'>[]): string[] {
   const counts = new Map<string, number>();
   return calls.map(({ key, occurrence }) => {

@@ -1,4 +1,4 @@
-/** Where two requests differ, as a person would look for it: the member, and the first characters that are others. */
+/** The difference of two requests for messages: the member, and the first characters that differ. */
 import { canonicalJson } from '../../core/hashes.ts';
 
 export interface Difference {

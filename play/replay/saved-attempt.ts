@@ -18,13 +18,13 @@ export interface SavedCall {
   readonly occurrence: number;
   readonly label: string | null;
   readonly request: CallRequest;
-  /** As the engine answered. */
+  /** The engine's answer. */
   readonly answer: Completion;
 }
 
 /** A call of a hosted model; its answer is what its server said, or that it refused. */
 export interface SavedHostedCall extends Omit<SavedCall, 'answer'> {
-  /** As the agent names it: `openai/gpt-5-mini`. */
+  /** The agent's name for it: `openai/gpt-5-mini`. */
   readonly model: string;
   readonly answer: object;
 }
@@ -34,9 +34,9 @@ export interface SavedAttempt {
   readonly agent: string;
   readonly model: string;
   readonly adapterSha256: string | null;
-  /** Under which rules its requests stood. */
+  /** Rules for its requests. */
   readonly mode: RequestMode;
-  /** Of an evaluation: what trains may not learn from it. Absent where it is not. */
+  /** True for an evaluation, which must not be trained on; absent otherwise. */
   readonly isHeldOut?: true;
   readonly rollout: RolloutConfig;
   readonly scenario: Scenario;

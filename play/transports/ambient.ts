@@ -9,7 +9,7 @@ import { parseJson } from '../dialects/request-body.ts';
 import type { Fetch } from './fetch.ts';
 
 interface Capture {
-  /** What the code asks for: only these calls are the attempt's. */
+  /** Model that the code asks for: only these calls are the attempt's. */
   asked: string;
   /** The policy that answers. */
   model: string;

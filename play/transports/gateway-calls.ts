@@ -8,19 +8,19 @@ import type { Memory } from '../dialects/dialect.ts';
 import type { AskedRequest } from '../recorder/asked-request.ts';
 import type { CallOptions, Recorder } from '../recorder/recorder.ts';
 import { isNeutral } from '../recorder/request.ts';
-import type { Visitor } from './gateway.ts';
+import type { RequestHandler } from './gateway.ts';
 
-export interface Visit {
+export interface GatewayAttempt {
   readonly recorder: Recorder;
   /** Adds a line to the attempt's log. */
   readonly log: (line: string) => void;
-  /** Of the agent's file. */
+  /** Rewrite function of the agent's file. */
   readonly rewrite: ((asked: AskedRequest) => AskedRequest) | null;
   /** Whether the program may post its result. */
   readonly takesResult: boolean;
 }
 
-/** What a request says of sampling. */
+/** Sampling parameters of a request. */
 const PINNED = [
   'temperature',
   'seed',
@@ -33,17 +33,17 @@ const PINNED = [
 ] as const;
 
 /** The requests of one attempt, in any dialect. */
-export function createVisitor(visit: Visit): Visitor {
+export function createRequestHandler(attempt: GatewayAttempt): RequestHandler {
   const memory: Memory = new Map();
-  const answerer = createAnswerer(visit);
+  const answerer = createAnswerer(attempt);
   return {
     answer: (request) => answerRequest(request, answerer, { memory }),
-    onTooLong: () => void (visit.recorder.hasOutgrown = true),
-    takesResult: visit.takesResult,
+    onTooLong: () => void (attempt.recorder.hasOutgrown = true),
+    takesResult: attempt.takesResult,
   };
 }
 
-function createAnswerer({ recorder, log, rewrite }: Visit): Answerer {
+function createAnswerer({ recorder, log, rewrite }: GatewayAttempt): Answerer {
   const noted = new Set<string>();
   const note = (line: string): void => {
     if (!noted.has(line)) log(line);

@@ -13,7 +13,7 @@ export class Connections {
   readonly #owners = new Map<Socket, object>();
   readonly #owned = new Map<object, Set<Socket>>();
 
-  /** What came less than `graceMs` ago may be a burst of clients, which have yet to send their key. */
+  /** Connections younger than `graceMs` may be a burst of clients, which have yet to send their key. */
   constructor(graceMs = 0) {
     this.#graceMs = graceMs;
   }

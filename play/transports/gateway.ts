@@ -20,29 +20,29 @@ import {
   writeReply,
 } from './http-server.ts';
 
-/** An attempt's way to its recorder. */
-export interface Door {
+/** An attempt's address in the gateway. */
+export interface AttemptEndpoint {
   /** `http://127.0.0.1:port` */
   readonly origin: string;
   readonly key: string;
-  /** What was posted to `/attempt/result`; null where nothing was. */
+  /** The body posted to `/attempt/result`; null if nothing was. */
   readonly posted: string | null;
-  /** From here on its key opens nothing, and its connections are closed. */
+  /** Revokes the key and closes the attempt's connections. */
   close(): void;
 }
 
-/** What an attempt does with its program's requests. */
-export interface Visitor {
+/** Handles the requests of an attempt's program. */
+export interface RequestHandler {
   answer(request: ModelRequest): Promise<ModelReply>;
   /** A request was too long to be read. */
   onTooLong(): void;
   readonly takesResult: boolean;
 }
 
-interface OpenDoor {
+interface OpenEndpoint {
   readonly secret: string;
   /** Answers what its program asks a model. */
-  readonly visitor: Visitor;
+  readonly handler: RequestHandler;
   posted: string | null;
   requests: number;
   readonly bodies: BodyRoom;
@@ -51,11 +51,11 @@ interface OpenDoor {
 const RESULT_PATH = '/attempt/result';
 /** Some clients add `/v1` to an address that has it. */
 const CALL_PATH = /^(\/v1){1,2}(\/[a-z_]+)+$/;
-/** Of one attempt, at once. */
+/** Concurrent requests of one attempt. */
 const MAX_REQUESTS = 128;
-/** Of all requests of one attempt that are answered at the same time. */
+/** Bodies of one attempt's concurrent requests. */
 const MAX_HELD_BYTES = 128 * 1024 ** 2;
-/** Of all: more than all attempts of a worker have together. */
+/** All connections: more than all attempts of a worker have together. */
 const MAX_CONNECTIONS = 8192;
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
@@ -65,7 +65,7 @@ const CHECK_MS = 1000;
 const SECRET_BYTES = 32;
 
 export class Gateway {
-  readonly #doors = new Map<string, OpenDoor>();
+  readonly #endpoints = new Map<string, OpenEndpoint>();
   readonly #connections = new Connections();
   #listening: Promise<number> | null = null;
   readonly #requestMs: number;
@@ -76,21 +76,21 @@ export class Gateway {
   }
 
   /** A new key for one attempt. */
-  async open(visitor: Visitor): Promise<Door> {
+  async open(handler: RequestHandler): Promise<AttemptEndpoint> {
     const port = await this.#listen();
     const id = randomBytes(8).toString('hex');
     const secret = randomBytes(SECRET_BYTES).toString('hex');
-    const door: OpenDoor = { secret, visitor, posted: null, requests: 0, bodies: new BodyRoom(MAX_HELD_BYTES) };
-    this.#doors.set(id, door);
+    const endpoint: OpenEndpoint = { secret, handler, posted: null, requests: 0, bodies: new BodyRoom(MAX_HELD_BYTES) };
+    this.#endpoints.set(id, endpoint);
     return {
       origin: `http://127.0.0.1:${port}`,
       key: `temper-${id}-${secret}`,
       get posted() {
-        return door.posted;
+        return endpoint.posted;
       },
       close: () => {
-        this.#doors.delete(id);
-        this.#connections.end(door);
+        this.#endpoints.delete(id);
+        this.#connections.end(endpoint);
       },
     };
   }
@@ -123,34 +123,34 @@ export class Gateway {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       checkSender(request.headers, await this.#listen());
-      const door = this.#find(keyOf(request.headers));
-      if (!this.#connections.claim(request.socket, door)) throw tooMuch('connections');
-      await this.#answer(door, request, response);
+      const endpoint = this.#find(keyOf(request.headers));
+      if (!this.#connections.claim(request.socket, endpoint)) throw tooMuch('connections');
+      await this.#answer(endpoint, request, response);
     } catch (error) {
       await discardBody(request);
       refuse(response, error);
     }
   }
 
-  async #answer(door: OpenDoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (door.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
-    door.requests += 1;
+  async #answer(endpoint: OpenEndpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (endpoint.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
+    endpoint.requests += 1;
     try {
       const path = pathOf(request);
-      await door.bodies.hold(request, (asked) => answer(door, { ...asked, path }, response));
+      await endpoint.bodies.hold(request, (asked) => answer(endpoint, { ...asked, path }, response));
     } catch (error) {
-      if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
+      if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) endpoint.handler.onTooLong();
       throw error;
     } finally {
-      door.requests -= 1;
+      endpoint.requests -= 1;
     }
   }
 
-  /** By the part of a key that names the attempt; the secret part is compared in constant time. */
-  #find(key: string): OpenDoor {
+  /** Finds the attempt by the first part of its key; the secret part is compared in constant time. */
+  #find(key: string): OpenEndpoint {
     const [, id = '', secret = ''] = /^temper-([0-9a-f]{16})-([0-9a-f]{64})$/.exec(key) ?? [];
-    const door = this.#doors.get(id);
-    if (door !== undefined && isSameSecret(secret, door.secret)) return door;
+    const endpoint = this.#endpoints.get(id);
+    if (endpoint !== undefined && isSameSecret(secret, endpoint.secret)) return endpoint;
     throw new HttpRefusal(
       401,
       'the key must be that of an attempt that is being played; pass the one the program was given',
@@ -182,11 +182,15 @@ function pathOf({ method, url = '' }: IncomingMessage): string {
   );
 }
 
-async function answer(door: OpenDoor, asked: Omit<ModelRequest, 'signal'>, response: ServerResponse): Promise<void> {
-  const { visitor } = door;
+async function answer(
+  endpoint: OpenEndpoint,
+  asked: Omit<ModelRequest, 'signal'>,
+  response: ServerResponse,
+): Promise<void> {
+  const { handler } = endpoint;
   if (asked.path === RESULT_PATH) {
-    if (!visitor.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
-    door.posted = asked.body;
+    if (!handler.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
+    endpoint.posted = asked.body;
     response.writeHead(204).end();
     return;
   }
@@ -194,7 +198,7 @@ async function answer(door: OpenDoor, asked: Omit<ModelRequest, 'signal'>, respo
   response.on('close', () => {
     if (!response.writableFinished) gone.abort(new Error('the program gave the request up'));
   });
-  await writeReply(response, await visitor.answer({ ...asked, signal: gone.signal }));
+  await writeReply(response, await handler.answer({ ...asked, signal: gone.signal }));
 }
 
 /** Errors have OpenAI's form; a client that is gone is told nothing. */

@@ -1,4 +1,4 @@
-/** Temper's HTTP servers share this: who is let in, how much of a request is read, how a reply is written. */
+/** Shared parts of Temper's HTTP servers: keys, hosts, bounded reading of requests, writing of replies. */
 import { isUtf8 } from 'node:buffer';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ export class HttpRefusal extends Error {
     this.code = code;
   }
 
-  /** As OpenAI's errors are. */
+  /** The error in OpenAI's form. */
   get error(): { message: string; type: string; code: string | null; param: null } {
     const type = this.status === 401 ? 'authentication_error' : 'invalid_request_error';
     return { message: this.message, type, code: this.code, param: null };
@@ -46,7 +46,7 @@ export function isSameSecret(given: string, secret: string): boolean {
   return timingSafeEqual(left!, right!);
 }
 
-/** As OpenAI's clients send it, or as Anthropic's do. Empty where there is none. */
+/** The key that OpenAI's or Anthropic's clients send; empty if there is none. */
 export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string {
   const bearer = /^Bearer +(.*\S) *$/i.exec(authorization)?.[1];
   return bearer ?? (typeof key === 'string' ? key : '');

@@ -1,4 +1,4 @@
-/** What a user writes: `export default defineAgent({ name, scenarios, rollout })`. */
+/** Defines an agent: `export default defineAgent({ name, scenarios, rollout })`. */
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import {

@@ -1,4 +1,4 @@
-/** What a model needs of where it is trained: a store, an engine, and somebody who trains a step. */
+/** A place where a model is trained: a store, an engine, and a trainer of steps. */
 import type { TrainResult } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
 import type { StepWork } from '../../workflows/train-step.ts';
@@ -10,7 +10,7 @@ export interface OpenBackend {
   readonly engineAddress: EngineAddress;
   /** The base model's name as runs record it: a folder has one. */
   readonly baseModel: string;
-  /** Of the script and what it imports. */
+  /** Hash of the script and its imports. */
   readonly codeSha256: string;
   /** Starts the step, or joins it where it is under way. */
   runStep(step: { project: string; model: string; work: StepWork }): Promise<TrainResult>;

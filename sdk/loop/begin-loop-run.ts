@@ -38,7 +38,7 @@ export async function beginLoopRun(
 
 interface Beginning {
   readonly parent: Checkpoint | null;
-  /** Of a run that exists. */
+  /** Configuration of an existing run. */
   readonly recorded: RunConfig | null;
   readonly adapter: PeftAdapter | null;
 }

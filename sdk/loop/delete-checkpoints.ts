@@ -4,7 +4,7 @@ import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export interface DeleteCheckpointsOptions {
-  /** Of the evaluations that `model.log` kept: `reward`, or one of their metrics, with or without `val/` before it. */
+  /** Metric of the evaluations that `model.log` kept, or `reward`, with or without `val/` before it. */
   bestCheckpointMetric?: string;
 }
 

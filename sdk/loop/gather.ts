@@ -15,7 +15,7 @@ import type { TrajectoryGroup } from './trajectory-group.ts';
 import type { Trajectory } from './trajectory.ts';
 
 export interface GatherOptions {
-  /** Whose groups they are: what it samples is recorded under its next step. */
+  /** The model whose groups are gathered: its samples are recorded under its next step. */
   model: TrainableModel;
   /** `val` for groups that measure the policy and are never trained. */
   split?: Split;
@@ -73,7 +73,7 @@ export async function gatherTrajectoryGroups(
   return settled.flatMap((result) => (result.status === 'fulfilled' && result.value !== null ? [result.value] : []));
 }
 
-/** What a gathering has seen so far; ends it where too much went wrong. */
+/** Outcomes of a gathering so far; too many failures end it. */
 class Tally {
   error: TemperError | null = null;
   readonly #ended = new AbortController();

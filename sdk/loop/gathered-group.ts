@@ -23,7 +23,7 @@ export async function readGathered(store: Store, split: Split, place: GroupPlace
   return stored && { place, ...stored };
 }
 
-/** As the script gets it; null where the script took the group out when it was played. */
+/** The group as the script gets it; null if the script removed it when it was played. */
 export function toTrajectoryGroup({ place, rollouts }: StoredGroup, split: Split): TrajectoryGroup | null {
   const { header, attempts } = rollouts;
   if (header.isDropped === true) return null;

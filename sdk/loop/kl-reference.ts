@@ -26,7 +26,7 @@ export async function findReference(run: LoopRun, named: string | undefined): Pr
   return reference.manifest.adapter;
 }
 
-/** By the hash of its weights: two folders may have one name. */
+/** Identified by the hash of its weights: two folders may have one name. */
 function checkBase({ name: own }: LoopRun, { name, manifest }: TrainedPolicy, start: Manifest): void {
   if (start.baseModelSha256 === manifest.baseModelSha256) return;
   const [its, ours] = [manifest, start].map(({ baseModel, baseModelSha256 }) => `${baseModel} (${baseModelSha256})`);

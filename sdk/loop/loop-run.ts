@@ -12,7 +12,7 @@ export interface LoopRun {
   readonly store: Store;
   /** The last step that is over. */
   step: number;
-  /** What samples now, and what the next step is trained from: of an earlier step where the last had nothing to train. */
+  /** The checkpoint that samples now and that the next step is trained from: an earlier step's if the last was skipped. */
   checkpoint: Checkpoint;
   /** How many groups of the next step, and of the evaluation after the last, were asked for. */
   gathered: { train: number; val: number };
@@ -23,6 +23,6 @@ export interface LoopRun {
   readonly openedAtMs: number;
   /** When the step in hand began. */
   stepBeganAtMs: number;
-  /** Of scripts before this one. */
+  /** Seconds of earlier scripts. */
   readonly secondsBefore: number;
 }

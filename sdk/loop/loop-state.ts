@@ -26,7 +26,7 @@ export async function completeCurve(run: LoopRun): Promise<void> {
   run.curve.sort((a, b) => a.step - b.step);
 }
 
-/** Of the step as the script saw it, and of the trainer's phases; none where nobody measured. */
+/** Seconds of the step in the script, and of the trainer's phases; absent if not measured. */
 interface StepSeconds {
   step?: number;
   trainer?: Record<string, number>;
@@ -40,7 +40,7 @@ export async function addStep(run: LoopRun, step: number, played: GroupResult[],
   run.curve.push(summary);
 }
 
-/** What `temper train` would warn of after such a step. It names the flags of a run: a script has options of these names. */
+/** Warnings of `temper train` after such a step. They name flags, which are a script's options of the same names. */
 export function tellWarnings({ backend, name, curve }: LoopRun): void {
   for (const { text } of warnOfLastStep(curve)) backend.tell(`${name}: warning: ${text.replaceAll(FLAG, nameOption)}`);
 }
@@ -124,7 +124,7 @@ export async function tellStandstill(run: LoopRun): Promise<void> {
   if (hint !== null) run.backend.tell(`${run.name}: hint: ${hint}`);
 }
 
-/** Of each step the newest word, in order. */
+/** Keeps the newest evaluation of each step, in order. */
 export function addEval(run: LoopRun, { step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): void {
   const result = { step, attempts, failed, reward, metrics, rolloutsSha256 };
   const others = run.evals.filter((other) => other.step !== step);

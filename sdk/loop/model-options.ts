@@ -1,4 +1,4 @@
-/** What a script passes to create a model. */
+/** The options of a model. */
 import type { LoraConfig, RolloutConfig } from '../../core/contract.ts';
 
 export interface ModelOptions {

@@ -29,7 +29,7 @@ export interface GroupWork {
   run: LoopRun;
   group: TrajectoryGroup;
   planned: LoopGroup;
-  /** Of the moment when the gathering began. */
+  /** The policy when the gathering began. */
   policy: Checkpoint;
   afterEach: AfterEach | null;
   signal: AbortSignal;
@@ -44,9 +44,9 @@ interface LoopScenario extends Scenario {
 interface Played {
   attempts: AttemptRecord[];
   orders: Record<number, number[]>;
-  /** By attempt. */
+  /** Turn numbers by attempt. */
   turns: ReadonlyMap<number, PlayedTurns['numbers']>;
-  /** By attempt; absent where it failed. */
+  /** Trajectories by attempt; absent if it failed. */
   trajectories: ReadonlyMap<number, Trajectory>;
 }
 
@@ -175,7 +175,7 @@ class Players {
       if (!signal.aborted) onAttempt({ trajectory });
       return { reward: trajectory.totalReward, metrics: trajectory.metrics };
     } catch (error) {
-      // What is thrown once the attempt has ended says only that; how it ended is the recorder's business.
+      // Errors after the end of an attempt say nothing new; the recorder knows how it ended.
       if (!signal.aborted) {
         this.#told.add(attempt);
         onAttempt({ error });
@@ -203,7 +203,7 @@ function checkTrajectory(played: unknown): Trajectory {
   );
 }
 
-/** What the script makes of a played group: other rewards, fewer attempts, or nothing at all (null). */
+/** Applies the script's `afterEach` to a played group: other rewards, fewer attempts, or null. */
 async function applyAfterEach(
   { group }: GroupWork,
   { attempts, trajectories }: Played,
@@ -245,7 +245,7 @@ function turnsOf(
   const numbers = turns.get(attempt);
   const trajectory = judged?.get(attempt);
   if (numbers === undefined || !trajectories.has(attempt)) return null;
-  // Who judges a script's trajectories reads their messages, which the script put in order.
+  // A judge of a script's trajectories reads their messages, which the script put in order.
   return { numbers, rewards: trajectory === undefined ? new Map() : rewardsOfTurns(trajectory), tellsOrder: false };
 }
 

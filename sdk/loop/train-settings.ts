@@ -28,7 +28,7 @@ export interface TrainSftOptions extends Pick<
 > {
   /** Which assistant messages of a chat are trained. */
   turns?: SupervisedConfig['turns'];
-  /** What becomes of a chat above the token limit. */
+  /** The treatment of a chat above the token limit. */
   overlong?: SupervisedConfig['overlong'];
   /** The token limit of a chat; the default is the model's context window. */
   maxExampleTokens?: number;
@@ -53,7 +53,7 @@ export interface TrainSettings {
 
 /** How many groups there are to train, and the loss that stands in the store. */
 interface Given {
-  /** What was called, for errors. */
+  /** The called function, for errors. */
   readonly name?: 'model.train' | 'model.trainSft';
   readonly groups: number;
   readonly recorded: LossConfig;

@@ -2,7 +2,7 @@ import { TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { Trajectory, type Metadata } from './trajectory.ts';
 
-/** What an attempt gets from who plays it; the same in every repetition. */
+/** The context of an attempt, the same in every repetition. */
 export interface AttemptContext {
   /** Its place in the group. */
   readonly attempt: number;

@@ -20,7 +20,7 @@ import {
   type Tools,
 } from './trajectory.ts';
 
-/** What of an attempt is trained are the calls whose choices stand in its histories; each of them once. */
+/** The trained calls of an attempt are those whose choices are in its histories, each of them once. */
 export function describeTrajectory(record: AttemptRecord, trajectory: Trajectory): AttemptRecord {
   const names = nameChoices(record.calls);
   const found = [trajectory, ...trajectory.additionalHistories].flatMap(({ messagesAndChoices }) =>
@@ -76,7 +76,7 @@ export function readTrajectory(record: AttemptRecord, origin: Origin): Trajector
   });
 }
 
-/** By the names of the choices; rewards of one choice add up. Throws where a choice is none of the trajectory's. */
+/** Rewards by the names of the choices; those of one choice add up. Throws if a choice is not in the trajectory. */
 export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
   const histories = [trajectory, ...trajectory.additionalHistories];
   const items = histories.flatMap(({ messagesAndChoices }) => messagesAndChoices);

@@ -1,4 +1,4 @@
-/** What a rollout brings back: one conversation or several, and what it was worth. */
+/** The result of a rollout: one or several conversations, and their reward. */
 import type OpenAI from 'openai';
 
 import type { Metrics } from '../../core/statistics.ts';
@@ -19,13 +19,13 @@ export interface History {
   tools: Tools | null;
 }
 
-/** What the model did with this choice earned so much, beside the trajectory's reward. */
+/** A reward for this choice, in addition to the trajectory's reward. */
 export interface TurnReward {
   choice: Choice;
   reward: number;
 }
 
-/** Where a trajectory was gathered: a copy keeps it, so that what is trained is found again. */
+/** The place where a trajectory was gathered. A copy keeps it, so that training finds the recorded calls. */
 export interface Origin {
   readonly run: string;
   readonly split: 'train' | 'val';
@@ -56,7 +56,7 @@ export class Trajectory {
   metadata: Metadata;
   logs: string[];
   additionalHistories: History[];
-  /** What a judge said of it; the report shows it beside the reward. */
+  /** A judge's explanation, which the report shows beside the reward. */
   explanation: string | null;
   /** Set by gathering. */
   origin: Origin | null;
@@ -75,7 +75,7 @@ export class Trajectory {
     this.origin = init.origin ?? null;
   }
 
-  /** What the attempt is worth in all: its reward, and what its turns earned. */
+  /** The total reward: the trajectory's, plus those of its turns. */
   get totalReward(): number {
     return this.turnRewards.reduce((sum, { reward }) => sum + reward, this.reward);
   }

@@ -180,7 +180,7 @@ function complaintAbout(of: TakesOptions, options: unknown): string | null {
 
 interface CountRule {
   readonly least: number;
-  /** What the message suggests to pass. */
+  /** The value that the message suggests. */
   readonly example: number;
 }
 

@@ -8,11 +8,11 @@ import { checkBudget, LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judg
 export interface RulerOptions {
   /** `provider/model`, such as `openai/gpt-5-mini`; `engine/pocket` or `engine/demo@100` on the run's own engine; or an endpoint. */
   readonly judge: string | JudgeEndpoint;
-  /** What makes an attempt better than another. */
+  /** The criterion by which an attempt is better than another. */
   readonly rubric?: string;
   /** The reward is the weighted sum of the judge's score and the agent's own reward; by default the score alone. */
   readonly weights?: { readonly ruler: number; readonly agent: number };
-  /** What a million tokens cost in US dollars: without both, what judging costs is not known. */
+  /** Prices of a million tokens in US dollars: without both, the cost of judging is unknown. */
   readonly usdPerMillionInput?: number;
   readonly usdPerMillionOutput?: number;
   /** A run that would spend more on its judge is paused; `--max-judge-usd` says it for one run. */

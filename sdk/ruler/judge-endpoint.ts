@@ -6,10 +6,10 @@ import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.
 
 /** An OpenAI-compatible endpoint that has no name here. */
 export interface JudgeEndpoint {
-  /** As the `openai` client takes it, with `/v1` where the endpoint has it. */
+  /** Base URL for the `openai` client, with `/v1` if the endpoint has it. */
   readonly baseUrl: string;
   readonly model: string;
-  /** What it is called in results and verdicts; by default `endpoint`, before the model's name. */
+  /** Name in results and verdicts, before the model's name; default `endpoint`. */
   readonly name?: string;
   /** The environment variable that holds its key; without one none is sent. */
   readonly keyVariable?: string;

@@ -14,7 +14,7 @@ import { createRuler, type RulerOptions } from './create-ruler.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface ScoreContext {
-  /** Where verdicts are kept, so that none is paid for twice: a store, or its address. Without one they are forgotten. */
+  /** Store of verdicts, or its address, so that none is paid for twice. Without one, verdicts are not kept. */
   readonly store?: Store | string;
   /** For a judge on one's own engine: a base model's, or that of the checkpoint which has this adapter. */
   readonly engine?: { readonly connection: EngineConnection; readonly adapterSha256?: string | null };
@@ -48,7 +48,7 @@ function isList(value: unknown): value is readonly Conversation[] {
   return Array.isArray(value);
 }
 
-/** As `ruler` with conversations, and what it cost. */
+/** Scores conversations like `ruler`, and returns the cost. */
 export async function scoreConversations(
   conversations: readonly Conversation[],
   judged: Ruler,
@@ -77,7 +77,7 @@ function asRuler(options: RulerOptions | Ruler | undefined): Ruler {
   return isRuler(options) ? options : createRuler(options as RulerOptions);
 }
 
-/** What of a trajectory is looked at and changed. */
+/** The part of a trajectory that is read and changed. */
 export interface ScorableTrajectory {
   readonly messagesAndChoices: readonly unknown[];
   readonly tools: readonly unknown[] | null;

@@ -1,7 +1,7 @@
 /** `temper-rl/testing`: agents in unit tests, by any test runner and without an engine. */
 import { patchGlobalFetch } from '../../play/transports/ambient.ts';
 
-// As a worker does before it imports an agent: clients of its modules may keep the `fetch` that they find.
+// Done before agents are imported, as in a worker: clients of their modules may keep the `fetch` that they find.
 patchGlobalFetch();
 
 export { playAgent, type PlayAgentOptions, type PlayedAgent } from './play-agent.ts';

@@ -8,11 +8,11 @@ import { ScriptedHosted } from './scripted-hosted.ts';
 
 export interface PlayAgentOptions<S extends Scenario> {
   scenario: S;
-  /** What the model says: one answer for each call, or a function of the request. */
+  /** The model's answers: one for each call, or a function of the request. */
   answers: ScriptedAnswers;
-  /** What hosted models say, by the name that the agent calls them by: `{ 'openai/gpt-5-mini': ['Yes.'] }`. */
+  /** Answers of hosted models, by the agent's name for them: `{ 'openai/gpt-5-mini': ['Yes.'] }`. */
   hosted?: Readonly<Record<string, ScriptedAnswers>>;
-  /** Of the agent's `random`; 1. */
+  /** Seed of the agent's `random`; 1. */
   seed?: number;
   /** The run's sampling temperature; 1. */
   temperature?: number;

@@ -12,7 +12,7 @@ export interface ScriptedToolCall {
 export interface ScriptedMessage {
   readonly content?: string;
   readonly toolCalls?: readonly ScriptedToolCall[];
-  /** By default `tool_calls` where there are some, else `stop`. */
+  /** Default: `tool_calls` if there are some, else `stop`. */
   readonly finishReason?: 'stop' | 'length' | 'tool_calls';
 }
 
@@ -28,7 +28,7 @@ export type ScriptedAnswers = readonly (ScriptedAnswer | AnswerFunction)[] | Ans
 export class ScriptedEngine implements EngineConnection {
   readonly url = 'http://scripted.invalid';
   readonly keyVariable = null;
-  /** What is wrong with the script, or what a function of it threw: the test's mistake, not the agent's. */
+  /** A mistake in the script, or an error of one of its functions: the test's mistake, not the agent's. */
   problem: { readonly error: unknown } | null = null;
   #count = 0;
   #recorder: Recorder | null = null;

@@ -11,9 +11,9 @@ export interface PlayedToolCall {
   turn: number;
   id: string;
   name: string;
-  /** As the model gave them, parsed; null where they are no JSON. */
+  /** The model's arguments, parsed; null if they are not JSON. */
   arguments: unknown;
-  /** What the model was told. */
+  /** The result that the model saw. */
   content: string;
   failed: boolean;
 }
@@ -63,7 +63,7 @@ function asText(result: unknown): string {
   return result === undefined ? 'ok' : JSON.stringify(result);
 }
 
-/** Where there are no arguments, some models write none. */
+/** Some models write no arguments at all if there are none. */
 function parseArguments(text: string): { value: unknown; error: string | null } {
   try {
     return { value: text.trim() === '' ? {} : (JSON.parse(text) as unknown), error: null };

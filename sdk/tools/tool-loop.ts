@@ -27,7 +27,7 @@ export interface ToolLoopContext {
 }
 
 export interface ToolLoopOptions {
-  /** What the conversation begins with. */
+  /** The beginning of the conversation. */
   messages: readonly Message[];
   tools: readonly Tool[];
   /** Answers of the model; 10. */
@@ -38,13 +38,13 @@ export interface ToolLoopOptions {
   maxTokensPerTurn?: number;
   /** Runs the calls of a turn at once instead of one after the other; results stand in the order of the calls anyway. */
   concurrent?: boolean;
-  /** What a turn earned by itself, asked once its calls were run. */
+  /** The reward of a turn by itself, computed after its calls were run. */
   turnReward?: (turn: PlayedTurn) => number;
   /** Goes into every request: `tool_choice`, `stop`, `temperature` … */
   request?: Omit<Request, 'model' | 'messages' | 'tools' | 'n' | 'stream' | 'max_tokens' | 'max_completion_tokens'>;
 }
 
-/** What the model answered, and what became of its calls. */
+/** The model's answer, and the results of its calls. */
 export interface PlayedTurn {
   /** Counted from 1. */
   turn: number;
@@ -57,7 +57,7 @@ export type ToolLoopEnd = 'answer' | 'tool' | 'turns' | 'tokens' | 'context';
 
 export interface ToolLoopResult {
   ended: ToolLoopEnd;
-  /** What the model said in the end; null where it did not come to that. */
+  /** The model's final answer; null if there is none. */
   answer: string | null;
   /** The whole conversation, ready to be gone on with. */
   messages: Message[];
@@ -164,7 +164,7 @@ class Loop {
   /** True where one of them ends the loop. */
   async #run(calls: readonly FunctionCall[]): Promise<boolean> {
     const played = this.#options.concurrent === true ? await this.#runAtOnce(calls) : await this.#runInTurn(calls);
-    // What a tool answers after the end of the attempt is nobody's.
+    // A tool's result after the end of the attempt is dropped.
     this.#context.signal?.throwIfAborted();
     for (const { id, content } of played) this.#messages.push({ role: 'tool', tool_call_id: id, content });
     this.#calls.push(...played);

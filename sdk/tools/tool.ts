@@ -30,7 +30,7 @@ export interface ToolDefinition<T, P> {
   name: string;
   /** Tells the model when to call it, and what comes back. */
   description?: string;
-  /** What the arguments are: a zod object is checked before `run` is called, a JSON schema is told to the model alone. */
+  /** The schema of the arguments: a zod object is checked before `run` is called, a JSON schema is only sent to the model. */
   parameters?: P;
   /** Its result goes back to the model: text as it is, anything else as JSON. What it throws goes back as an error. */
   run: (args: T) => unknown;
@@ -44,7 +44,7 @@ export interface Tool {
   readonly name: string;
   readonly once: boolean;
   readonly ends: boolean;
-  /** As it stands in a request. */
+  /** The tool's form in a request. */
   readonly definition: {
     type: 'function';
     function: { name: string; description?: string; parameters: Record<string, unknown> };

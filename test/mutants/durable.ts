@@ -79,15 +79,15 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'the requests of an attempt at once are not bounded',
     file: 'play/transports/gateway.ts',
-    find: 'door.requests >= MAX_REQUESTS',
-    replace: 'door.requests >= Infinity',
+    find: 'endpoint.requests >= MAX_REQUESTS',
+    replace: 'endpoint.requests >= Infinity',
     test: GATEWAY_TEST,
   },
   {
     name: 'the bytes that an attempt may have read are not bounded',
     file: 'play/transports/gateway.ts',
-    find: 'door.heldBytes <= MAX_HELD_BYTES',
-    replace: 'door.heldBytes <= Infinity',
+    find: 'endpoint.heldBytes <= MAX_HELD_BYTES',
+    replace: 'endpoint.heldBytes <= Infinity',
     test: GATEWAY_TEST,
   },
   {

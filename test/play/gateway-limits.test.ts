@@ -6,12 +6,12 @@ import { Connections } from '../../play/transports/gateway-connections.ts';
 import { Gateway } from '../../play/transports/gateway.ts';
 
 const gateway = new Gateway();
-const doors: { close(): void }[] = [];
-afterAll(() => doors.forEach((door) => door.close()));
+const endpoints: { close(): void }[] = [];
+afterAll(() => endpoints.forEach((endpoint) => endpoint.close()));
 
 async function openWaiting() {
   const started: string[] = [];
-  const door = await gateway.open({
+  const endpoint = await gateway.open({
     answer: ({ body }) => {
       started.push(body.slice(0, 1));
       return new Promise(() => undefined);
@@ -19,13 +19,13 @@ async function openWaiting() {
     onTooLong: () => undefined,
     takesResult: true,
   });
-  doors.push(door);
+  endpoints.push(endpoint);
   const gone = new AbortController();
   onTestFinished(() => gone.abort());
   const post = (body: string) =>
-    fetch(`${door.origin}/v1/chat/completions`, {
+    fetch(`${endpoint.origin}/v1/chat/completions`, {
       method: 'POST',
-      headers: { 'x-api-key': door.key },
+      headers: { 'x-api-key': endpoint.key },
       body,
       signal: gone.signal,
     });

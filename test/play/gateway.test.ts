@@ -5,8 +5,8 @@ import { request as sendRequest } from 'node:http';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 
 import type { Recorder } from '../../play/recorder/recorder.ts';
-import { Gateway, type Door } from '../../play/transports/gateway.ts';
-import { createVisitor } from '../../play/transports/gateway-calls.ts';
+import { Gateway, type AttemptEndpoint } from '../../play/transports/gateway.ts';
+import { createRequestHandler } from '../../play/transports/gateway-calls.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { MODEL, playOne } from './play.ts';
 
@@ -21,17 +21,17 @@ const gateway = new Gateway();
 const CALLS = '/v1/chat/completions';
 
 /** An attempt whose agent does what a program could do. */
-async function playWith(use: (door: Door) => Promise<unknown>) {
+async function playWith(use: (endpoint: AttemptEndpoint) => Promise<unknown>) {
   let recorder: Recorder | null = null;
   const rollout = async (): Promise<number> => {
-    const door = await gateway.open(
-      createVisitor({ recorder: recorder!, log: () => undefined, rewrite: null, takesResult: true }),
+    const endpoint = await gateway.open(
+      createRequestHandler({ recorder: recorder!, log: () => undefined, rewrite: null, takesResult: true }),
     );
     try {
-      await use(door);
+      await use(endpoint);
       return 1;
     } finally {
-      door.close();
+      endpoint.close();
     }
   };
   const attempt = await playOne(engine, rollout, {
@@ -90,7 +90,7 @@ test('another attempt’s connection cannot be used', async () => {
   await playWith(async (mine) => {
     await playWith(async (other) => {
       const socket = await open(mine.origin);
-      const ask = ({ key }: Door) =>
+      const ask = ({ key }: AttemptEndpoint) =>
         `POST ${CALLS} HTTP/1.1\r\nhost: ${new URL(mine.origin).host}\r\nauthorization: Bearer ${key}\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`;
       expect(await exchange(socket, ask(mine))).toContain('HTTP/1.1 200');
       expect(await exchange(socket, ask(other))).toContain('HTTP/1.1 429');
@@ -173,14 +173,14 @@ test('who gives a call up leaves nothing behind', async () => {
 
 test('a request that does not come to its end is ended', async () => {
   const impatient = new Gateway({ requestMs: 10 });
-  const door = await impatient.open({
+  const endpoint = await impatient.open({
     answer: () => Promise.reject(new Error('asked')),
     onTooLong: () => undefined,
     takesResult: true,
   });
-  const socket = await open(door.origin);
-  const host = `host: ${new URL(door.origin).host}`;
-  socket.write(`POST ${CALLS} HTTP/1.1\r\n${host}\r\nx-api-key: ${door.key}\r\ncontent-length: 10\r\n\r\nhalf`);
+  const socket = await open(endpoint.origin);
+  const host = `host: ${new URL(endpoint.origin).host}`;
+  socket.write(`POST ${CALLS} HTTP/1.1\r\n${host}\r\nx-api-key: ${endpoint.key}\r\ncontent-length: 10\r\n\r\nhalf`);
   await once(socket.resume(), 'close');
   expect(impatient.connections).toBe(0);
 });
