@@ -27,10 +27,10 @@ export async function mergePolicy(
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
   const { chatTemplateSha256: template } = config.rollout;
-  const place = ['--store', store.uri, '--policy', name, '--models', models, '--to', folder, '--dtype', dtype];
+  const place = { store: store.uri, policy: name, models, to: folder, dtype };
   const { answer, lastLine } = await runPythonProgram({
     name: 'export',
-    args: template === undefined ? place : [...place, '--chat-template-sha256', template],
+    flags: { ...place, 'chat-template-sha256': template },
     env,
     cache: cacheFolder(env),
     signal,

@@ -2,8 +2,8 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, ListenOptions } from 'node:net';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, ListenOptions, Server } from 'node:net';
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import { BODY_TOO_LARGE, MAX_BODY_BYTES } from '../../core/wire-constants.ts';
 import type { ModelReply } from '../dialects/answer-request.ts';

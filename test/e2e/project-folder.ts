@@ -12,7 +12,9 @@ export const WITHOUT_STANDBY = 'export default { localStack: { standby: false } 
 /** Names of the processes of a project's local stack that are alive. */
 export function aliveIn(project: string): string[] {
   const stack = readStackFile(join(project, '.temper', 'stack.json'));
-  return stack === null ? [] : [{ name: 'daemon', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
+  return stack === null
+    ? []
+    : [{ name: 'daemon', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
 }
 
 export class ProjectFolder {

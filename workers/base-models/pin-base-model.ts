@@ -9,7 +9,7 @@ import { TemperError } from '../../core/failures.ts';
 import { remoteModelOf, sourceOfName, type BaseModel, type RemoteModel } from './base-model.ts';
 import type { TemperConfig } from '../config/config.ts';
 import { withProgress, type InstallOptions, type Progress } from '../install/install.ts';
-import { runPythonProgram } from '../python/run-program.ts';
+import { askPython } from '../python/run-program.ts';
 
 export interface PinOptions extends InstallOptions {
   readonly config: TemperConfig;
@@ -74,19 +74,10 @@ async function fetchModel(asked: RemoteModel, options: InstallOptions): Promise<
   let commit: string | null = null;
   await withProgress('model', options.onEvent, `the model ${name} is on this machine`, async (progress) => {
     progress.tell(`looking for the model ${name}`);
-    const { answer, lastLine } = await runPythonProgram({
-      ...options,
-      name: 'fetch_model',
-      args: ['--source', sourceOfName(name)],
-      onLine: (line) => tellProgress(line, name, progress),
-    });
-    const found = AnswerSchema.safeParse(answer);
-    if (!found.success)
-      throw new TemperError(
-        'EngineFailed',
-        `the model ${name} could not be downloaded: ${lastLine}; run temper doctor`,
-      );
-    ({ commit } = found.data);
+    const flags = { source: sourceOfName(name) };
+    const onLine = (line: string) => tellProgress(line, name, progress);
+    const program = { ...options, name: 'fetch_model', flags, onLine } as const;
+    ({ commit } = await askPython(AnswerSchema, `the model ${name} could not be downloaded`, program));
   });
   return commit!;
 }

@@ -27,18 +27,20 @@ export interface DoctorCheck {
 }
 
 export const passed = (name: string, detail: string): DoctorCheck => ({ name, ok: true, detail, remedy: null });
-const failed = (name: string, detail: string, remedy: string): DoctorCheck => ({
+export const failed = (name: string, detail: string, remedy: string): DoctorCheck => ({
   name,
   ok: false,
   detail,
   remedy,
 });
-export const notRunning = (name: string): DoctorCheck => ({
+export const unknown = (name: string, detail: string, remedy: string): DoctorCheck => ({
   name,
   ok: null,
-  detail: 'no local stack is running in this project',
-  remedy: 'temper dev starts one, temper train does so by itself',
+  detail,
+  remedy,
 });
+export const notRunning = (name: string): DoctorCheck =>
+  unknown(name, 'no local stack is running in this project', 'temper dev starts one, temper train does so by itself');
 
 /** A check that throws has failed: its message names the remedy. */
 export async function attempt(name: string, check: () => Promise<string>): Promise<DoctorCheck> {

@@ -1,7 +1,7 @@
 /** What the doctor says of GPUs: driver, memory, who holds it, and which engine samples there. */
 import { EMBEDDED_SPEED, type EngineDecision } from '../local-stack/decide-engine.ts';
 import { askNvidiaSmi, visibleOf, type SmiAnswer } from '../devices/nvidia-smi.ts';
-import { passed, type DoctorCheck } from './check.ts';
+import { failed, passed, unknown, type DoctorCheck } from './check.ts';
 
 /** Of PyTorch's build for CUDA 13, and of the GPUs that CUDA 13 still knows. */
 const LEAST_DRIVER = 580;
@@ -45,7 +45,9 @@ export async function readGpus(env: NodeJS.ProcessEnv): Promise<FoundGpus> {
 
 /** Nothing for a host without GPUs. */
 export function gpuChecks({ gpus, holders, failure }: FoundGpus, decided: EngineDecision): DoctorCheck[] {
-  if (failure !== null) return [unknown(failure)];
+  // A host that may compute on its CPU all the same.
+  if (failure !== null)
+    return [unknown('GPU driver', failure, 'reload or install the NVIDIA driver if this machine has a GPU')];
   const [first] = gpus;
   if (first === undefined) return [];
   const each = gpus.map((gpu) => checkGpu(gpu, holders.get(gpu.uuid) ?? []));
@@ -56,8 +58,7 @@ function checkDriver(driver: string): DoctorCheck {
   const rule = `PyTorch for CUDA 13 needs ${LEAST_DRIVER} or newer`;
   const isNew = Number.parseInt(driver, 10) >= LEAST_DRIVER;
   if (isNew) return passed('GPU driver', `${driver} (${rule})`);
-  const remedy = 'update the driver, or set engine.device to cpu';
-  return { name: 'GPU driver', ok: false, detail: `${driver}, but ${rule}`, remedy };
+  return failed('GPU driver', `${driver}, but ${rule}`, 'update the driver, or set engine.device to cpu');
 }
 
 function checkGpu({ index, name, capability, total, free }: Gpu, holders: readonly string[]): DoctorCheck {
@@ -66,7 +67,7 @@ function checkGpu({ index, name, capability, total, free }: Gpu, holders: readon
   const detail = `${name}, compute capability ${capability}, ${memory}${held}`;
   if (!(Number(capability) < LEAST_CAPABILITY)) return passed(`GPU ${index}`, detail);
   const remedy = `CUDA 13 needs ${LEAST_CAPABILITY} or more: use another GPU, or set engine.device to cpu`;
-  return { name: `GPU ${index}`, ok: false, detail, remedy };
+  return failed(`GPU ${index}`, detail, remedy);
 }
 
 function checkSampling({ kind, reason }: EngineDecision): DoctorCheck {
@@ -74,12 +75,6 @@ function checkSampling({ kind, reason }: EngineDecision): DoctorCheck {
   if (detail.includes(EMBEDDED_SPEED)) return passed('sampling', detail);
   const speed = kind === 'vllm' ? `${EMBEDDED_SPEED}; vLLM was not measured` : EMBEDDED_SPEED;
   return passed('sampling', `${detail}; ${speed}`);
-}
-
-/** Of a host that may compute on its CPU all the same. */
-function unknown(failure: string): DoctorCheck {
-  const remedy = 'reload or install the NVIDIA driver if this machine has a GPU';
-  return { name: 'GPU driver', ok: null, detail: failure, remedy };
 }
 
 function parseGpu(line: string): Gpu | null {

@@ -1,7 +1,7 @@
 /** The doctor's look at the Temporal server. */
 import { rolloutQueue, storeQueue } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { attempt, notRunning, type DoctorCheck, type Patient } from './check.ts';
+import { attempt, notRunning, unknown, type DoctorCheck, type Patient } from './check.ts';
 import { connectClient, type TemporalClient } from '../connection/connection.ts';
 import { storeUri } from '../project/folders.ts';
 import { missingSearchAttributes } from '../connection/namespace.ts';
@@ -48,13 +48,6 @@ function checkSearchAttributes(client: TemporalClient): Promise<DoctorCheck> {
   });
 }
 
-const WITHOUT_STORE: DoctorCheck = {
-  name: 'queues',
-  ok: null,
-  detail: 'their names contain the id of the store, which cannot be read',
-  remedy: 'make the store available',
-};
-
 /** A queue that nobody polls waits in silence: the commonest reason for a run that stands still. */
 async function checkQueues(
   client: TemporalClient,
@@ -63,26 +56,24 @@ async function checkQueues(
   const opened = openStore(storeUri(config.store, folders));
   // The check of the store says why.
   const storeId = await opened.then((store) => store.id()).catch(() => null);
-  if (storeId === null) return [WITHOUT_STORE];
+  if (storeId === null) {
+    const detail = 'their names contain the id of the store, which cannot be read';
+    return [unknown('queues', detail, 'make the store available')];
+  }
   const queues = [
-    {
-      name: storeQueue(storeId, config.queues.workflows),
-      kind: 'workflow' as const,
-      remedy: 'start temper dev or temper worker',
-    },
-    {
-      name: storeQueue(storeId, config.queues.gpu),
-      kind: 'activity' as const,
-      remedy: 'start a GPU worker, or temper dev',
-    },
-    ...agents.map((agent) => ({
-      name: rolloutQueue(storeId, agent),
-      kind: 'activity' as const,
-      remedy: `start temper worker --agent FILE in ${project}, or temper train`,
-    })),
-  ];
+    [storeQueue(storeId, config.queues.workflows), 'workflow', 'start temper dev or temper worker'],
+    [storeQueue(storeId, config.queues.gpu), 'activity', 'start a GPU worker, or temper dev'],
+    ...agents.map(
+      (agent) =>
+        [
+          rolloutQueue(storeId, agent),
+          'activity',
+          `start temper worker --agent FILE in ${project}, or temper train`,
+        ] as const,
+    ),
+  ] as const;
   return Promise.all(
-    queues.map(({ name, kind, remedy }) =>
+    queues.map(([name, kind, remedy]) =>
       attempt(`queue ${name}`, async () => {
         const pollers = await countPollers(client, name, kind);
         if (pollers === 0) throw new Error(`no worker polls it; ${remedy}`);

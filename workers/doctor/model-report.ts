@@ -1,14 +1,13 @@
 /** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
 import { z } from 'zod';
 import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-models/base-model.ts';
 import { loadConfig, type ChosenEngine } from '../config/config.ts';
 import { refuseLonePart } from '../devices/devices.ts';
 import { chosenEngine, type AskedEngine, type EngineKind } from '../config/engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../config/quantization.ts';
-import { runPythonProgram } from '../python/run-program.ts';
+import { askPython, type Flags } from '../python/run-program.ts';
 
 const bytes = z.number();
 const DeviceSchema = z.object({
@@ -85,22 +84,9 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
   const { project, env, name, source, template, fit = false } = options;
   const engine = chosenEngine((await loadConfig(project, env)).engine, options, options.usual);
   checkWeights(engine, options.train);
-  const { answer, lastLine } = await runPythonProgram({
-    ...options,
-    name: 'plan',
-    args: [
-      '--model',
-      name,
-      ...(source === undefined ? [] : ['--source', source]),
-      ...(template === null ? [] : ['--chat-template', template]),
-      ...(options.context === null ? [] : ['--context', String(options.context)]),
-      ...trainedBy(options),
-      ...(fit ? ['--fit'] : []),
-      ...engineFlags(engine),
-    ],
-  });
-  if (answer !== null) return ReportSchema.parse(answer);
-  throw new TemperError('EngineFailed', `the model ${name} could not be examined: ${lastLine}; run temper doctor`);
+  const place = { model: name, source, 'chat-template': template, context: options.context };
+  const flags = { ...place, ...trainedBy(options), fit, ...engineFlags(engine) };
+  return askPython(ReportSchema, `the model ${name} could not be examined`, { ...options, name: 'plan', flags });
 }
 
 /** As the GPU worker would refuse it. */
@@ -110,45 +96,45 @@ function checkWeights(engine: ChosenEngine, { lora }: Examined['train']): void {
   refuseLonePart(engine);
 }
 
-function trainedBy({ train, maxStaleness = 0 }: Examined): string[] {
+function trainedBy({ train, maxStaleness = 0 }: Examined): Flags {
   const { lora, optimizer, microBatchTokens, entropyCoefficient, klReference } = train;
   // A step reads them besides its parent: what it is compared with, and what has sampled.
   const compared = (klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
-  return [
-    ...(lora === null ? ['--full-fine-tuning'] : adaptedBy(lora)),
-    ...(optimizer.kind === undefined ? [] : ['--optimizer', optimizer.kind]),
-    ...(entropyCoefficient === undefined ? [] : ['--entropy']),
-    ...(compared === 0 ? [] : ['--compared', String(compared)]),
-    '--micro-batch-tokens',
-    String(microBatchTokens),
-  ];
+  return {
+    ...(lora === null ? { 'full-fine-tuning': true } : adaptedBy(lora)),
+    optimizer: optimizer.kind,
+    entropy: entropyCoefficient !== undefined,
+    compared: compared || null,
+    'micro-batch-tokens': microBatchTokens,
+  };
 }
 
-function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): string[] {
-  return [
-    '--lora-rank',
-    String(rank),
-    ...(targetModules === null ? [] : ['--lora-targets', ...targetModules]),
-    ...(layers === undefined ? [] : ['--lora-layers', ...layers.map(String)]),
-    ...(dora === true ? ['--lora-dora'] : []),
-    ...(dropout === undefined ? [] : ['--lora-dropout']),
-  ];
+function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): Flags {
+  return {
+    'lora-rank': rank,
+    'lora-targets': targetModules,
+    'lora-layers': layers,
+    'lora-dora': dora,
+    'lora-dropout': dropout !== undefined,
+  };
 }
 
-function engineFlags(engine: ChosenEngine): string[] {
+function engineFlags(engine: ChosenEngine): Flags {
   const { kind, device, dtype, devices, slots, threads, shardBaseModel, loadIn4bit } = engine;
   const { kvCacheBytes, prefixCacheBytes, vllm } = engine;
-  return [
-    ...Object.entries({ engine: kind, device, dtype, slots, threads }).flatMap(([name, value]) => [
-      `--${name}`,
-      String(value),
-    ]),
-    ...(devices === 1 ? [] : ['--devices', String(devices)]),
-    ...(shardBaseModel ? ['--shard-base-model'] : []),
-    ...(loadIn4bit ? ['--load-in-4bit'] : []),
-    ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
-    ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
-    ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),
-    ...(vllm.url === null || kind !== 'vllm' ? [] : ['--vllm-url', vllm.url]),
-  ];
+  const isVllm = kind === 'vllm';
+  return {
+    engine: kind,
+    device,
+    dtype,
+    slots,
+    threads,
+    devices: devices === 1 ? null : devices,
+    'shard-base-model': shardBaseModel,
+    'load-in-4bit': loadIn4bit,
+    'kv-cache-bytes': kvCacheBytes,
+    'prefix-cache-bytes': isVllm ? null : prefixCacheBytes,
+    'vllm-devices': isVllm && vllm.devices.length > 0 ? vllm.devices.join(',') : null,
+    'vllm-url': isVllm ? vllm.url : null,
+  };
 }

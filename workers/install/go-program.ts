@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from '../process/command.ts';
-import { CommandFailed } from './install.ts';
+import { CommandFailed, outputOf } from './install.ts';
 
 interface GoBuild {
   /** `host/path/cmd/program@v1.2.3` */
@@ -25,12 +25,8 @@ export async function buildGoProgram(folder: string, program: string, build: GoB
   const { module, sum, what, env, signal, onLine } = build;
   const bin = join(folder, 'bin');
   mkdirSync(bin);
-  const { code, output } = await runCommand('go', ['install', '-v', module], {
-    env: { ...env, GOBIN: bin },
-    ...(signal ? { signal } : {}),
-    ...(onLine ? { onLine } : {}),
-  });
-  if (code !== 0) throw new CommandFailed(what, output);
+  const place = { ...env, GOBIN: bin };
+  await outputOf(what, runCommand('go', ['install', '-v', module], { env: place, signal, onLine }));
   if (sum !== undefined) await checkSum(join(bin, program), sum, build);
   copyFileSync(join(bin, program), join(folder, program));
   rmSync(bin, { recursive: true });

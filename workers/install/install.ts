@@ -2,6 +2,7 @@
 import { existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
+import type { CommandResult } from '../process/command.ts';
 import { withFileLock } from '../project/file-lock.ts';
 import { makeFolder } from '../project/folders.ts';
 import type { StackEvent } from '../events.ts';
@@ -20,7 +21,7 @@ export interface InstallOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The user's cache folder. */
   readonly cache: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly onEvent: (event: StackEvent) => void;
 }
 
@@ -138,4 +139,11 @@ export class CommandFailed extends Error {
     super(`${what} failed: ${lines.slice(-4).join(' · ') || 'no output'}`);
     if (FULL.test(output)) this.message = `${what} failed: no space left on device`;
   }
+}
+
+/** What a program printed, which must end with 0. */
+export async function outputOf(what: string, running: Promise<CommandResult>): Promise<string> {
+  const { code, output } = await running;
+  if (code !== 0) throw new CommandFailed(what, output);
+  return output;
 }

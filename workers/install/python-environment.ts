@@ -7,10 +7,10 @@ import { runCommand } from '../process/command.ts';
 import { withFileLock } from '../project/file-lock.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import {
-  CommandFailed,
+  explainFailure,
   installOnce,
   isComplete,
-  explainFailure,
+  outputOf,
   withProgress,
   type InstallOptions,
   type Progress,
@@ -69,18 +69,14 @@ async function makeEnvironment(
 ): Promise<void> {
   const uv = await openUv(python, own, progress, options);
   progress.tell(`making a Python ${python.version} environment`);
-  const made = await uv.run(
-    ['venv', '--relocatable', '--clear', '--python', python.executable, partial],
-    () => undefined,
-  );
-  if (made.code !== 0) throw new CommandFailed('making the Python environment', made.output);
+  await outputOf('making the Python environment', uv.makeVenv(python, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
   const [standard, cpu] = TORCH_LOCKS.map((name) => requirementFile(name, options));
   await installTorch({ default: standard!, cpu: cpu! }, place);
   await installRequirements(requirementFile('requirements.lock', options), place);
   progress.tell('checking that the packages load');
-  const loaded = await runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
-  if (loaded.code !== 0) throw new CommandFailed('loading the installed Python packages', loaded.output);
+  const loading = runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
+  await outputOf('loading the installed Python packages', loading);
 }
 
 /** For people: which Python it is; throws what stands in the way. Installs nothing. */

@@ -1,7 +1,7 @@
 /** What is installed into the GPU worker's environment, in which order, and how far it is. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CommandFailed, type Progress } from './install.ts';
+import { outputOf, type Progress } from './install.ts';
 import type { Uv } from './uv.ts';
 
 export interface Place {
@@ -43,14 +43,10 @@ const locked = (lockFile: string): string[] => ['--require-hashes', '--no-deps',
 async function canInstallCpuBuild(lockFile: string, { uv, python, progress, accelerated }: Place): Promise<boolean> {
   if (accelerated || process.platform !== 'linux') return false;
   progress.tell('choosing the PyTorch build');
-  const tried = await uv.run(
-    ['pip', 'install', '--dry-run', '--python', python, CPU_INDEX, ...locked(lockFile)],
-    () => undefined,
-    {
-      env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
-      timeoutMs: TORCH_INDEX_WITHIN_MS,
-    },
-  );
+  const tried = await uv.run(['pip', 'install', '--dry-run', '--python', python, CPU_INDEX, ...locked(lockFile)], {
+    env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
+    timeoutMs: TORCH_INDEX_WITHIN_MS,
+  });
   return tried.code === 0;
 }
 
@@ -64,11 +60,11 @@ async function install(
   progress.tell(message);
   const beat = setInterval(tell, 1000);
   try {
-    const { code, output } = await uv.run(['pip', 'install', '--python', python, ...requirements], (line) => {
+    const onLine = (line: string) => {
       count.read(line);
       tell();
-    });
-    if (code !== 0) throw new CommandFailed(message, output);
+    };
+    await outputOf(message, uv.run(['pip', 'install', '--python', python, ...requirements], { onLine }));
   } finally {
     clearInterval(beat);
   }

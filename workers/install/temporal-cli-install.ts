@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';
-import { CommandFailed, installOnce, isDiskFull, withProgress, type InstallOptions, type Progress } from './install.ts';
+import { installOnce, isDiskFull, outputOf, withProgress, type InstallOptions, type Progress } from './install.ts';
 
 /** Newer tags carry a `replace` in their go.mod, which `go install` refuses. */
 export const TEMPORAL_CLI_VERSION = '1.5.1';
@@ -58,8 +58,7 @@ async function download(
   try {
     const { archiveUrl, sha256 } = await describeArchive();
     checkArchive(await fetchTo(archiveUrl, archive, progress, signal), sha256);
-    const { code, output } = await runCommand('tar', ['-xf', archive, '-C', partial, program]);
-    if (code !== 0) throw new CommandFailed('unpacking the Temporal server', output);
+    await outputOf('unpacking the Temporal server', runCommand('tar', ['-xf', archive, '-C', partial, program]));
     rmSync(archive);
     return null;
   } catch (error) {

@@ -1,9 +1,9 @@
 /** uv, which installs Python packages: the user's own, or a pinned one in the cache. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand, type CommandResult } from '../process/command.ts';
+import { runCommand, type CommandOptions, type CommandResult } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
-import { CommandFailed, installOnce, saysDiskFull, type InstallOptions, type Progress } from './install.ts';
+import { installOnce, outputOf, saysDiskFull, type InstallOptions, type Progress } from './install.ts';
 import type { Interpreter } from './python-interpreter.ts';
 
 /** Names one version, by hash. */
@@ -11,11 +11,8 @@ const UV_LOCK = join(GPU_WORKER_FOLDER, 'requirements-uv.lock');
 const isWindows = process.platform === 'win32';
 
 export interface Uv {
-  run(
-    args: readonly string[],
-    onLine: (line: string) => void,
-    extra?: { env?: NodeJS.ProcessEnv; timeoutMs?: number },
-  ): Promise<CommandResult>;
+  run(args: readonly string[], options?: Pick<CommandOptions, 'env' | 'timeoutMs' | 'onLine'>): Promise<CommandResult>;
+  makeVenv(python: Interpreter, folder: string): Promise<CommandResult>;
 }
 
 /** Where a virtual environment keeps its programs. */
@@ -40,20 +37,17 @@ export async function openUv(
   const ourCache = own || env.UV_CACHE_DIR ? null : join(cache, 'uv-cache');
   const indexEnv = hasUvIndex(env) ? {} : await pipSettings(python, env);
   const uvEnv = { ...env, ...(ourCache === null ? {} : { UV_CACHE_DIR: ourCache }), ...indexEnv };
-  return {
-    async run(args, onLine, extra = {}) {
-      const result = await runCommand(program, [...args, '--color', 'never', '--no-progress'], {
-        env: { ...uvEnv, ...extra.env },
-        onLine,
-        ...(signal ? { signal } : {}),
-        ...(extra.timeoutMs === undefined ? {} : { timeoutMs: extra.timeoutMs }),
-      });
-      // A full disk stays full if what was downloaded stays.
-      if (result.code !== 0 && ourCache !== null && saysDiskFull(result.output))
-        rmSync(ourCache, { recursive: true, force: true });
-      return result;
-    },
+  const run: Uv['run'] = async (args, extra = {}) => {
+    const settings = { ...extra, env: { ...uvEnv, ...extra.env }, signal };
+    const result = await runCommand(program, [...args, '--color', 'never', '--no-progress'], settings);
+    // A full disk stays full if what was downloaded stays.
+    if (result.code !== 0 && ourCache !== null && saysDiskFull(result.output))
+      rmSync(ourCache, { recursive: true, force: true });
+    return result;
   };
+  const makeVenv: Uv['makeVenv'] = (interpreter, folder) =>
+    run(['venv', '--relocatable', '--clear', '--python', interpreter.executable, folder]);
+  return { run, makeVenv };
 }
 
 async function bootstrapUv(
@@ -65,12 +59,11 @@ async function bootstrapUv(
   const folder = join(cache, 'uv', `${version}-python${python.version}`);
   const make = async (partial: string) => {
     progress.tell('installing uv, which installs the rest');
-    const made = await runCommand(python.executable, ['-m', 'venv', partial], { env, ...(signal ? { signal } : {}) });
-    if (made.code !== 0) throw new CommandFailed('making a virtual environment', made.output);
+    const making = runCommand(python.executable, ['-m', 'venv', partial], { env, signal });
+    await outputOf('making a virtual environment', making);
     const locked = ['--require-hashes', '--no-deps', '-r', UV_LOCK];
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir', ...locked];
-    const installed = await runCommand(programOf(partial, 'python'), pip, { env, ...(signal ? { signal } : {}) });
-    if (installed.code !== 0) throw new CommandFailed('installing uv with pip', installed.output);
+    await outputOf('installing uv with pip', runCommand(programOf(partial, 'python'), pip, { env, signal }));
   };
   await installOnce(folder, make, {
     onWait: () => progress.tell('waiting for another process that installs uv'),
@@ -93,10 +86,8 @@ const FROM_PIP: Readonly<Record<string, string>> = {
 };
 
 async function pipSettings(python: Interpreter, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
-  const { code, output } = await runCommand(python.executable, ['-m', 'pip', 'config', 'list'], {
-    env,
-    timeoutMs: 15_000,
-  });
+  const asking = { env, timeoutMs: 15_000 };
+  const { code, output } = await runCommand(python.executable, ['-m', 'pip', 'config', 'list'], asking);
   if (code !== 0) return {};
   const settings: NodeJS.ProcessEnv = {};
   for (const line of output.split('\n')) {

@@ -6,7 +6,7 @@ import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { checkEngineKind, type ChosenEngine } from '../config/config.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
-import { CommandFailed, installOnce, isComplete, withProgress, type InstallOptions, type Progress } from './install.ts';
+import { installOnce, isComplete, outputOf, withProgress, type InstallOptions, type Progress } from './install.ts';
 import { hasAccelerator, TORCH_LOCKS } from './python-environment.ts';
 import { installRequirements, installTorch } from './python-packages.ts';
 import { findInterpreter, type Interpreter } from './python-interpreter.ts';
@@ -85,10 +85,8 @@ export async function installVllm(build: VllmBuild | null, options: InstallOptio
   if (isComplete(folder)) return environment;
   await withProgress('vllm', options.onEvent, `vLLM is installed (${chosen} build)`, async (progress) => {
     const onWait = () => progress.tell('waiting for another process that installs vLLM');
-    await installOnce(folder, (partial) => makeEnvironment(partial, chosen, progress, options), {
-      onWait,
-      signal: options.signal,
-    });
+    const make = (partial: string) => makeEnvironment(partial, chosen, progress, options);
+    await installOnce(folder, make, { onWait, signal: options.signal });
   });
   return environment;
 }
@@ -103,11 +101,7 @@ async function makeEnvironment(
   const interpreter: Interpreter = await findInterpreter(options.env, !own);
   const uv = await openUv(interpreter, own, progress, options);
   progress.tell(`making a Python ${interpreter.version} environment for vLLM`);
-  const made = await uv.run(
-    ['venv', '--relocatable', '--clear', '--python', interpreter.executable, partial],
-    () => undefined,
-  );
-  if (made.code !== 0) throw new CommandFailed('making the environment of vLLM', made.output);
+  await outputOf('making the environment of vLLM', uv.makeVenv(interpreter, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: build === 'cuda' };
   if (build === 'cpu') {
     const [standard, cpu] = TORCH_LOCKS.map((name) => join(GPU_WORKER_FOLDER, name));
@@ -115,11 +109,9 @@ async function makeEnvironment(
   }
   await installRequirements(join(GPU_WORKER_FOLDER, lockOf(build)), place);
   progress.tell('checking that vLLM loads');
-  const loaded = await runCommand(place.python, ['-c', 'import vllm.entrypoints.openai.api_server'], {
-    env: options.env,
-    ...(options.signal ? { signal: options.signal } : {}),
-  });
-  if (loaded.code !== 0) throw new CommandFailed('loading vLLM', loaded.output);
+  const { env, signal } = options;
+  const loading = runCommand(place.python, ['-c', 'import vllm.entrypoints.openai.api_server'], { env, signal });
+  await outputOf('loading vLLM', loading);
 }
 
 const lockOf = (build: VllmBuild): string => `requirements-vllm-${build}.lock`;

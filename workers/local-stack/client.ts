@@ -100,7 +100,7 @@ async function holdOptions(
 ): Promise<HoldOptions> {
   const { agentFile, onEvent, signal } = options;
   const env = options.env ?? process.env;
-  const install = { env, cache: cacheFolder(env), onEvent, ...(signal ? { signal } : {}) };
+  const install = { env, cache: cacheFolder(env), onEvent, signal };
   return {
     folders,
     agents: agentFile === null ? [] : [{ file: agentFile, codeSha256: await agentCodeSha256(agentFile) }],
@@ -135,7 +135,7 @@ async function openOnce(
 ): Promise<DaemonConnection> {
   const { agentFile, onEvent, signal } = options;
   const connection = await connectDaemon(hold);
-  const waits = { agentFile, hasGpuWorker: config.engine.url === null, onEvent, ...(signal ? { signal } : {}) };
+  const waits = { agentFile, hasGpuWorker: config.engine.url === null, onEvent, signal };
   try {
     await waitForStack(connection, waits, () => prepareNamespace(connection, options));
     return connection;

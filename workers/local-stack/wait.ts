@@ -8,7 +8,7 @@ import { DaemonExited, type DaemonConnection } from './daemon-connection.ts';
 export interface WaitOptions {
   readonly agentFile: string | null;
   readonly hasGpuWorker: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly onEvent: (event: StackEvent) => void;
 }
 

@@ -12,9 +12,9 @@ export interface CommandResult {
 export interface CommandOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-  readonly onLine?: (line: string) => void;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onLine?: ((line: string) => void) | undefined;
 }
 
 const KEPT_LINES = 2000;

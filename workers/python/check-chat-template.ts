@@ -1,8 +1,7 @@
 /** Whether a chat template suits a base model: Python tries it with the model's tokenizer, before anything is started. */
 import { z } from 'zod';
-import { TemperError } from '../../core/failures.ts';
 import type { InstallOptions } from '../install/install.ts';
-import { runPythonProgram } from './run-program.ts';
+import { askPython } from './run-program.ts';
 
 interface TriedTemplate {
   readonly baseModel: string;
@@ -21,23 +20,11 @@ const AnswerSchema = z.object({
 export type TemplateFacts = z.infer<typeof AnswerSchema>;
 
 /** Throws BadConfig for one that fails. */
-export async function checkChatTemplate(
+export function checkChatTemplate(
   { baseModel, source, file }: TriedTemplate,
   options: InstallOptions,
 ): Promise<TemplateFacts> {
-  const { answer, lastLine } = await runPythonProgram({
-    ...options,
-    name: 'check_template',
-    args: [
-      '--model',
-      baseModel,
-      ...(source === null ? [] : ['--source', source]),
-      ...(file === null ? [] : ['--chat-template', file]),
-    ],
-  });
-  if (answer !== null) return AnswerSchema.parse(answer);
-  throw new TemperError(
-    'EngineFailed',
-    `the chat template of ${baseModel} could not be checked: ${lastLine}; run temper doctor`,
-  );
+  const flags = { model: baseModel, source, 'chat-template': file };
+  const failure = `the chat template of ${baseModel} could not be checked`;
+  return askPython(AnswerSchema, failure, { ...options, name: 'check_template', flags });
 }

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ExampleRendering } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
 import type { InstallOptions } from '../install/install.ts';
-import { runPythonProgram } from './run-program.ts';
+import { askPython } from './run-program.ts';
 
 interface TriedExamples {
   readonly baseModel: string;
@@ -35,22 +34,10 @@ export async function checkExamples(tried: TriedExamples, options: InstallOption
   try {
     const dataset = join(folder, 'examples.jsonl');
     await writeFile(dataset, bytes);
-    const { answer, lastLine } = await runPythonProgram({
-      ...options,
-      name: 'check_examples',
-      args: [
-        '--model',
-        baseModel,
-        '--dataset',
-        dataset,
-        '--rendering',
-        JSON.stringify(rendering),
-        ...(source === null ? [] : ['--source', source]),
-        ...(templateFile === null ? [] : ['--chat-template', templateFile]),
-      ],
-    });
-    if (answer !== null) return FactsSchema.parse(answer);
-    throw new TemperError('EngineFailed', `the examples could not be checked: ${lastLine}; run temper doctor`);
+    const sources = { source, 'chat-template': templateFile };
+    const flags = { model: baseModel, dataset, rendering: JSON.stringify(rendering), ...sources };
+    const program = { ...options, name: 'check_examples', flags } as const;
+    return await askPython(FactsSchema, 'the examples could not be checked', program);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,4 +1,5 @@
 /** The GPU worker's programs beside the worker itself, which end with an answer: `python -m temper_gpu.process.NAME`. */
+import type { z } from 'zod';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
@@ -8,20 +9,23 @@ import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 
 export interface PythonProgram extends InstallOptions {
   readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'plan';
-  readonly args: readonly string[];
+  /** Those that are null, undefined or false are left out. */
+  readonly flags: Flags;
   readonly onLine?: (line: string) => void;
 }
 
+/** A list's values follow its flag. */
+export type Flags = Readonly<
+  Record<string, string | number | boolean | null | undefined | readonly (string | number)[]>
+>;
+
 /** The last object of JSON that it prints; null where it failed for a reason that it does not name. A named one is thrown. */
 export async function runPythonProgram(program: PythonProgram): Promise<{ answer: unknown; lastLine: string }> {
-  const { name, args, env, signal, onLine } = program;
+  const { name, flags, env, signal, onLine } = program;
   const { python } = await openPythonEnvironment(program);
-  const { code, output } = await runCommand(python, ['-m', `temper_gpu.process.${name}`, ...args], {
-    cwd: GPU_WORKER_FOLDER,
-    env: gpuWorkerEnvironment(env),
-    ...(signal === undefined ? {} : { signal }),
-    ...(onLine === undefined ? {} : { onLine }),
-  });
+  const settings = { cwd: GPU_WORKER_FOLDER, env: gpuWorkerEnvironment(env), signal, onLine };
+  const args = ['-m', `temper_gpu.process.${name}`, ...argumentsOf(flags)];
+  const { code, output } = await runCommand(python, args, settings);
   signal?.throwIfAborted();
   const lines = output.split('\n').filter((line) => line !== '');
   const answer = lines.findLast((line) => line.startsWith('{'));
@@ -29,6 +33,21 @@ export async function runPythonProgram(program: PythonProgram): Promise<{ answer
   if (code === 0 && answer !== undefined) return { answer: JSON.parse(answer) as unknown, lastLine };
   throwKnown(lines);
   return { answer: null, lastLine };
+}
+
+function argumentsOf(flags: Flags): string[] {
+  return Object.entries(flags).flatMap(([name, value]) => {
+    if (value === null || value === undefined || value === false) return [];
+    return [`--${name}`, ...(value === true ? [] : [value].flat().map(String))];
+  });
+}
+
+/** The answer in its form. `failure`: what could not be done, where Python does not name its reason. */
+export async function askPython<T>(form: z.ZodType<T>, failure: string, program: PythonProgram): Promise<T> {
+  const { answer, lastLine } = await runPythonProgram(program);
+  const parsed = form.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new TemperError('EngineFailed', `${failure}: ${lastLine}; run temper doctor`);
 }
 
 /** `BadConfig: …` is what Python says of a failure that it knows. */

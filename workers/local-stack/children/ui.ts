@@ -11,7 +11,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { isSameSecret, listen, loopbackHosts } from '../../../play/transports/http-server.ts';
 
 export interface PrivateAddress {
@@ -39,14 +39,11 @@ export async function findPrivateAddress(): Promise<PrivateAddress | null> {
   return null;
 }
 
-function freePortAt(host: string): Promise<number | null> {
-  return new Promise((resolve) => {
-    const server = createServer().once('error', () => resolve(null));
-    server.listen({ host, port: 0 }, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+async function freePortAt(host: string): Promise<number | null> {
+  const server = createServer();
+  const port = await listen(server, { host, port: 0 }).catch(() => null);
+  server.close();
+  return port;
 }
 
 export interface Ui {
