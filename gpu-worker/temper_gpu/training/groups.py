@@ -94,7 +94,7 @@ _REF = ("group", "rolloutsSha256", "judgedSha256")
 
 
 def hash_groups(groups: list[GroupRef]) -> str:
-    """As `hashOf` in core/hashes.ts: canonical JSON, then SHA-256."""
+    """Must equal `hashOf` in core/hashes.ts: canonical JSON, then SHA-256."""
     refs = [ref.model_dump(by_alias=True) for ref in groups]
     return hashlib.sha256(json.dumps(refs, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
