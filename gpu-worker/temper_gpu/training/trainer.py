@@ -11,10 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from safetensors import SafetensorError
-from safetensors.torch import load
-from torch import Tensor
-
 from temper_gpu.commits.checkpoints import (
     Commit,
     Manifest,
@@ -37,7 +33,7 @@ from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
 from temper_gpu.training.groups import require_groups, with_groups
-from temper_gpu.training.inputs import StepInputs, load_inputs
+from temper_gpu.training.inputs import StepInputs, load_inputs, read_tensors
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
@@ -257,26 +253,18 @@ class Trainer:
             # Other ranks receive the weights of rank 0.
             policy = PolicyName(run, parent.manifest.branch, parent.manifest.step)
             require_same_base(str(policy), parent.manifest, base)
-        lora, optimizer = config.lora, config.optimizer.kind
-        shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
+        lora, kind = config.lora, config.optimizer.kind
+        shape = (base.name, "" if lora is None else lora.model_dump_json(), kind or "")
         if self._loaded is None or self._loaded.shape != shape:
             self._loaded = None  # Frees the old policy before the new one is made.
-            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, optimizer, self._compiles))
+            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind, self._compiles))
         loaded = self._loaded
         if loaded.manifest_sha256 != parent.sha256:
             loaded.manifest_sha256 = None
-            loaded.policy.load(load_policy(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
+            optimizer = read_tensors(self._store, parent.manifest.optimizer, "a safetensors file")
+            loaded.policy.load(load_policy(self._store, parent.manifest).tensors, optimizer)
             loaded.manifest_sha256 = parent.sha256
         return loaded
-
-    def _optimizer(self, manifest: Manifest) -> dict[str, Tensor]:
-        try:
-            return load(self._store.get_blob(manifest.optimizer))
-        except SafetensorError as error:
-            raise TemperError(
-                "StoreCorrupt",
-                f"{manifest.optimizer.key} must be a safetensors file, got {error}; restore it from a copy",
-            ) from error
 
 
 class Stopwatch:
