@@ -1,8 +1,8 @@
-"""Decoder layers that PyTorch compiles: it joins norms, rotations and activations into few kernels.
+"""Decoder layers compiled by PyTorch, which joins norms, rotations and activations into few kernels.
 
-The bytes of a step must not depend on what its worker computed before. So layers are compiled once for a policy, on
-tokens that are always the same, for rows of any number and length. What they were not compiled for is computed as it
-would be without: trees, passes without a gradient, and the last layer, which leaves tokens out (last_layer.py).
+A step's bytes must not depend on what its worker computed before. So each policy compiles its layers once, on fixed
+tokens, for rows of any number and length. Everything else runs uncompiled: trees, passes without a gradient, and the
+last layer, which leaves tokens out (last_layer.py).
 """
 
 import logging
@@ -21,11 +21,13 @@ from temper_gpu.model.layers import expert_layers
 from temper_gpu.training.faster_way import if_it_works
 
 BACKEND = "inductor"
-# Rules choose kernels, and no race between several of them. In this process: a layer is not worth a pool of others.
+# Fixed rules choose kernels, without benchmarks. Compilation runs in this process: a layer is not worth a pool of
+# others.
 OPTIONS: dict[str, Any] = {"deterministic": True, "compile_threads": 1}
-# Of one policy: one row or several, the first layer (its inputs have no gradient) or another one, each kind of layers.
+# Compiled variants of one policy: one row or several, the first layer (its inputs have no gradient) or another, each
+# kind of layers.
 MOST_COMPILED = 32
-# Of gradients, relative to those of the layers as they are.
+# Largest difference of gradients, relative to those of uncompiled layers.
 FAR = 1e-3
 FAR_IN_HALF = 0.1
 
@@ -33,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def require_compilable(lora: LoraConfig | None, model: PreTrainedModel, name: str) -> None:
-    """Raises BadConfig where it is not known that layers compile, for what trains or for the base model."""
+    """Raises BadConfig for trained parameters or base models that are not known to compile."""
     remedy = "start the GPU worker without --compile-layers (engine.compileLayers)"
     rule = "a run whose decoder layers are compiled must train an adapter"
     if lora is None:
@@ -50,14 +52,14 @@ def require_compilable(lora: LoraConfig | None, model: PreTrainedModel, name: st
 
 
 class CompiledLayers:
-    """One policy's at a time: another one's are computed as they are then."""
+    """Compiled layers of one policy at a time: those of other policies then run uncompiled."""
 
     def __init__(self, layers: Iterable[nn.Module], backend: str = BACKEND) -> None:
         import torch._dynamo.config
         from torch._dynamo.eval_frame import remove_from_cache
 
         torch._dynamo.config.recompile_limit = max(MOST_COMPILED, torch._dynamo.config.recompile_limit)
-        # What was compiled for another policy counts towards the limit.
+        # Variants of other policies would count towards the limit.
         remove_from_cache(_compute)
         options = OPTIONS if backend == BACKEND else None
         self._compute: Callable[..., Any] = torch.compile(_compute, dynamic=True, backend=backend, options=options)
@@ -67,7 +69,7 @@ class CompiledLayers:
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Of a forward pass within, and of a backward pass that computes its layers again."""
+        """Compiles the forward pass inside, and its recomputation in the backward pass."""
         for layer, forward in self._forwards:
             layer.forward = partial(self._call, forward)
         try:
@@ -77,7 +79,7 @@ class CompiledLayers:
                 layer.forward = forward
 
     def complete(self) -> None:
-        """From now on nothing is compiled."""
+        """Stops compiling."""
         self._is_complete = True
 
     def _call(self, forward: Callable[..., Any], *given: Any, **options: Any) -> Any:
@@ -93,7 +95,7 @@ class CompiledLayers:
 
 
 def _compute(forward: Callable[..., Any], tell: Callable[[], None], *given: Any, **options: Any) -> Any:
-    # Constant where it is compiled.
+    # A constant in compiled code.
     if not torch.compiler.is_compiling():
         tell()
     return forward(*given, **options)
@@ -105,8 +107,8 @@ def find_compiled_layers(
     gradients: Callable[[CompiledLayers | None], Tensor],
     backend: str = BACKEND,
 ) -> CompiledLayers | None:
-    """None where they do not compile, or compute something else. `gradients`: of passes of every kind; None: with the
-    layers as they are."""
+    """None if layers do not compile, or compute something else. `gradients` runs passes of every kind; None: with
+    uncompiled layers."""
 
     def try_out() -> tuple[CompiledLayers, float]:
         compiled = CompiledLayers(layers, backend)

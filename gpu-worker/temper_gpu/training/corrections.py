@@ -17,7 +17,7 @@ Kind = Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-ma
 
 @dataclass(frozen=True)
 class Correction:
-    """`exceeded_F`: truncated or masked. `is_weighing`: the loss's ratio is to be taken against π₀."""
+    """`exceeded_F`: truncated or masked. `is_weighing`: the loss takes its ratio against π₀."""
 
     factors_F: Tensor
     kept_F: Tensor
@@ -26,14 +26,14 @@ class Correction:
 
 
 def correct(kind: Kind, cap: float, log_ratios_F: Tensor, sequences_F: Tensor, advantages_F: Tensor) -> Correction:
-    """`log_ratios_F`: log π₀ − log μ. A mask keeps what lies in [1 / cap, cap].
+    """`log_ratios_F`: log π₀ − log μ. Masks keep [1 / cap, cap].
 
     Truncated importance sampling, min(π₀ / μ, cap): Yao et al. 2025, "Your Efficient RL Framework Secretly Brings You
-    Off-Policy RL Training"; masks of tokens on both sides: IcePop (Ring-1T); both by token and by sequence: TRL's
-    `vllm_importance_sampling_mode`. The ratio of a sequence is the product of its tokens', which grows with the length;
-    its geometric mean does not, and is a mask alone. So is the off-policy mask (DeepSeek-V3.2, section 3.1; TRL's
-    `off_policy_mask_threshold` is log cap): it leaves out what the trainer has moved away from, mean(log μ − log π₀)
-    above log cap, where its advantage is negative. To push it further away teaches nothing and harms what is near.
+    Off-Policy RL Training". Two-sided token masks: IcePop (Ring-1T). Both by token and by sequence: TRL's
+    `vllm_importance_sampling_mode`. A sequence's ratio is the product of its tokens', which grows with the length; the
+    geometric mean does not, and only masks. The off-policy mask (DeepSeek-V3.2, section 3.1; TRL's
+    `off_policy_mask_threshold` is log cap) drops sequences with a negative advantage that the trainer has already moved
+    away from, mean(log μ − log π₀) > log cap: pushing them further teaches nothing and harms similar answers.
     """
     kept_F = torch.ones_like(log_ratios_F, dtype=torch.bool)
     sums_F, means_F = _over_sequences(log_ratios_F, sequences_F)
@@ -57,7 +57,7 @@ def correct(kind: Kind, cap: float, log_ratios_F: Tensor, sequences_F: Tensor, a
 
 
 def _over_sequences(values_F: Tensor, sequences_F: Tensor) -> tuple[Tensor, Tensor]:
-    """For each token, the sum and the mean over its sequence."""
+    """Sum and mean over its sequence, for each token."""
     num_sequences = int(sequences_F.max()) + 1
     sums_S = values_F.new_zeros(num_sequences).index_add(0, sequences_F, values_F)
     sizes_S = values_F.new_zeros(num_sequences).index_add(0, sequences_F, torch.ones_like(values_F))

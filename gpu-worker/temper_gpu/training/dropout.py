@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from temper_gpu.training.packing import MicroBatch
 
-# Inputs whose masks are in memory at once.
+# Inputs whose masks exist at once.
 MAX_MASKED = 1 << 22
 # Knuth's multiplicative hash, and the finaliser of "Prospecting for Hash Functions" (lowbias32), as signed numbers.
 _STRIDE, _FIRST, _SECOND = -0x61C88647, 0x7FEB352D, -0x7B935975
@@ -25,14 +25,14 @@ _STRIDE, _FIRST, _SECOND = -0x61C88647, 0x7FEB352D, -0x7B935975
 
 @dataclass
 class Dropping:
-    """What the layers of a model read. Without a seed nothing is dropped."""
+    """State that the layers of a model read. Without a seed nothing is dropped."""
 
     seed: str | None = None
     keys_M: NDArray[np.uint64] | None = None
 
 
 class PrefixDropout(nn.Module):
-    """In the place of PEFT's `nn.Dropout` of one layer."""
+    """Replaces PEFT's `nn.Dropout` in one layer."""
 
     def __init__(self, share: float, name: str, dropping: Dropping) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ def kept(keys_M: Tensor, num_inputs: int, share: float, device: torch.device) ->
 
 
 def prefix_keys(batch: MicroBatch) -> NDArray[np.uint64]:
-    """[M]: of each token, a number that all of its sequence up to it goes into. Padding has one that means nothing."""
+    """[M]: for each token, a hash of its sequence up to it. Padding has meaningless values."""
     ids_BT = batch.token_ids_BT.cpu().numpy().astype(np.uint64)
     positions_BT = batch.positions_BT.cpu().numpy().astype(np.uint64)
     sums_BT = _mixed(ids_BT << np.uint64(32) | positions_BT).cumsum(1, dtype=np.uint64)
@@ -70,7 +70,7 @@ def prefix_keys(batch: MicroBatch) -> NDArray[np.uint64]:
     for _, start, length, parent in batch.attention.segments:
         before = np.uint64(0) if start == 0 else sums_BT[0, start - 1]
         above = np.uint64(0) if parent is None else keys_T[batch.attention.segments[parent].stop - 1]
-        # Sums of 64 bits wrap around, as they are meant to.
+        # Overflow of 64 bits is intended.
         keys_T[start : start + length] += np.array(above) - np.array(before)
     return keys_T
 
@@ -84,7 +84,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _finalised(values: Tensor) -> Tensor:
-    """In 32 bits; a shift to the right takes the sign along, which the masks take away."""
+    """A finaliser in 32 bits; the masks remove the sign that right shifts carry along."""
     values = (values ^ ((values >> 16) & 0xFFFF)) * _FIRST
     values = (values ^ ((values >> 15) & 0x1FFFF)) * _SECOND
     return values ^ ((values >> 16) & 0xFFFF)

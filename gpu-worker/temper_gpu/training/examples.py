@@ -1,8 +1,8 @@
 """Chats of a dataset → training rows.
 
-An assistant's message is trained as if the model had sampled it: the prompt is what the engine would be asked with, and
-the message ends with the token that ends an answer. So an example becomes rows as an attempt does (rows.py): where the
-chat template writes the history of a later turn otherwise, that turn has a row of its own.
+An assistant's message is trained as if the model had sampled it: the prompt is the engine's, and the message ends with
+the end-of-turn token. So an example becomes rows like an attempt (rows.py): a turn whose history the chat template
+renders differently has a row of its own.
 """
 
 import json
@@ -21,20 +21,20 @@ from temper_gpu.training.groups import Call
 from temper_gpu.training.packing import Row
 from temper_gpu.training.rows import attempt_rows
 
-# Of a number. Python reads integers of a few thousand, and takes long for them.
+# Limits of a number's digits: Python reads integers of a few thousand, but slowly.
 MAX_DIGITS, MAX_SHOWN = 1000, 100
 # The ids of a prompt, and those of the assistant's message that answers it, its end included.
 Turn = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class TurnReader(Protocol):
-    """The assistant's messages of a chat, as its model's template writes them (server/chat_turns.py)."""
+    """Tokenizes the assistant's messages of a chat by its model's template (server/chat_turns.py)."""
 
     def __call__(self, base: BaseModel, chat: dict[str, Any], rendering: ExampleRendering) -> list[Turn]: ...
 
 
 def refuse_turns(base: BaseModel, chat: dict[str, Any], rendering: ExampleRendering) -> list[Turn]:
-    """Of a trainer that was made for steps on groups alone."""
+    """The reader of a trainer for steps on groups alone."""
     raise TemperError("BadConfig", "this trainer must be given a reader of chats for supervised steps; pass read_turns")
 
 
@@ -62,7 +62,7 @@ class Dataset:
         return len(self._lines)
 
     def require_exact_numbers(self, index: int) -> None:
-        """Of a chat: those that a template would write in other digits. Arguments of calls may be text."""
+        """Refuses numbers of a chat that a template would write in other digits. Arguments of calls may be text."""
         exact: Any = {"parse_float": _exact(float), "parse_int": _exact(int)}
         chat = json.loads(self._lines[index], **exact)
         calls = [calls for message in chat["messages"] if isinstance(calls := message.get("tool_calls"), list)]
@@ -86,8 +86,7 @@ class Dataset:
 
 
 class Datasets:
-    """Keeps the one read last: all steps of a run read the same, and to split a large one takes longer than to train a
-    few of its examples."""
+    """Caches the last dataset: all steps of a run read the same one, and splitting it can take longer than a step."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -106,7 +105,7 @@ class Datasets:
 def read_examples(
     dataset: Dataset, indices: Iterable[int], base: BaseModel, rendering: ExampleRendering, read_turns: TurnReader
 ) -> Examples:
-    """In order. An example that cannot be written is refused by its name."""
+    """Reads examples in order. The error for an invalid one names it."""
     limit = min(base.context_window, rendering.max_example_tokens or base.context_window)
     rows: list[Row] = []
     num_examples = num_overlong = 0
@@ -133,7 +132,7 @@ class DatasetFacts:
 def check_examples(
     dataset: Dataset, base: BaseModel, rendering: ExampleRendering, read_turns: TurnReader
 ) -> DatasetFacts:
-    """Writes all of them, before a run begins. Refuses a dataset of which nothing is left to train."""
+    """Reads all examples before a run begins. Refuses a dataset without any trained token."""
     require_reachable_limit(base, rendering.max_example_tokens)
     num_overlong = num_tokens = num_trained = longest = 0
     for index in range(len(dataset)):
@@ -169,7 +168,8 @@ def _named(chat: dict[str, Any], index: int) -> str:
 
 
 def _exact(read: Callable[[str], float]) -> Callable[[str], float]:
-    """As Python reads and a chat template writes it: integers as they are, floats in their shortest form."""
+    """Parses a number whose digits survive: chat templates write integers as they are, floats in their shortest
+    form."""
 
     def parse(text: str) -> float:
         number = read(text) if len(text) < MAX_DIGITS else math.inf

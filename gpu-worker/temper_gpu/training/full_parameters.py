@@ -24,7 +24,7 @@ class FullParameters:
     def __init__(self, base: BaseModel) -> None:
         self._base = base
         self.parameters = {name: nn.Parameter(tensor.clone()) for name, tensor in initial_weights(base).items()}
-        # Of those that the model has in another type.
+        # Rounded copies, for parameters that the model has in another type.
         self._rounded: dict[str, nn.Parameter] = {}
         computing: dict[str, Tensor] = {}
         for name, names in base.parameter_names.items():
@@ -67,7 +67,7 @@ class FullParameters:
         return self._made({})
 
     def _made(self, weights: dict[str, Tensor]) -> tuple[Any, LastLayer | None]:
-        """A model with these weights in the place of the base model's, and its last layer."""
+        """A model with these weights, and its last layer."""
         model = self._base.instantiate(self._base.attention, weights)
         return model, find_last_layer(model.get_decoder())
 

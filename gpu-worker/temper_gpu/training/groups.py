@@ -93,7 +93,7 @@ _REF = ("group", "rolloutsSha256", "judgedSha256")
 
 
 def hash_groups(groups: list[GroupRef]) -> str:
-    """As `hashOf` in core/hashes.ts, whose canonical JSON has no newline."""
+    """Must equal `hashOf` in core/hashes.ts, whose canonical JSON has no newline."""
     refs = [ref.model_dump(by_alias=True) for ref in groups]
     return hashlib.sha256(canonical_json(refs).removesuffix(b"\n")).hexdigest()
 

@@ -28,7 +28,7 @@ class _CastProduct(torch.autograd.Function):
 
 
 def keep_inputs_small(layer: Any) -> None:
-    """Of one of PEFT's layers, whose adapter is in float32."""
+    """Replaces the forward of a PEFT layer whose adapter is in float32."""
     first: nn.Linear = layer.lora_A["default"]
     layer.cast_input_dtype_enabled = False
     first.forward = lambda x: _CastProduct.apply(x, first.weight)  # pyright: ignore[reportAttributeAccessIssue]

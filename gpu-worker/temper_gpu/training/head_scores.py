@@ -27,12 +27,12 @@ def plain_scores(
     trains_entropy: bool,
     chunk: int,
 ) -> Scores:
-    """Of any head, whatever of it trains, for `chunk` tokens at a time."""
+    """Scores of any head, trained or not, `chunk` tokens at a time."""
     rows = (hidden_ND, targets_N, temperatures_N)
     if len(hidden_ND) <= chunk:
         return _score_plainly(head, *rows, trains_entropy)
     parts = zip(*(of.split(chunk) for of in rows), strict=True)
-    # Recomputed in the backward pass: one chunk's logits exist at a time.
+    # Recomputation in the backward pass leaves one chunk's logits in memory at a time.
     scores = [
         checkpoint(_score_plainly, head, *part, trains_entropy, use_reentrant=False, preserve_rng_state=False)
         for part in parts
@@ -59,7 +59,7 @@ def is_frozen(head: Any) -> bool:
 def frozen_head_scores(
     weight_VD: Tensor, hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor, trains_entropy: bool, chunk: int
 ) -> Scores:
-    """The same of a frozen head, up to rounding."""
+    """The same for a frozen head, up to rounding."""
     has_gradient = hidden_ND.requires_grad and torch.is_grad_enabled()
     num_slopes = (2 if trains_entropy else 1) if has_gradient else 0
     return _FrozenHead.apply(hidden_ND, weight_VD, targets_N, temperatures_N, num_slopes, chunk)
@@ -93,7 +93,7 @@ class _FrozenHead(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Weighed and added in float32, rounded once."""
+        """Weighs and adds in float32, and rounds once."""
         grad_ND: Tensor | None = None
         for grad_N, slope_ND in zip(grads, ctx.saved_tensors, strict=False):
             if grad_N is not None:
@@ -105,13 +105,13 @@ class _FrozenHead(torch.autograd.Function):
 def _score_chunk(
     weight_VD: Tensor, hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor, slopes: tuple[Tensor, ...]
 ) -> Scores:
-    """log π and entropy; writes how they change with the hidden states to as many `slopes`. What takes the time is the
-    memory of the logits, so each line below goes over it once or not at all, in place where it can."""
+    """log π and entropy; writes their slopes by the hidden states into `slopes`. Memory traffic of the logits
+    dominates, so each line goes over them at most once, in place if possible."""
     targets_N1, temperatures_N1 = targets_N[:, None], temperatures_N[:, None]
-    # In the head's type. In the end it holds what the weights are multiplied by.
+    # Logits in the head's type; finally the factors of the weights.
     scratch_NV = F.linear(hidden_ND, weight_VD)
     largest_N1 = scratch_NV.amax(-1, keepdim=True) / temperatures_N1
-    # In float32, divided by the temperature, less the largest.
+    # Logits in float32, divided by the temperature, less the largest.
     shifted_NV = torch.addcdiv(-largest_N1, scratch_NV, temperatures_N1)
     target_N1 = shifted_NV.gather(1, targets_N1)
     odds_NV = shifted_NV.exp()

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.contract import TrainConfig, TrainInput
+from temper_gpu.contract import BlobRef, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 from temper_gpu.training.groups import Group, load_groups
@@ -45,18 +45,13 @@ class StepInputs:
 
 def load_inputs(store: Store, input: TrainInput, parent_sha256: str, seed: str) -> StepInputs:
     groups = load_groups(store, input.run, input.branch, input.step, input.groups)
-    sampler, reference = read_sampler(store, input), read_reference(store, input.train)
+    sampler, blob = read_sampler(store, input), input.train.kl_reference
+    reference = None if blob is None else read_tensors(store, blob, "an adapter as safetensors")
     return StepInputs(parent_sha256, groups, input.train, input.learning_rate, seed, sampler, reference)
 
 
-def read_reference(store: Store, config: TrainConfig) -> Mapping[str, Tensor] | None:
-    """None: the base model."""
-    blob = config.kl_reference
-    if blob is None:
-        return None
+def read_tensors(store: Store, blob: BlobRef, kind: str) -> dict[str, Tensor]:
     try:
         return load(store.get_blob(blob))
     except SafetensorError as error:
-        raise TemperError(
-            "StoreCorrupt", f"{blob.key} must be an adapter as safetensors, got {error}; restore it from a copy"
-        ) from error
+        raise TemperError("StoreCorrupt", f"{blob.key} must be {kind}, got {error}; restore it from a copy") from error

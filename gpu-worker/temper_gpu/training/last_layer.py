@@ -1,9 +1,8 @@
 """A decoder's last layer, computed only for the tokens that predict a sampled one.
 
-Of all other tokens the last layer's keys and values are read, and nothing else. So its queries, its output projection,
-its norms and its feed-forward network see the predicting tokens alone, forward and backward: of a long prompt with a
-short answer that is nearly all of a layer. Each of these treats a token by itself, so its numbers stay the same but for
-rounding.
+Other tokens need only keys and values there. Queries, output projection, norms and feed-forward network see the
+predicting tokens alone, forward and backward: with a long prompt and a short answer that saves nearly all of a layer.
+These modules treat each token separately, so its numbers stay the same up to rounding.
 
 Shapes: B rows, T padded tokens, S tokens that predict, D hidden size.
 """
@@ -14,18 +13,18 @@ from typing import Any
 
 from torch import Tensor, nn
 
-# Of the tokens of a micro-batch. Where more of them predict, taking them out costs what it saves.
+# Largest share of predicting tokens: above it, selecting them costs what it saves.
 MOST_PREDICTING = 0.75
 
 
 class LastLayer:
-    """The modules of one layer, which read from here what they are to compute. Their `forward` is replaced for good,
-    because a backward pass that computes the layer again calls it, too."""
+    """Replaces the `forward` of one layer's modules for good, because recomputation in the backward pass calls it
+    too."""
 
     def __init__(self, layer: Any) -> None:
         # Places in the flattened B · T; None: all tokens. Stays until the next pass.
         self.places_S: Tensor | None = None
-        # All tokens' inputs, while the layer computes. After its first norm: what this made of them.
+        # Inputs of all tokens while the layer computes; normalised ones after its first norm.
         self._inputs_BTD: Tensor | None = None
         _replace(layer, self._compute)
         attention: Any = layer.self_attn
@@ -54,13 +53,13 @@ class LastLayer:
         return self._chosen(self._inputs_BTD)
 
     def _attend(self, forward: Callable[..., Any], **options: Any) -> Any:
-        """Keys and values of all tokens."""
+        """Computes keys and values of all tokens."""
         if self._inputs_BTD is None:
             return forward(**options)
         return forward(**{**options, "hidden_states": self._inputs_BTD})
 
     def _query(self, forward: Callable[[Tensor], Tensor], normed_BTD: Tensor) -> Tensor:
-        """Zeros for the tokens that ask nothing."""
+        """Zeros for tokens without a query."""
         if self.places_S is None:
             return forward(normed_BTD)
         [asked_SQ] = forward(self._chosen(normed_BTD))
@@ -77,7 +76,7 @@ class LastLayer:
 
 
 def scattered(tensor_S: Tensor, places_S: Tensor, num_places: int) -> Tensor:
-    """Along the first dimension; zeros elsewhere."""
+    """Scatters along the first dimension; zeros elsewhere."""
     return tensor_S.new_zeros(num_places, *tensor_S.shape[1:]).index_copy_(0, places_S, tensor_S)
 
 
@@ -86,7 +85,7 @@ def _replace(module: nn.Module, function: Callable[..., Any]) -> None:
 
 
 def find_last_layer(decoder: Any) -> LastLayer | None:
-    """None where the decoder is not built as transformers' are."""
+    """None if the decoder is not built like those of transformers."""
     layers: Any = getattr(decoder, "layers", [None])
     last = layers[-1]
     return LastLayer(last) if hasattr(getattr(last, "self_attn", None), "o_proj") else None

@@ -1,4 +1,4 @@
-"""LoRA in training: PEFT's modules in the places of the adapted layers of a frozen model."""
+"""LoRA in training: PEFT's modules in place of the adapted layers of a frozen model."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,8 +46,7 @@ class LoraParameters:
                 f"{self._base.name}, but it has {len(found)} other tensors; train it with its own LoRA options",
             )
 
-    def updated(self) -> None:
-        """The model computes with them."""
+    def updated(self) -> None: ...
 
     @contextmanager
     def as_base(self) -> Iterator[None]:
@@ -73,8 +72,8 @@ class LoraParameters:
 def _with_lora(
     model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping, device: torch.device
 ) -> nn.Module:
-    """PEFT's modules in the places of the adapted ones, with dropout of our own."""
-    from temper_gpu.training.peft_alone import peft  # seconds; the engine answers its first calls meanwhile
+    """Inserts PEFT's modules, with our own dropout."""
+    from temper_gpu.training.peft_alone import peft  # takes seconds; the engine answers its first calls meanwhile
 
     alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
     config = peft.LoraConfig(
@@ -89,7 +88,7 @@ def _with_lora(
     )
     layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
     is_half = bool(layers) and layers[0].weight.dtype != torch.float32
-    # eval(): a base model's dropout would make trainer and sampler disagree.
+    # A base model's dropout would make trainer and sampler disagree.
     with without_bitsandbytes():
         adapted: Any = peft.get_peft_model(model, config).eval()
     for name, layer in adapted.named_modules():
@@ -97,7 +96,7 @@ def _with_lora(
             continue
         if lora.dropout:
             layer.lora_dropout["default"] = PrefixDropout(lora.dropout, name, dropping)
-            # Of this layer alone: PEFT's DoRA asks for its dropout only where a layer is in training.
+            # Training mode for this layer alone: PEFT's DoRA asks for its dropout only then.
             layer.training = True
         if lora.dora:
             continue
@@ -109,8 +108,7 @@ def _with_lora(
 
 
 def joins_halves(device: torch.device) -> bool:
-    """Whether adapters of weights below float32 are computed in the weights' type. On a CPU they stay float32, which is
-    as fast there."""
+    """Whether adapters compute in the weights' type below float32. A CPU keeps float32, which is as fast there."""
     return device.type == "cuda"
 
 

@@ -35,10 +35,10 @@ class _LoraProduct(torch.autograd.Function):
         [grad] = grads
         x, a_RI, b_OR, low_MR = ctx.saved_tensors
         grad_MO, x_MI = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
-        # Scaled where it is smallest.
+        # Scaling is cheapest here, on the smallest tensor.
         low_grad_MR = (grad_MO @ b_OR).mul_(ctx.scale)
         b_grad_OR = (grad_MO.T @ low_MR).mul_(ctx.scale)
-        # What stands before the first adapted layer asks for none.
+        # Inputs of the first adapted layer need no gradient.
         needs_x = ctx.needs_input_grad[0]
         x_grad = (grad_MO @ ctx.frozen.weight).addmm_(low_grad_MR, a_RI).view(x.shape) if needs_x else None
         return x_grad, None, low_grad_MR.T @ x_MI, b_grad_OR, None
@@ -71,15 +71,15 @@ class _HalfLoraProduct(torch.autograd.Function):
 
 
 def _float_product(left: Tensor, right: Tensor) -> Tensor:
-    """In float32 from halves. A GPU has a kernel for it, and keeps the sum as it is."""
+    """Multiplies halves into float32. A GPU has a kernel for it that keeps the sum."""
     if left.device.type == "cuda":
         return torch.mm(left, right, out_dtype=torch.float32)
     return left.float() @ right.float()
 
 
 def compute_as_one(layer: Any) -> None:
-    """Of one of PEFT's layers, without dropout or magnitudes. A method: PyTorch's compiler takes it for the same in all
-    layers, and a partial function for another one in each."""
+    """The forward of a PEFT layer without dropout or magnitudes. It is a method, because PyTorch's compiler would
+    recompile a partial function for each layer."""
     layer.forward = MethodType(_forward, layer)
 
 

@@ -1,4 +1,4 @@
-"""Numbers of one step, by the names they have on the wire. Part of the commit: deterministic, nothing of time.
+"""Metrics of one step, by their names on the wire. They are part of the commit: deterministic, without times.
 
 Shapes: N sampled tokens of a micro-batch.
 """
@@ -21,9 +21,9 @@ from temper_gpu.training.updates import Update
 
 Metrics = dict[str, float]
 
-# Of an update, the policy that it changes with the one that sampled.
+# Metrics that compare an update's policy with its sampler.
 _COMPARISON = ("logprobK3", "maxAbsLogRatio")
-# Of an update, what all of them together come to.
+# Metrics that are summed over all updates.
 _COUNTS = ("computedTokens", "sharedTokens")
 
 
@@ -33,7 +33,7 @@ def batch_metrics(
     rows: Rows,
     truncated: TruncatedPolicy,
 ) -> Metrics:
-    """What is known before the policy is asked. What few agents have is named where there is some of it."""
+    """Metrics that need no policy. Rare ones are left out if they are 0."""
     attempts = [attempt for group in groups for attempt in group.attempts]
     data = [attempt for attempt in attempts if attempt.reward is not None]
     rewards = [attempt.reward for attempt in data if attempt.reward is not None]
@@ -71,7 +71,8 @@ def packing_metrics(batches: Sequence[MicroBatch], wanted: Packing | None, packi
 
 
 class TokenSums:
-    """Sums over the trained tokens of all micro-batches. Tensors until the end: reading one waits for the device."""
+    """Sums over the trained tokens of all micro-batches. They stay tensors until the end, because reading one waits for
+    the device."""
 
     def __init__(self, loss_metrics: Sequence[str]) -> None:
         self._loss_metrics = loss_metrics
@@ -89,7 +90,7 @@ class TokenSums:
         self._largest.append(log_ratio_N.abs().max())
 
     def metrics(self, gradient_norm: Tensor, ranks: Ranks = ALONE) -> Metrics:
-        """Of all ranks; one that had nothing to compute has zeros."""
+        """Metrics over all ranks; a rank without micro-batches contributes zeros."""
         num_sums = 3 + len(self._loss_metrics)
         sums = torch.stack(self._sums).sum(0) if self._sums else torch.zeros(num_sums, dtype=torch.float64)
         largest = torch.stack(self._largest).max() if self._largest else torch.zeros(())
@@ -106,14 +107,14 @@ class TokenSums:
 
 
 def comparison_metrics(log_ratios_F: Tensor) -> Metrics:
-    """Of sampler and trainer with the same weights."""
+    """Distance of sampler and trainer with the same weights."""
     k3 = (log_ratios_F.expm1() - log_ratios_F).mean().item()
     return dict(zip(_COMPARISON, (k3, log_ratios_F.abs().max().item()), strict=True))
 
 
 def update_metrics(measured: Sequence[tuple[Update, Metrics]]) -> Metrics:
-    """Of all updates: means over their tokens. Sampler and trainer are compared before the first update; how far the
-    policy has moved since is told of each pass."""
+    """Means over the tokens of all updates. Sampler and trainer are compared before the first one; each pass reports
+    how far the policy has moved since."""
     if len(measured) < 2:
         return dict(measured[0][1]) if measured else {}
     first = measured[0][1]
@@ -135,5 +136,5 @@ def _token_mean(measured: Sequence[tuple[Update, Metrics]], name: str) -> float:
 
 
 def on_the_wire(metrics: Metrics) -> dict[str, float | None]:
-    """JSON has no NaN: what is not finite is null."""
+    """Replaces non-finite numbers by null, because JSON has no NaN."""
     return {name: float(value) if math.isfinite(value) else None for name, value in metrics.items()}

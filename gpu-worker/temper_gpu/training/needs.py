@@ -1,4 +1,4 @@
-"""What the trainer needs of its device's memory, reckoned from a model's shapes and the trainer's own code.
+"""The trainer's device memory, computed from a model's shapes and the trainer's own code.
 
 Shapes: T tokens of a row, V vocabulary.
 """
@@ -27,16 +27,16 @@ from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.recomputation import is_recomputed, least_free_to_keep, saved_bytes_per_token
 
-# What trains is float32, whatever the base model's type, and so are its gradient and, by default, its moments.
+# Trained parameters are float32, whatever the base model's type. So are gradients and, by default, moments.
 STATE_DTYPE = torch.float32
-# Of one file of a checkpoint, while it is made: once as a list of parts, once in one piece.
+# Copies of a checkpoint's file while it is made: a list of parts, and one piece.
 COPIES_OF_FILE = 2
 META = torch.device("meta")
 FUSED = "temper_fused"
 
 
 def state_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
-    """Of one tensor for each that trains: the weights themselves, their gradients, or a moment of AdamW."""
+    """Bytes of one float32 tensor for each trained parameter: weights, gradients, or a moment of AdamW."""
     if lora is None:
         return count_parameters(model) * STATE_DTYPE.itemsize
     return sum(shape.numel() for shape in adapter_shapes(model, lora).values()) * STATE_DTYPE.itemsize
@@ -51,19 +51,19 @@ def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None, optimizer: 
 
 
 def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:
-    """Of the copies that compute where all weights train and the base model has a smaller type."""
+    """Bytes of the rounded copies of fully trained weights, if the base model has a smaller type."""
     return 0 if lora is not None or dtype == STATE_DTYPE else count_parameters(model) * dtype.itemsize
 
 
 def commit_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
-    """In main memory, once the gradients are gone: of an adapter too little to count. With any optimizer, since step 0
-    has float32 moments, which the first step reads."""
+    """Main memory of a commit, after the gradients are freed; negligible for an adapter. Step 0 has float32 moments for
+    every optimizer, and the first step reads them."""
     return 0 if lora is not None else COPIES_OF_FILE * optimizer_bytes(model, lora)
 
 
 def gathered_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
-    """Of a sharded base model, the most that is whole at once: one group of weights, beside what came together of it or
-    of the next one."""
+    """Largest part of a sharded base model that is whole at once: one group of weights, beside the gathered parts of it
+    or of the next group."""
     decoder: Any = model.get_decoder()
     groups = [*decoder.layers, model.get_input_embeddings(), model.get_output_embeddings()]
     return 2 * max(sum(p.numel() for p in group.parameters()) for group in groups) * dtype.itemsize
@@ -71,7 +71,7 @@ def gathered_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
 
 @dataclass(frozen=True)
 class MicroBatches:
-    """Of one row of `num_tokens`, each of them sampled. Shorter rows of as many tokens take no more."""
+    """Micro-batches of one row of `num_tokens`, all of them sampled. Shorter rows with as many tokens take no more."""
 
     config: PreTrainedConfig
     dtype: torch.dtype
@@ -80,19 +80,19 @@ class MicroBatches:
     trains_entropy: bool = False
 
     def are_recomputed(self, model: PreTrainedModel, free: int, device: torch.device) -> bool:
-        """As the trainer decides it where so much is free."""
+        """The trainer's own decision for this much free memory."""
         return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), free, device)
 
     def free_to_keep(self, model: PreTrainedModel, device: torch.device) -> int:
-        """So much free memory that the trainer does not compute layers again."""
+        """The least free memory with which the trainer keeps activations."""
         return least_free_to_keep(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), device)
 
     def num_bytes(self, model: PreTrainedModel, recomputes: bool) -> int:
-        """The most that its forward and backward pass take: activations, logits, and new gradients beside those of the
-        micro-batch before. Layers repeat: what the next ones add, each further one adds."""
+        """Peak of forward and backward pass: activations, logits, and new gradients beside those of the micro-batch
+        before. Layers repeat, so each further one adds as much as the ones before."""
         num_layers: int = self.config.num_hidden_layers
         first, period = few_layers(model)
-        # The next ones again: the worst moment of very few layers may be another one.
+        # A longer sample, because very few layers may peak at another moment.
         few = first + period
         if num_layers < few + period:
             return self._traced(num_layers, recomputes)
@@ -105,7 +105,7 @@ class MicroBatches:
         base = FusedBase("", config, shapes.tensors, None, shapes.buffers)
         policy, batch = Outline(base, self.lora, recomputes), self._batch()
         for parameter in policy.parameters.values():
-            # Of the micro-batch before.
+            # Gradients of the micro-batch before.
             parameter.grad = torch.zeros_like(parameter)
 
         def train() -> None:
@@ -125,7 +125,7 @@ class MicroBatches:
 
 
 class Outline(TrainablePolicy):
-    """Of tensors without numbers. Every token of its rows is sampled: the last layer computes all of them."""
+    """A policy of tensors without numbers. The last layer computes all tokens, because all of them are sampled."""
 
     knows_last_layer = False  # pyright: ignore[reportAssignmentType]
 
@@ -147,20 +147,21 @@ class Outline(TrainablePolicy):
         return {"attention_mask": window_masks(self.base, batch.token_ids_BT.shape[1])}
 
     def _require_plain_head(self) -> None:
-        """There is nothing to compare."""
+        """Skipped: there are no numbers to compare."""
 
 
 class FusedBase(BaseModel):
-    """With the attention below in the place of torch's fast one."""
+    """A base that replaces torch's fast attention by the one below."""
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         return super().instantiate(FUSED if attention == "sdpa" else attention, overrides)
 
 
 def fused_attention(module, query, key, value, attention_mask, scaling, **options):
-    """As CPUs and GPUs compute it. On `meta`, torch would take it apart into products of all tokens with all."""
+    """Calls the fused kernel that CPUs and GPUs have. On `meta`, torch would split it into products of all tokens with
+    all."""
     if attention_mask is not None:
-        # As transformers does: heads that share keys get copies.
+        # Heads that share keys get copies, like in transformers.
         key, value = (repeat_kv(tensor, module.num_key_value_groups) for tensor in (key, value))
     fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     is_causal = attention_mask is None

@@ -25,21 +25,21 @@ from temper_gpu.model.bits import NAME, import_bitsandbytes
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # None: AdamW in float32.
 OptimizerKind = Literal["adamw_8bit"] | None
-# These two are bitsandbytes' own. Parameters with fewer numbers, and embeddings, keep moments in float32.
+# Limits of bitsandbytes: parameters with fewer numbers, and embeddings, keep moments in float32.
 BLOCK = 256
 LEAST_NUMBERS = 4096
-# Numbers that are updated at once. On a CPU an update takes about five float32 copies of them.
+# Numbers updated at once: on a CPU an update makes about five float32 copies of them.
 MOST_AT_ONCE = 1 << 22
 OPTION = "--optimizer adamw_8bit"
 
 
 class Optimizer(Protocol):
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """In place, from a checkpoint's file of either kind."""
+        """Loads a checkpoint's file of either kind in place."""
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """In main memory, as the file holds them. The next step changes moments in place."""
+        """State in main memory, in the form of the file. The next step changes moments in place."""
         ...
 
     def step(self, config: OptimizerConfig, learning_rate: float) -> None: ...
@@ -54,18 +54,18 @@ def create_optimizer(
 
 
 def optimizer_fingerprint(kind: OptimizerKind) -> dict[str, str]:
-    """What the bytes of a step depend on beside its platform. Steps in float32 have no name for it."""
+    """The optimizer's part of the platform fingerprint; empty for float32."""
     return {} if kind is None else {NAME: version(NAME)}
 
 
 def initial_optimizer_tensors(trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of every run's step 0, whatever its optimizer."""
+    """State of step 0, the same for every optimizer."""
     zeros = {f"{moment}/{name}": torch.zeros_like(tensor) for name, tensor in trained.items() for moment in MOMENTS}
     return {**zeros, "step": torch.tensor(0.0)}
 
 
 def moments_bytes(shapes: Iterable[torch.Size], kind: OptimizerKind) -> int:
-    """Of both moments of parameters with these shapes."""
+    """Bytes of both moments of parameters with these shapes."""
     return len(MOMENTS) * sum(_moment_bytes(shape.numel(), kind) for shape in shapes)
 
 
@@ -97,14 +97,14 @@ def without_scales(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class Float32AdamW:
-    """PyTorch's."""
+    """AdamW of PyTorch."""
 
     def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
         self._parameters = parameters
         self._adamw = torch.optim.AdamW(list(parameters.values()), fused=True)
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Allocations, and what AdamW knows of its parameters, stay."""
+        """Keeps allocations, and AdamW's own records of its parameters."""
         for name, parameter in self._parameters.items():
             state = self._adamw.state.setdefault(parameter, _zero_state(parameter))
             for moment in MOMENTS:
@@ -126,7 +126,7 @@ class Float32AdamW:
 
 @dataclass(frozen=True)
 class _Part:
-    """Of a parameter, flat. `numbers` and its moments are views: an update of them is one of the whole."""
+    """A flat part of a parameter. `numbers` and its moments are views, so an update changes the whole."""
 
     whole: nn.Parameter
     numbers: nn.Parameter
@@ -139,11 +139,11 @@ class _Part:
 
 
 class EightBitAdamW:
-    """bitsandbytes'. Its state is made of views of `_moments`, which are named and shaped as in a file."""
+    """AdamW of bitsandbytes. Its state is views of `_moments`, which have the names and shapes of the file."""
 
     def __init__(self, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()) -> None:
-        """`embeddings` keep moments in float32, as the paper has it (section 2.3): gradients of their rows are of very
-        unequal size."""
+        """`embeddings` keep moments in float32 (section 2.3 of the paper): gradients of their rows differ widely in
+        size."""
         counts = {name: parameter.numel() for name, parameter in parameters.items() if name not in embeddings}
         packed = packed_moments(counts)
         self._parameters = parameters
@@ -159,7 +159,7 @@ class EightBitAdamW:
             self._adamw.state[part.numbers] = self._state_of(names[part.whole], part)
 
     def _state_of(self, name: str, part: _Part) -> dict[str, Any]:
-        """Under bitsandbytes' names."""
+        """State under bitsandbytes' names."""
         state: dict[str, Any] = {}
         begin, end = part.begin, part.begin + part.numbers.numel()
         for place, key in enumerate((f"{moment}/{name}" for moment in MOMENTS), 1):
@@ -211,15 +211,15 @@ class EightBitAdamW:
 
 
 def _forget_unscaled(state: Mapping[str, Any]) -> None:
-    """A second moment may be so small beside its block's largest that its code is that of zero, while the first one's
-    is not. Their ratio would move the parameter by a multiple of the learning rate as soon as its gradient is zero (of
-    an expert that no token was sent to, of a token's embedding), so that the first is forgotten, too."""
+    """Forgets first moments whose second moment is rounded to zero, because it is tiny beside its block's largest.
+    Otherwise their ratio would move a parameter by a multiple of the learning rate once its gradient is zero (an expert
+    without tokens, an embedding of an absent token)."""
     if "qmap2" in state:
         state["state1"].masked_fill_(state["state2"] == _zero_code("exp_avg_sq"), _zero_code("exp_avg"))
 
 
 def _parts_of(parameter: nn.Parameter) -> list[_Part]:
-    """As float32 for the small ones: their moments are not in blocks."""
+    """Moments of small parameters are float32, not in blocks."""
     flat = parameter.detach().view(-1)
     starts = range(0, len(flat), MOST_AT_ONCE)
     return [_Part(parameter, nn.Parameter(flat[start : start + MOST_AT_ONCE]), start) for start in starts]
@@ -233,9 +233,10 @@ def _zero_moment(key: str, parameter: nn.Parameter, is_packed: bool) -> dict[str
 
 
 def packed_moments(counts: Mapping[str, int]) -> set[str]:
-    """Of parameters with so many numbers, embeddings left out: the names of those whose moments are in 8 bits.
+    """Names of the parameters whose moments are in 8 bits: large ones, but no embeddings.
 
-    Raises BadConfig where there is none, or no bitsandbytes."""
+    Raises BadConfig if there is none, or no bitsandbytes.
+    """
     import_bitsandbytes(OPTION)
     packed = {name for name, count in counts.items() if count >= LEAST_NUMBERS}
     if not packed:
@@ -249,13 +250,13 @@ def packed_moments(counts: Mapping[str, int]) -> set[str]:
 
 
 def _absmax(key: str) -> str:
-    """No moment has this name: theirs begin with the moment's own."""
+    """Unique key: moments' names begin with the moment's own."""
     return f"absmax/{key}"
 
 
 def _map_of(key: str) -> Tensor:
-    """float32 [256], ascending: what the codes of a file's tensor stand for, as shares of a block's magnitude. First
-    moments have signs."""
+    """The values of a tensor's codes as shares of a block's magnitude, float32 [256], ascending. First moments have
+    signs."""
     return _dynamic_map(key.partition("/")[0] == "exp_avg")
 
 

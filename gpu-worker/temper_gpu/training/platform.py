@@ -1,4 +1,5 @@
-"""What the bytes of a step depend on beside its inputs, and the settings that make them repeatable."""
+"""The fingerprint of everything besides its inputs that a step's bytes depend on, and the settings for repeatable
+steps."""
 
 import os
 import platform
@@ -17,20 +18,20 @@ from temper_gpu.model.models import BaseModel
 
 # cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
 _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-# On Intel's processors MKL adds in an order that depends on a row's place in a matrix (on AVX2 in nearly every shape,
-# on AVX-512 with several threads in some), unless it is told to be strict. Read at its first call. AMD's keep the
-# kernels that they had: the order was not seen to depend on places there.
+# MKL on Intel adds in an order that depends on a row's place in a matrix (on AVX2 in nearly every shape, on AVX-512
+# with several threads in some), unless it is set to strict. It reads this at its first call. On AMD no such dependence
+# was seen, and the kernels stay the same.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
-# Raised whenever the trainer computes in another order of operations. Steps without it are of the first one. On a GPU
-# the third one: a frozen output head is differentiated forward there (head_scores.py).
+# Version of the trainer's order of operations, raised with every change. Steps without it have the first one. A GPU has
+# the third one, because a frozen output head is differentiated forward there (head_scores.py).
 _TRAINER = {"cpu": 2, "cuda": 3}
-# Of make_deterministic: the engine computes with as many as suit it.
+# Threads of make_deterministic; the engine may set others.
 _threads: int | None = None
 
 
 def make_deterministic(threads: int) -> None:
-    """Once per process, before any tensor work: the order of additions depends on the number of threads."""
+    """Runs once per process, before any tensor work: the order of additions depends on the number of threads."""
     global _threads
     os.environ.setdefault(*_CUBLAS_WORKSPACE)
     fix_kernels()
@@ -38,25 +39,25 @@ def make_deterministic(threads: int) -> None:
     _threads = threads
     fix_threads()
     torch.use_deterministic_algorithms(True)
-    # Filling fresh memory finds reads of it, which we have none of, and costs a pass over every new tensor.
+    # Filling fresh memory would only reveal uninitialised reads, and costs a pass over every new tensor.
     torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]  (made by a metaclass)
 
 
 def fix_kernels() -> None:
-    """Before MKL's first call: kernels whose numbers do not depend on a row's place."""
+    """Selects kernels that are independent of a row's place. Runs before MKL's first call."""
     if _cpu_field("vendor_id") == _INTEL:
         os.environ.setdefault(*_STRICT_MKL)
 
 
 def fix_gpu_sums() -> None:
-    """cuBLAS may cut a sum into parts and round each of them to bfloat16, more or fewer by the product's shape: engine
-    and trainer, whose shapes differ, would be further apart."""
+    """Keeps cuBLAS from splitting sums into parts rounded to bfloat16. The parts depend on a product's shape, so engine
+    and trainer would differ more."""
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
 
 @contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
-    """Around what a step computes; nothing else computes meanwhile."""
+    """Makes the computations inside deterministic. Nothing else may compute meanwhile."""
     torch.use_deterministic_algorithms(True)
     try:
         yield
@@ -65,15 +66,15 @@ def repeatable(device: torch.device) -> Iterator[None]:
 
 
 def between_steps(device: torch.device) -> None:
-    """On a GPU, PyTorch's deterministic kernels are the trainer's alone: storing a few keys and values with them copies
-    the engine's whole table."""
+    """Restores the engine's kernels: with PyTorch's deterministic ones, storing a few keys and values copies its whole
+    table."""
     if device.type == "cuda":
         torch.use_deterministic_algorithms(False)
 
 
 def fix_threads() -> None:
-    """Where a thread begins to compute: OpenMP counts its helpers per calling thread, and a new one begins with as many
-    as any other set last."""
+    """Runs in each thread that computes: OpenMP counts its helpers per calling thread, and a new one starts with the
+    number that any other set last."""
     torch.set_num_threads(_num_threads())
 
 
@@ -82,7 +83,7 @@ def _num_threads() -> int:
 
 
 def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
-    """On another platform the same inputs give the same numbers up to rounding only."""
+    """Identifies the platform. On another one the same inputs give the same numbers only up to rounding."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
     name = dtype_name(dtype)
     return {
@@ -98,17 +99,17 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
 
 
 def base_fingerprint(base: BaseModel) -> dict[str, str | int]:
-    """Whole weights have no name: manifests of them are as ever."""
+    """Identifies how the base model is loaded; empty for whole weights."""
     return {"quantization": QUANTIZED} if base.packed else {}
 
 
 def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:
-    """Of a step: what is added up first depends on them. One has no name: manifests of one device are as ever."""
+    """Identifies the number of ranks, because sums depend on it; empty for one rank."""
     return {"devices": num_ranks} if num_ranks > 1 else {}
 
 
 def layers_fingerprint(are_compiled: bool) -> dict[str, str | int]:
-    """Of a step. Layers as they are have no name."""
+    """Identifies compiled layers; empty for plain ones."""
     return {"layers": COMPILED} if are_compiled else {}
 
 
@@ -119,7 +120,7 @@ def _libraries() -> dict[str, str]:
 
 @cache
 def _cpu_field(field: str) -> str:
-    """Of the first processor, as Linux describes it; empty elsewhere."""
+    """A field of the first processor in Linux's /proc/cpuinfo; empty elsewhere."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text().splitlines() if information.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")

@@ -36,12 +36,12 @@ from temper_gpu.training.trained import Trained
 from temper_gpu.training.tree_attention import TREE_ATTENTION
 from temper_gpu.training.tree_kernel import Kernel, is_long_enough
 
-# Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
+# Upper bound of the logits that exist at a time (fp32: 256 MB). A whole prompt would need far more.
 MAX_LOGITS = 1 << 26
 _PROBE_TOKENS = 4
-# Of a row that layers are compiled on.
+# Length of the row that layers are compiled on.
 _COMPILED_TOKENS = 128
-# What two ways to compute the same tokens may differ by, relative to their hidden states.
+# Largest difference of hidden states between two ways to compute the same tokens, relative to their norm.
 SAME_BOUND = 1e-3
 SAME_BOUNDS = {torch.bfloat16: 0.05}
 
@@ -56,7 +56,7 @@ class TokenScores(NamedTuple):
 
 
 class TrainablePolicy:
-    """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
+    """The trainer alone uses a policy: it is not thread-safe, and its tensors are dirty during a step."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class TrainablePolicy:
         self._attention_of_rows = self._causal_lm.config._attn_implementation
         self._optimizer = create_optimizer(optimizer, self.parameters, self._trained.embeddings)
         is_asked = self.device.type == "cuda" if scores_forward is None else scores_forward
-        # A model whose weights train has other models beside it, to be compared with: all of them score alike.
+        # Models beside a fully trained one are compared with it, so all of them score alike.
         is_plain = lora is not None and not ranks.shards and self._logits_cap is None and is_frozen(self._head)
         self._scores_forward = is_asked and is_plain
         self._compiles = compiles
@@ -106,11 +106,11 @@ class TrainablePolicy:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the base model."""
+        """The base model's type."""
         return self.base.dtype
 
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
-        """In place: allocations stay."""
+        """Loads values in place: allocations stay."""
         self._trained.require_same("the checkpoint that a step trains", tensors)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
@@ -120,7 +120,7 @@ class TrainablePolicy:
         self._trained.updated()
 
     def with_adapter(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
-        """Another checkpoint of the same kind, to be asked within."""
+        """Computes with another checkpoint of the same kind."""
         return self._trained.as_checkpoint(tensors)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
@@ -130,7 +130,7 @@ class TrainablePolicy:
         return self._optimizer.tensors()
 
     def without_adapter(self) -> AbstractContextManager[None]:
-        """The base model, to be asked within."""
+        """Computes with the base model."""
         return self._trained.as_base()
 
     @property
@@ -139,7 +139,7 @@ class TrainablePolicy:
 
     @contextmanager
     def dropping(self, seed: str) -> Iterator[None]:
-        """Passes within have the adapter's dropout, where it has one; what is asked outside has not."""
+        """Turns the adapter's dropout on for the passes inside, if it has one."""
         self._dropping.seed = seed
         try:
             yield
@@ -147,7 +147,8 @@ class TrainablePolicy:
             self._dropping.seed = self._dropping.keys_M = None
 
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
-        """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
+        """Computes log-softmax in fp32, after temperature. Only tokens that predict a sampled one reach the output
+        head."""
         scores = self._score(batch, trains_entropy)
         if not torch.is_grad_enabled():
             self._trained.weights.end_pass()
@@ -170,7 +171,7 @@ class TrainablePolicy:
         return self._causal_lm.get_output_embeddings()
 
     def _logits(self, hidden_ND: Tensor) -> Tensor:
-        """Of the output head, capped where the model's config says so (Gemma 2)."""
+        """Logits of the output head, capped if the model's config says so (Gemma 2)."""
         logits_NV, cap = self._head(hidden_ND), self._logits_cap
         return logits_NV if cap is None else (logits_NV / cap).tanh() * cap
 
@@ -179,8 +180,8 @@ class TrainablePolicy:
         return getattr(self.base.config, "final_logit_softcapping", None)
 
     def recomputes(self, num_tokens: int) -> bool:
-        """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
-        all layers at once. The bits are the same."""
+        """Whether the backward pass recomputes each layer, a third more work, instead of keeping all activations. The
+        bits are the same."""
         free = free_bytes(self.device)
         return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free, self.device)
 
@@ -191,20 +192,20 @@ class TrainablePolicy:
         recomputes: bool | None = None,
         compiled: CompiledLayers | None = None,
     ) -> Tensor:
-        """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone, `recomputes`:
-        whether the backward pass computes layers again; None: as it is faster, as there is memory."""
+        """[S, D] of the predicting tokens. `narrows`: whether the last layer computes only these. `recomputes`: whether
+        the backward pass recomputes layers. None chooses by speed and by free memory."""
         num_rows, width = batch.token_ids_BT.shape
         if self.has_dropout and self._dropping.seed is not None:
             self._dropping.keys_M = self._keys_of(batch)
         decoder = self._causal_lm.get_decoder()
         is_recomputed = self.recomputes(num_rows * width) if recomputes is None else recomputes
         if narrows is None:
-            # Asked first, so that all ranks find it out in the same pass.
+            # Checked first, so that all ranks probe in the same pass.
             narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
         if self._last_layer is not None:
             self._last_layer.places_S = batch.predicting_S if narrows else None
         self._trained.weights.begin_pass()
-        # Stays until the next pass: a backward pass that computes layers again reads it, too.
+        # The setting stays until the next pass, because recomputed layers read it too.
         self._causal_lm.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
@@ -234,7 +235,7 @@ class TrainablePolicy:
 
     @cached_property
     def compiled_layers(self) -> CompiledLayers | None:
-        """None: layers are computed as they are."""
+        """None if layers are not compiled."""
         if not self._compiles:
             return None
         layers = self._causal_lm.get_decoder().layers[:-1]
@@ -242,7 +243,7 @@ class TrainablePolicy:
 
     @torch.enable_grad()
     def _probe_gradients(self, compiled: CompiledLayers | None) -> Tensor:
-        """Of one row and of two, of layers that are kept and that are computed again."""
+        """Gradients of one row and of two, with layers that are kept and that are recomputed."""
         found: list[Tensor] = []
         for count, recomputes in product((1, 2), (False, True)):
             ids = [n % self.base.config.vocab_size for n in range(count * _COMPILED_TOKENS)]
@@ -254,7 +255,7 @@ class TrainablePolicy:
             ]
             [batch] = pack(rows, 1, len(ids), self.device)
             hidden_SD = self._hidden_states(batch, False, recomputes, compiled)
-            # A norm's outputs have one length: each counts in another way.
+            # Weights differ, because a norm's outputs all have the same length.
             weights_D = torch.arange(hidden_SD.shape[1], device=self.device).cos()
             gradients = torch.autograd.grad(
                 (hidden_SD.float() @ weights_D).sum(), list(self.parameters.values()), allow_unused=True
@@ -264,18 +265,18 @@ class TrainablePolicy:
 
     @cached_property
     def knows_trees(self) -> bool:
-        """Whether the model computes a small tree as it computes its rows. Where its code goes another way to attention
-        than transformers' models do, rows are computed separately."""
+        """Whether the model computes a small tree like its rows. If not, because its code bypasses transformers'
+        attention functions, rows are computed separately."""
         return self._agree("tree", None, "shared prefixes are computed for each row")
 
     @cached_property
     def knows_last_layer(self) -> bool:
         """Whether the model's last layer may leave out tokens that predict nothing."""
-        is_known = self._last_layer is not None and not self.has_dropout  # whose masks are those of all tokens
+        is_known = self._last_layer is not None and not self.has_dropout  # dropout masks cover all tokens
         return is_known and self._agree("rows", True, "the last layer is computed for all tokens")
 
     def _agree(self, packing: Packing, narrows: bool | None, otherwise: str) -> bool:
-        """With plain rows, on a few tokens."""
+        """Compares with plain rows on a few tokens."""
         rows = [Row(ids, "attempt", [5], [0.0], [1.0], [0.0]) for ids in ([0, 1, 2, 3, 4, 5], [0, 1, 2, 6, 7, 5])]
         [plain], [tried] = (pack(rows, 1, 100, self.device, kind) for kind in ("rows", packing))
         try:
@@ -296,7 +297,7 @@ class TrainablePolicy:
         self._optimizer.zero_grad()
 
     def backward_only(self, scores: TokenScores) -> None:
-        """A backward pass that other ranks need, and that leaves nothing here."""
+        """Runs a backward pass that other ranks need, and restores the gradients."""
         gradients = [parameter.grad for parameter in self.parameters.values()]
         self.zero_grad()
         scores.logprobs_N.sum().backward()
@@ -317,14 +318,15 @@ class TrainablePolicy:
     def optimizer_step(self, config: OptimizerConfig, learning_rate: float) -> None:
         if self.ranks.rank == 0:
             self._optimizer.step(config, learning_rate)
-        # Before the commit, which takes memory, too.
+        # The commit needs the memory of the gradients.
         self.zero_grad()
         self.ranks.broadcast(self.parameters.values())
         self._trained.updated()
 
     @torch.no_grad()
     def _require_plain_head(self) -> None:
-        """Some architectures scale their logits after the head; scoring past that would train another model."""
+        """Refuses architectures that scale their logits after the head, because scores would be those of another
+        model."""
         self._trained.weights.begin_pass()
         ids_BT = torch.arange(_PROBE_TOKENS, device=self.device)[None]
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state

@@ -1,4 +1,4 @@
-"""Layers that the backward pass computes again, a third more work, instead of keeping what it needs of all at once."""
+"""Layers that the backward pass recomputes, a third more work, instead of keeping all activations."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,8 @@ from temper_gpu.contract import LoraConfig
 from temper_gpu.model.layers import expert_layers, experts_per_token
 from temper_gpu.model.lora import adapted_layers, target_modules
 
-# Of the memory that is free before a micro-batch, for what its backward pass needs. A host's is everybody's; a GPU's
-# needs room besides for the logits, and for what its allocator cannot join together.
+# Shares of the free memory for the backward pass of a micro-batch. Other programs share a host's memory; a GPU also
+# needs room for logits and fragmentation.
 MOST_OF_FREE = {"cpu": 0.5, "cuda": 0.8}
 
 
@@ -29,13 +29,12 @@ def least_free_to_keep(num_bytes: int, device: torch.device) -> int:
 
 
 def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:
-    """About what the backward pass needs of one token, rather more than less (measured on an H200 for 7 billion
-    parameters in bfloat16: 6.06 MB, and 6.1 are reckoned). For each linear layer its input, and what it wrote: inputs
-    that layers share count as often as they do, for the norms before them. Half of the layers that widen have an
-    activation behind them. Norms of heads keep their input in float32. For each expert that a token takes, what this
-    wrote. Dropout adds a mask and what it leaves of the input; DoRA reads inputs in float32, and keeps two of its
-    results. Without LoRA all weights train: those of a norm need its result, beside what they made of it. `dtype`: that
-    computes; an outline of a model may have another one."""
+    """Estimates, rather high, what the backward pass keeps of one token (7 billion parameters in bfloat16 on an H200:
+    6.06 MB measured, 6.1 estimated). Each linear layer keeps its input and its output; shared inputs count repeatedly,
+    which covers the norms before them. Half of the widening layers have an activation behind them. Norms of heads keep
+    float32 inputs. Each expert of a token keeps its outputs. Dropout adds a mask and the masked input; DoRA reads
+    float32 inputs and keeps two results. In full fine-tuning a norm also keeps its result. `dtype` is that of the
+    computation; an outline of a model may have another one."""
     size = dtype.itemsize
     has_dora, has_dropout = (False, False) if lora is None else (bool(lora.dora), bool(lora.dropout))
     layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
@@ -50,7 +49,7 @@ def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype
     vectors = [weight for weight in model.parameters() if weight.dim() == 1]
     normed = 0 if lora is not None else sum(size * len(weight) for weight in vectors)
     weights = [weight for experts in expert_layers(model).values() for weight in experts.parameters()]
-    # [experts, inputs, outputs], or with the last two the other way round.
+    # [experts, inputs, outputs], or with the last two swapped.
     written = sum(2 * size * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
     return int(linear + normed + _normed_heads(model) + experts_per_token(model.config) * written)
 
@@ -60,14 +59,14 @@ def _times_written(layer: nn.Linear) -> float:
 
 
 def _normed_heads(model: PreTrainedModel) -> int:
-    """Of queries and keys, in float32."""
+    """Bytes of the float32 inputs of norms of queries and keys."""
     attention: list[Any] = [of for of in model.modules() if hasattr(of, "q_norm") and hasattr(of, "q_proj")]
     return torch.float32.itemsize * sum(of.q_proj.out_features + of.k_proj.out_features for of in attention)
 
 
 @contextmanager
 def computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
-    """A forward pass within keeps only what goes into each of these layers."""
+    """Makes a forward pass inside keep only the inputs of these layers."""
     found = [(layer, layer.forward) for layer in layers]
     for layer, forward in found:
         layer.forward = partial(checkpoint, forward, use_reentrant=False, preserve_rng_state=False)

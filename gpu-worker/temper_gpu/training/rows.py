@@ -1,10 +1,9 @@
 """Attempts → training rows, by exact token ids.
 
-A call whose prompt extends a row of its attempt exactly (prompt and answers so far) goes on in that row; any other
-call begins a new row: a fork where that conversation was played before (its history was rewritten, or it is asked
-again), another history where it was not (a sub-agent, a compacted context). All rows of an attempt share its
-advantages. Only sampled tokens are trained, and each of them once: in the row of the call that sampled it. Where it
-stands in another row's prompt, it is context.
+A call whose prompt extends a row of its attempt exactly (prompt and answers so far) continues that row. Any other call
+begins a new row: a fork if that conversation occurred before (a rewritten history, a repeated question), otherwise
+another history (a sub-agent, a compacted context). All rows of an attempt share its advantages. Each sampled token is
+trained once, in the row of the call that sampled it. In other rows' prompts it is context.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +18,7 @@ TruncatedPolicy = Literal["mask", "penalise", "keep"]
 
 @dataclass(frozen=True)
 class Rows:
-    """`attempts`: of each row, the place of its attempt among the step's."""
+    """`attempts`: for each row, the index of its attempt in the step."""
 
     rows: list[Row]
     attempts: list[int]
@@ -34,7 +33,7 @@ class Rows:
         return any(map(any, (row.advantages for row in self.rows)))
 
     def of_attempts(self, attempts: Collection[int]) -> "Rows":
-        """Those of some attempts, in the same order."""
+        """Rows of some attempts, in the same order."""
         kept = [(row, attempt) for row, attempt in zip(self.rows, self.attempts, strict=True) if attempt in attempts]
         return Rows([row for row, _ in kept], [attempt for _, attempt in kept])
 
@@ -44,14 +43,14 @@ class Rows:
 
     @property
     def num_histories(self) -> int:
-        """Beside the first one of each attempt."""
+        """Rows besides the first one of each attempt."""
         return sum(row.begins == "history" for row in self.rows)
 
 
 def build_rows(
     attempts: Sequence[Attempt], advantages: Sequence[Sequence[float] | None], truncated: TruncatedPolicy
 ) -> Rows:
-    """`advantages`: None for an attempt that is no data. Truncated attempts are left out under `mask`."""
+    """`advantages`: None for a failed attempt. Truncated attempts are left out under `mask`."""
     rows: list[Row] = []
     places: list[int] = []
     for place, (attempt, of_attempt) in enumerate(zip(attempts, advantages, strict=True)):
@@ -87,7 +86,7 @@ def _append_sampled(row: Row, call: Call, advantage: float) -> None:
 
 
 def _begin(call: Call, before: Sequence[Call]) -> Begin:
-    """What begins with a prompt of before, word for word, is that conversation, whatever became of its answers."""
+    """A fork repeats the messages of an earlier prompt word for word, whatever became of its answers."""
     is_known = any(call.messages[: len(earlier.messages)] == earlier.messages for earlier in before)
     return "fork" if is_known else "history"
 

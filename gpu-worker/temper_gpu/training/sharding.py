@@ -1,10 +1,10 @@
-"""A frozen base model of which each rank holds a part, by PyTorch's FSDP2 (`fully_shard`).
+"""A frozen base model whose weights are spread over the ranks by PyTorch's FSDP2 (`fully_shard`).
 
-A decoder layer is a group of weights that come together when the layer is computed, forward and backward, and go again;
-so are the embedding, and the output head. What the ranks give each other are bits: the numbers are those of a model
-that is whole on each of them. LoRA's parameters are whole everywhere, and their gradients are added by `Ranks`.
+Each decoder layer, the embedding and the output head are a group of weights, gathered when the layer is computed,
+forward and backward, and freed afterwards. Ranks exchange bits, so the numbers are those of an unsharded model. LoRA's
+parameters are whole on every rank, and `Ranks` sums their gradients.
 
-Rank 0 alone has the weights, in main memory. The others get theirs from it, group by group.
+Rank 0 alone loads the weights, into main memory. The others receive theirs from it, group by group.
 """
 
 import sys
@@ -25,20 +25,17 @@ _DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.int3
 
 
 class WholeBase:
-    """Of a rank that needs nobody for its passes."""
+    """A base model that is whole on its rank."""
 
-    def begin_pass(self) -> None:
-        """All weights are there."""
+    def begin_pass(self) -> None: ...
 
-    def end_decoder(self, hidden_BTD: Tensor) -> None:
-        """They stay."""
+    def end_decoder(self, hidden_BTD: Tensor) -> None: ...
 
-    def end_pass(self) -> None:
-        """They stay."""
+    def end_pass(self) -> None: ...
 
 
 class ShardedBase:
-    """Makes a model into this rank's part of it, in place. All ranks make it, and all of its passes, together."""
+    """Shards a model in place. All ranks shard it, and run all of its passes, together."""
 
     def __init__(self, model: PreTrainedModel, ranks: Ranks, device: torch.device) -> None:
         self._device = device
@@ -51,20 +48,21 @@ class ShardedBase:
             for layer in self._decoder.layers:
                 shard(layer)
             embedding, self._head = self._shard_ends(model, shard, incoming)
-            # What remains (norms) is small, and whole everywhere.
+            # Remaining weights (norms) are small, and whole everywhere.
             incoming.place(model)
             fully_shard(self._decoder, mesh=mesh, ignored_params=set(self._decoder.parameters()))
         input_embeddings: Any = model.get_input_embeddings()
         output_embeddings: Any = model.get_output_embeddings()
         input_embeddings.register_forward_pre_hook(lambda *_: embedding.unshard())
         input_embeddings.register_forward_hook(lambda *_: embedding.reshard())
-        # Asked in chunks, and again where they are computed again: it stays until all of them are through.
+        # The head stays gathered until all chunks are through, because it is called once for each, and again if
+        # recomputed.
         output_embeddings.register_forward_pre_hook(lambda *_: self._head.unshard())
         self._ends = (embedding, self._head)
 
     @staticmethod
     def _shard_ends(model: PreTrainedModel, shard: "_Sharder", incoming: "_Incoming") -> tuple[Any, Any]:
-        """In containers that are never called: what is tied comes and goes as one, whoever of them is asked."""
+        """Shards tied weights as one, in containers that are never called."""
         ends: list[Any] = [model.get_input_embeddings(), model.get_output_embeddings()]
         if incoming.has_tied_ends:
             both = nn.Sequential(*ends)
@@ -76,7 +74,7 @@ class ShardedBase:
         return embedding, head
 
     def begin_pass(self) -> None:
-        """Whatever became of the pass before. Whose weights come next depends on this pass alone then."""
+        """Resets gathered weights, whatever the last pass left. The prefetch order then depends on this pass alone."""
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         if self._has_run:
@@ -86,12 +84,12 @@ class ShardedBase:
         self._has_run = True
 
     def end_decoder(self, hidden_BTD: Tensor) -> None:
-        """The backward pass of the head ends where that of the decoder begins."""
+        """Frees the head's weights when the decoder's backward pass begins."""
         if hidden_BTD.requires_grad:
             hidden_BTD.register_hook(lambda _: self._head.reshard())
 
     def end_pass(self) -> None:
-        """Where no backward pass follows."""
+        """Frees the weights of a pass without a backward pass."""
         self._head.reshard()
 
 
@@ -110,7 +108,7 @@ class _Sharder:
 
 
 class _Collecting:
-    """FSDP's all-gather, by which ranks wait for each other as for anything else: a lost one is noticed."""
+    """FSDP's all-gather over `Ranks`, which notices a lost rank."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._ranks = ranks
@@ -130,18 +128,18 @@ class _Incoming:
         self._device = device
         ends: list[Any] = [model.get_input_embeddings(), model.get_output_embeddings()]
         frozen = [tensor for _, _, tensor in _frozen(model)]
-        # The others have outlines: of which types the weights are, and which are one, only rank 0 knows.
+        # Ranks without weights need their types, and which are tied: only rank 0 knows.
         told = torch.tensor([*(_DTYPES.index(tensor.dtype) for tensor in frozen), _is_one(*ends)])
         ranks.send(told)
         *types, tied = told.tolist()
         self.has_tied_ends = bool(tied)
         if self.has_tied_ends:
             ends[1].weight = ends[0].weight
-        # With the tensors: an address stays theirs as long as they are held.
+        # Tensors are held here, so that their addresses stay unique.
         self._left = {id(tensor): (tensor, _DTYPES[number]) for tensor, number in zip(frozen, types, strict=True)}
 
     def place(self, module: nn.Module) -> None:
-        """What is not there yet."""
+        """Replaces tensors that have no numbers yet."""
         placed: dict[int, Tensor] = {}
         for owner, name, tensor in list(_frozen(module)):
             key = id(tensor)
@@ -161,7 +159,7 @@ class _Incoming:
 
 
 def _frozen(module: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
-    """Weights that are not trained, and buffers, with the modules that have them."""
+    """Frozen weights and buffers, with their modules."""
     for owner in module.modules():
         for name, parameter in owner.named_parameters(recurse=False):
             if not parameter.requires_grad:
@@ -171,12 +169,12 @@ def _frozen(module: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
 
 
 def _is_one(embedding: nn.Embedding, head: nn.Linear) -> bool:
-    """On rank 0. Without numbers there is no address."""
+    """Compares addresses on rank 0. Tensors without numbers have none."""
     return not embedding.weight.is_meta and embedding.weight.data_ptr() == head.weight.data_ptr()
 
 
 def _make_room_for_adapter(model: nn.Module, device: torch.device) -> None:
-    """Its values come with a checkpoint."""
+    """Allocates the adapter without values: a checkpoint brings them."""
     for owner in list(model.modules()):
         for name, parameter in list(owner.named_parameters(recurse=False)):
             if parameter.requires_grad:
@@ -185,10 +183,10 @@ def _make_room_for_adapter(model: nn.Module, device: torch.device) -> None:
 
 @contextmanager
 def _mesh(ranks: Ranks, device: torch.device) -> Iterator[DeviceMesh]:
-    """FSDP asks a process group who is who, and sends nothing by it: this one cannot, and nobody listens for it."""
+    """A mesh for FSDP, which asks its group for ranks and sends nothing over it: this group cannot send."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    # It would take over how uncaught errors are told.
+    # The import would replace the hook for uncaught errors.
     excepthook = sys.excepthook
     store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage]
     dist.init_process_group("fake", store=store, rank=ranks.rank, world_size=ranks.count)

@@ -1,7 +1,7 @@
-"""Groups that an older checkpoint than the step's parent has sampled (`maxStaleness`): the plan names it, by hash.
+"""Groups sampled by an older checkpoint than the step's parent (`maxStaleness`), which the plan names by hash.
 
-The parent's log-probabilities are then expected to differ from the sampler's. What must agree is the sampler and its
-own weights: they are laid in for a moment, and score a part of what was sampled.
+The parent's log-probabilities then differ from the sampler's. Instead, the sampler's own weights are loaded for a
+moment and re-score a part of what was sampled.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from temper_gpu.contract import TrainInput
 from temper_gpu.store import Store
 from temper_gpu.training.rows import Rows
 
-# A disagreement shows in the first hundreds of tokens, and all of them would cost as much as a step's forward pass.
+# Enough tokens to show a disagreement; scoring all of them would cost a whole forward pass.
 CHECKED_TOKENS = 1024
 
 
 @dataclass(frozen=True)
 class StaleSampler:
-    """`staleness`: how many optimizer steps it is older than the parent. `adapter`: None where it was pruned since, and
-    the step is made again."""
+    """`staleness`: number of optimizer steps behind the parent. `adapter`: None if it was pruned before the step is
+    repeated."""
 
     adapter_sha256: str
     staleness: int
@@ -29,7 +29,7 @@ class StaleSampler:
 
 
 def read_sampler(store: Store, input: TrainInput) -> StaleSampler | None:
-    """None: the parent itself has sampled."""
+    """None if the parent itself has sampled."""
     if input.sampler is None:
         return None
     key = manifest_key(input.run, input.sampler.branch, input.sampler.step)
@@ -39,7 +39,7 @@ def read_sampler(store: Store, input: TrainInput) -> StaleSampler | None:
 
 
 def first_rows(rows: Rows) -> Rows:
-    """Of the first attempts, as many as have tokens enough."""
+    """Rows of the first attempts that have enough tokens."""
     chosen: set[int] = set()
     num_tokens = 0
     for row, attempt in zip(rows.rows, rows.attempts, strict=True):

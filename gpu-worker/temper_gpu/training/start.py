@@ -1,5 +1,5 @@
-"""What a run begins with: a seeded adapter, the base model's own weights where all of them train, or, of a fork, the
-bytes of another run's checkpoint."""
+"""The start of a run: a seeded adapter, the base model's own weights if all of them train, or a fork's parent's
+bytes."""
 
 import json
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 
-# Fields of PEFT's config that decide what an adapter computes, beside its tensors; and what they are where absent.
+# Fields of PEFT's config, besides tensors, that decide what an adapter computes, with their defaults.
 SHAPING: Mapping[str, object] = {"r": None, "lora_alpha": None, "use_rslora": False, "use_dora": False}
 
 
 @dataclass(frozen=True)
 class Start:
     base: BaseModel
-    # Of a fork, by hash and step alone: the parent's name stands in run.json, outside every hash.
+    # The fork's parent by hash and step alone: its name is in run.json, outside every hash.
     parent: Parent | None
     adapter: BlobRef
     adapter_config: BlobRef
@@ -76,8 +76,8 @@ def _committed(store: Store, base: BaseModel, trained: Mapping[str, Tensor], con
 
 
 def _import(library: Models, store: Store, input: InitialiseInput, files: StartAdapter) -> Start:
-    """An adapter that PEFT saved, in float32 and under names in our order; AdamW's zero state. Other adapters than the
-    run's options describe are refused: the trainer would go on with another policy than the one that was meant."""
+    """An adapter saved by PEFT, in float32 and under names in our order, with AdamW's zero state. It must match the
+    run's options, or another policy than intended would be trained."""
     lora = input.lora
     if lora is None:
         raise TemperError(
@@ -139,7 +139,7 @@ def _require_shapes(
 
 
 def _fork(library: Models, store: Store, input: InitialiseInput, checkpoint: Checkpoint) -> Start:
-    """The parent's very blobs: nothing is copied. They are read, so that a fork of lost weights fails here."""
+    """The parent's own blobs, without a copy. They are read, so that a fork of lost weights fails here."""
     name = str(PolicyName(checkpoint.run, checkpoint.branch, checkpoint.step))
     source = read_parent(store, checkpoint).manifest
     if source.base_model != input.base_model:

@@ -1,4 +1,4 @@
-"""What is known of each sampled token, however a packer lays it.
+"""Data of each sampled token, independent of the packing.
 
 Shapes: F sampled tokens of the step or of an update, in the order of its rows; N those of one micro-batch.
 """
@@ -20,10 +20,10 @@ from temper_gpu.training.rows import Rows
 
 @dataclass(frozen=True)
 class Tokens:
-    """On the CPU, in float64: a product is rounded once, when it goes to the device.
+    """Columns on the CPU in float64: a product is rounded once, when it goes to the device.
 
-    `anchors_F`: the log-probabilities that ratios are taken against. `factors_F`: of a correction, which masks what is
-    not kept. `reference_F`: the log-probabilities of the reference, zeros where there is none.
+    `anchors_F`: the log-probabilities that ratios are taken against. `factors_F`: weights of a correction. `kept_F`:
+    tokens that a mask leaves. `reference_F`: the reference's log-probabilities, or zeros.
     """
 
     rows: list[Row]
@@ -40,7 +40,7 @@ class Tokens:
         return bool((self.advantages_F * self.factors_F).any())
 
     def of_rows(self, rows: Rows) -> "Tokens":
-        """Of some attempts' rows, in the same order."""
+        """Tokens of some attempts' rows, in the same order."""
         chosen_F = torch.isin(self.attempts_F, torch.tensor(rows.attempts))
         columns = {name: value[chosen_F] for name, value in vars(self).items() if name != "rows"}
         return Tokens(rows=rows.rows, **columns)
@@ -66,8 +66,8 @@ def tokens_of(rows: Rows) -> Tokens:
 
 
 class Laid(NamedTuple):
-    """A micro-batch whose advantages are weighted, so that the loss is a plain sum; the weights by themselves; log μ,
-    which a correction may have replaced in the micro-batch; its factors; and the reference's log-probabilities."""
+    """A micro-batch with weighted advantages, so that the loss is a plain sum; the weights alone; log μ, which a
+    correction may have replaced in the micro-batch; the correction's factors; and the reference's log-probabilities."""
 
     batch: MicroBatch
     weights_N: Tensor

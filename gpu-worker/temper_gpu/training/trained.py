@@ -1,4 +1,4 @@
-"""What of a model trains: an adapter beside its frozen weights, or all of its weights."""
+"""The trained part of a model: an adapter beside its frozen weights, or all of its weights."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -11,48 +11,49 @@ from temper_gpu.training.sharding import ShardedBase, WholeBase
 
 
 class Trained(Protocol):
-    """`TrainablePolicy` computes with `model` and updates `parameters`, whatever they are."""
+    """`TrainablePolicy` computes with `model` and updates `parameters` in both cases."""
 
     @property
     def parameters(self) -> dict[str, nn.Parameter]:
-        """In float32, under their names in a checkpoint's file, sorted."""
+        """Parameters in float32, sorted by their names in a checkpoint's file."""
         ...
 
     @property
     def embeddings(self) -> frozenset[str]:
-        """Which of them are vectors of the vocabulary's tokens."""
+        """Names of the parameters that are embeddings of the vocabulary."""
         ...
 
     @property
     def model(self) -> Any:
-        """A causal model of transformers that computes with them, or with what `as_base` and `as_checkpoint` say."""
+        """A causal model of transformers with these parameters, or with those that `as_base` and `as_checkpoint`
+        select."""
         ...
 
     @property
     def last_layer(self) -> LastLayer | None:
-        """Of that model."""
+        """The last layer of `model`."""
         ...
 
     @property
     def weights(self) -> ShardedBase | WholeBase:
-        """What each pass has to ask for the frozen ones."""
+        """The frozen weights, to be told of each pass."""
         ...
 
     @property
     def saved_bytes_per_token(self) -> int: ...
 
     def require_same(self, what: str, tensors: Mapping[str, Tensor]) -> None:
-        """Raises BadConfig for tensors that are none of the same names and shapes."""
+        """Raises BadConfig if names or shapes differ."""
         ...
 
     def updated(self) -> None:
-        """The parameters have other values now."""
+        """Takes over new values of the parameters."""
         ...
 
     def as_base(self) -> AbstractContextManager[None]:
-        """The base model, to be asked within."""
+        """Computes with the base model."""
         ...
 
     def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
-        """Another checkpoint of the same kind, to be asked within."""
+        """Computes with another checkpoint of the same kind."""
         ...

@@ -1,7 +1,7 @@
 """Steps as commits: found or made, from parent and groups in the store to a manifest in it.
 
-Memory is a cache of the store. The policy in memory is known by the manifest that it stands for; that key is dropped
-before the first in-place change and set again after the commit, so whatever ends a step early costs only a reload.
+Memory is a cache of the store. The policy in memory is identified by its manifest; that key is dropped before the first
+in-place change and set again after the commit, so a step that ends early costs only a reload.
 """
 
 import time
@@ -10,10 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
-
-from safetensors import SafetensorError
-from safetensors.torch import load
-from torch import Tensor
 
 from temper_gpu.commits.checkpoints import (
     Commit,
@@ -37,7 +33,7 @@ from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
 from temper_gpu.training.groups import require_groups, with_groups
-from temper_gpu.training.inputs import StepInputs, load_inputs
+from temper_gpu.training.inputs import StepInputs, load_inputs, read_tensors
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
@@ -57,10 +53,8 @@ from temper_gpu.training.supervised import SupervisedInputs, load_supervision, s
 
 @dataclass
 class Outcome:
-    """`found`: the step had been committed before. Seconds by phase are for display.
-
-    `discarded`: it was made here all the same, and another worker's commit came first.
-    """
+    """`found`: the step had been committed before. `seconds` by phase are for display. `discarded`: this worker made
+    the step too, but another one committed first."""
 
     commit: Commit
     found: bool
@@ -78,23 +72,23 @@ class _Loaded:
 
 
 class Switching(Protocol):
-    """Of a device lock for which an engine in another process releases memory."""
+    """A device lock for which an engine in another process releases memory."""
 
     def expect(self, base_model: str, train: TrainConfig) -> None:
-        """What is trained once the lock is taken. Its weights are loaded."""
+        """Announces what the next holder of the lock trains. Its weights are loaded."""
         ...
 
     def take_seconds(self) -> dict[str, float]:
-        """By phase of the last step, what taking and giving back the device took; empty where it took nothing."""
+        """Seconds that taking and returning the device added to the last step, by phase; empty if none."""
         ...
 
 
 class Trainer:
-    """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
+    """Trains one step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
-    `sampler`: what manifests say of what samples from a base model, beside the platform. `read_turns`: how chats of
-    supervised steps are written. `ranks`: who computes a step together. `switching`: that of the lock, where it has
-    one. `compiles`: whether decoder layers are compiled.
+    `sampler`: fields of manifests about the engine of a base model. `read_turns`: tokenizes the chats of supervised
+    steps. `ranks`: the processes that compute a step together. `switching`: set if the lock supports it. `compiles`:
+    whether decoder layers are compiled.
     """
 
     def __init__(
@@ -121,12 +115,12 @@ class Trainer:
         self._clock = Stopwatch("load")
 
     def progress(self) -> dict[str, str]:
-        """For people: what the step in hand does, and since when."""
+        """Phase of the current step and its start, for display."""
         return {"phase": self._clock.phase, "since": self._clock.since}
 
     @property
     def base_model(self) -> str | None:
-        """Of the policy in memory, which goes on being trained."""
+        """The base model of the policy in memory."""
         return None if self._loaded is None else self._loaded.shape[0]
 
     def forget(self) -> None:
@@ -224,7 +218,7 @@ class Trainer:
             loaded.manifest_sha256 = None
             try:
                 with repeatable(policy.device):
-                    # Found out in each step, rows or not: its manifest says it.
+                    # Probed in each step, with rows or without, because the manifest records it.
                     _ = policy.compiled_layers
                     if isinstance(step, SupervisedInputs):
                         return parent, loaded, supervised_step(policy, step, is_cancelled)
@@ -256,45 +250,37 @@ class Trainer:
     def _load_policy(self, run: str, parent: Commit, config: TrainConfig) -> _Loaded:
         base = self._library.get(parent.manifest.base_model)
         if self._ranks.rank == 0 or not self._ranks.shards:
-            # Another one's weights are those of rank 0.
+            # Other ranks receive the weights of rank 0.
             policy = PolicyName(run, parent.manifest.branch, parent.manifest.step)
             require_same_base(str(policy), parent.manifest, base)
-        lora, optimizer = config.lora, config.optimizer.kind
-        shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
+        lora, kind = config.lora, config.optimizer.kind
+        shape = (base.name, "" if lora is None else lora.model_dump_json(), kind or "")
         if self._loaded is None or self._loaded.shape != shape:
-            self._loaded = None  # frees the old one before the new one is made
-            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, optimizer, self._compiles))
+            self._loaded = None  # Frees the old policy before the new one is made.
+            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind, self._compiles))
         loaded = self._loaded
         if loaded.manifest_sha256 != parent.sha256:
             loaded.manifest_sha256 = None
-            loaded.policy.load(load_policy(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
+            optimizer = read_tensors(self._store, parent.manifest.optimizer, "a safetensors file")
+            loaded.policy.load(load_policy(self._store, parent.manifest).tensors, optimizer)
             loaded.manifest_sha256 = parent.sha256
         return loaded
 
-    def _optimizer(self, manifest: Manifest) -> dict[str, Tensor]:
-        try:
-            return load(self._store.get_blob(manifest.optimizer))
-        except SafetensorError as error:
-            raise TemperError(
-                "StoreCorrupt",
-                f"{manifest.optimizer.key} must be a safetensors file, got {error}; restore it from a copy",
-            ) from error
-
 
 class Stopwatch:
-    """Seconds by phase, for people."""
+    """Seconds by phase, for display."""
 
     def __init__(self, phase: str) -> None:
         self.seconds: dict[str, float] = {}
         self._enter(phase)
 
     def begin(self, phase: str) -> None:
-        """Ends the phase before."""
+        """Ends the current phase."""
         self.seconds[self.phase] = time.perf_counter() - self._started
         self._enter(phase)
 
     def move(self, phase: str, seconds: Mapping[str, float]) -> None:
-        """Seconds of other phases, which have ended, belong to this one."""
+        """Moves seconds of other, ended phases to this one."""
         for other, part in seconds.items():
             self.seconds[other] -= part
             self.seconds[phase] = self.seconds.get(phase, 0.0) + part

@@ -1,5 +1,5 @@
-"""Attention over a tree, in the form of transformers' attention functions, with stock models: block by block, or in
-one kernel where a GPU has one (tree_kernel.py).
+"""Attention over a tree for stock models, as a transformers attention function: block by block, or in one kernel on a
+GPU that has one (tree_kernel.py).
 
 Shapes: H heads, D head size, T tokens of the row, Q queries and K keys of a block.
 """
@@ -21,7 +21,7 @@ from temper_gpu.training.last_layer import scattered
 from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blocks
 from temper_gpu.training.tree_kernel import Kernel, attend_in_one, block_mask
 
-# By its name in a model's config. transformers makes no masks for an attention that it does not know.
+# Name of this attention in a model's config. transformers makes no masks for an attention that it does not know.
 TREE_ATTENTION = "temper_tree"
 
 Held = TypeVar("Held")
@@ -29,20 +29,20 @@ Held = TypeVar("Held")
 
 @dataclass(frozen=True)
 class TreePlan:
-    """Of one micro-batch, for all layers of a model."""
+    """The plan of one micro-batch, for all layers of a model."""
 
     tree: SegmentTree
-    # Of each layer.
+    # Windows by layer.
     windows: list[int | None]
-    # What computes a block: transformers' eager attention where a model has more than scores and a mask (sinks, caps).
+    # Eager attention computes blocks if a model has more than scores and a mask (sinks, caps).
     is_eager: bool
-    # Whether the backward pass computes layers again.
+    # Whether the backward pass recomputes layers.
     is_recomputed: bool
-    # The tokens whose queries the last layer has, by their places, in order; None: all.
+    # Places of the tokens whose queries the last layer has, in order; None: all.
     asking_S: Tensor | None = None
-    # What computes all blocks at once.
+    # The kernel for all blocks at once.
     kernel: Kernel | None = None
-    # Made once for all layers, and for those that are computed again.
+    # Tensors that all layers share, recomputed ones included.
     _held: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def held(self, key: object, make: Callable[[], Held]) -> Held:
@@ -67,13 +67,13 @@ def tree_attention(
 ) -> tuple[Tensor, None]:
     window = tree_plan.windows[module.layer_idx]
     if tree_plan.kernel is not None:
-        # Of all tokens: those that ask nothing are zeros, and have no gradient.
+        # Output of all tokens: those without a query are zeros and have no gradient.
         make_mask = partial(block_mask, tree_plan.tree, window, query_1HTD.shape[2], query_1HTD.device)
         mask = tree_plan.held(("kernel", window), make_mask)
         return attend_in_one(tree_plan.kernel, query_1HTD, key_1HTD, value_1HTD, mask, scaling), None
     blocks = tree_plan.blocks[window]
     sizes = [len(block) for block in blocks]
-    # One node of the graph for all pieces: each slice of its own would add a gradient of the whole row.
+    # A single node of the graph splits all pieces: separate slices would each add a gradient of the whole row.
     queries, keys, values = (tensor.split(sizes, 2) for tensor in (query_1HTD, key_1HTD, value_1HTD))
     asking_S = tree_plan.asking_S if module.layer_idx == len(tree_plan.windows) - 1 else None
     of = (window, asking_S is not None)
@@ -99,7 +99,7 @@ def tree_attention(
 def _asked_blocks(
     blocks: tuple[Block, ...], asking_S: Tensor | None, device: torch.device
 ) -> list[tuple[int, Block, Tensor, Tensor | None]]:
-    """Those with queries: their number, the queries' places in the row and, on the device, in the block; None: all."""
+    """Blocks with queries: their number, the queries' places in the row and, on the device, in the block; None: all."""
     found = []
     for index, block in enumerate(blocks):
         asked_Q = block.queries_Q(asking_S)
@@ -112,7 +112,7 @@ def _asked_blocks(
 def attend_tree(
     kernel: Kernel | None, tree: SegmentTree, window: int | None, query: Tensor, key: Tensor, value: Tensor
 ) -> Tensor:
-    """Of a single layer."""
+    """Attention of a single layer."""
     plan = TreePlan(tree, [window], False, False, kernel=kernel)
     return tree_attention(SimpleNamespace(layer_idx=0), query, key, value, None, query.shape[-1] ** -0.5, plan)[0]
 
@@ -120,21 +120,21 @@ def attend_tree(
 AttentionInterface.register(TREE_ATTENTION, tree_attention)  # pyright: ignore[reportArgumentType]
 
 
-# Where the masks of all blocks, kept, would weigh as much as their scores. A GPU holds them once for all layers, a few
-# bytes of each token, because to make one takes many kernels there, or a copy that it waits for.
+# Masks of all blocks would take as much memory as their scores if a CPU kept them. A GPU keeps them once for all
+# layers, at a few bytes per token, because making one takes many kernels or a copy that it waits for.
 REMADE_ON = ("cpu",)
-# Of a row of a mask, in numbers: kernels of GPUs copy a mask whose rows begin anywhere.
+# Alignment of a mask's rows, in numbers: GPU kernels copy masks with other row starts.
 ALIGNED_KEYS = 8
 
 
 @dataclass(frozen=True)
 class Mask:
-    """Made where it is read."""
+    """A mask that is made each time it is read."""
 
     tree: SegmentTree
     blocks: tuple[Block, ...]
     block: Block
-    # By their places in the row.
+    # Places in the row.
     queries_Q: Tensor
     window: int | None
     dtype: torch.dtype
@@ -142,11 +142,11 @@ class Mask:
 
     @property
     def is_causal(self) -> bool:
-        """The same as none, where the device has a causal kernel."""
+        """True if the device's causal kernel can replace the mask."""
         return self.block.is_causal and len(self.queries_Q) == len(self.block)
 
     def make(self) -> Tensor:
-        """To be added to scores. Without a window, a query sees all keys of the blocks before its own."""
+        """A mask that is added to scores. Without a window, a query sees all keys of the blocks before its own."""
         keys_K = block_keys(self.blocks, self.block)
         hidden = torch.finfo(self.dtype).min
         padding = 0 if self.device.type in REMADE_ON else -len(keys_K) % ALIGNED_KEYS
@@ -157,14 +157,14 @@ class Mask:
 
 
 def _whole_rows(sliced_QK: Tensor, padding: int) -> Tensor:
-    """With what lies between its rows, so that a copy keeps their places."""
+    """Includes the padding between rows, so that a copy keeps their alignment."""
     num_rows, width = sliced_QK.shape
     return sliced_QK.as_strided((num_rows, width + padding), (width + padding, 1))
 
 
 @dataclass(frozen=True)
 class HeldMask:
-    """Made once."""
+    """A mask that is made once."""
 
     mask: Mask
     plan: TreePlan
@@ -199,11 +199,11 @@ def _fused(
     scaling: float,
     is_recomputed: bool,
 ) -> Tensor:
-    """The backward pass copies keys and values together once more, block by block: the copies of all blocks would weigh
-    more than their tokens."""
+    """Gathers keys and values again in the backward pass, block by block: copies for all blocks would need more memory
+    than the tokens."""
     if is_recomputed:
-        # A layer that is computed again keeps its tensors by hooks of its own, and hooks do not nest. It lets go of
-        # tensors that are arguments, but not of those in lists.
+        # Recomputed layers keep tensors by hooks of their own, and hooks do not nest. These release tensors that are
+        # arguments, but not those in lists.
         again: Any = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
         return again(partial(_attend, mask, scaling, None), query, *keys, *values)
     kept = Kept()
@@ -212,7 +212,7 @@ def _fused(
 
 
 class Kept:
-    """What the backward pass makes again instead of keeping it."""
+    """Tensors that the backward pass makes again instead of keeping them."""
 
     def __init__(self) -> None:
         self._makers: dict[int, Callable[[], Tensor]] = {}
@@ -223,7 +223,7 @@ class Kept:
         return tensor
 
     def pack(self, tensor: Tensor) -> Tensor | Callable[[], Tensor]:
-        """A kernel may keep a view: those of GPUs keep a mask for all heads."""
+        """GPU kernels may keep a view: that of a mask for all heads."""
         make = self._makers.get(tensor.data_ptr())
         return tensor if make is None else partial(_as_view, make, tensor.size(), tensor.stride())
 

@@ -1,8 +1,8 @@
-"""Attention over a tree in one kernel, on a GPU: PyTorch's FlexAttention, which Triton compiles.
+"""Attention over a tree in one kernel on a GPU: PyTorch's FlexAttention, compiled by Triton.
 
-A kernel is compiled for one length of the row, in seconds, so rows are padded to one of few lengths: to powers of two.
-Padding is hardly computed, because the kernel skips blocks of keys that no query of a block sees. A row that is shorter
-than the shortest of these lengths takes few blocks, and stays with them (tree_attention.py).
+Compilation takes seconds for each row length, so rows are padded to powers of two. Padding costs little, because the
+kernel skips blocks of keys that no query of a block sees. A row below the shortest length has few blocks and stays with
+them (tree_attention.py).
 
 Shapes: H heads, D head size, T tokens of the row, S of the padded row, N blocks of it.
 """
@@ -23,14 +23,15 @@ from temper_gpu.training.packing import Segment, SegmentTree
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
-# As FlexAttention's own function: of queries, keys and values, with a mask of blocks.
+# The signature of FlexAttention: queries, keys and values, with a block mask.
 Kernel = Callable[..., Any]
 SHORTEST = 2048
 # Queries and keys of one block of the mask.
 BLOCK = 128
-# Compiled lengths, windows, models, each with and without a gradient. Beyond it PyTorch would compute all scores.
+# Compiled variants: lengths, windows and models, each with and without a gradient. Beyond this limit PyTorch would
+# compute all scores.
 MOST_KERNELS = 64
-# Of a gradient, relative to that of the blocks. Both round to bfloat16 (measured: 0.006).
+# Largest relative difference to the gradient of the blocks. Both round to bfloat16 (measured: 0.006).
 FAR = 0.03
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ Attend = Callable[[Kernel | None, SegmentTree, int | None, Tensor, Tensor, Tenso
 
 @dataclass(frozen=True)
 class Heads:
-    """Of a model's attention."""
+    """Heads of a model's attention."""
 
     num_queries: int
     num_keys: int
@@ -69,7 +70,7 @@ def attend_in_one(
 
 
 def block_mask(tree: SegmentTree, window: int | None, num_tokens: int, device: torch.device) -> "BlockMask":
-    """Of all blocks, which are seen whole and which in part; of these, the kernel asks for each token."""
+    """Lists full and partial blocks; for partial ones the kernel checks each token."""
     from torch.nn.attention.flex_attention import BlockMask
 
     length = padded_length(num_tokens)
@@ -92,7 +93,7 @@ def seen_blocks(ends_S: Tensor, depths_S: Tensor, window: int | None) -> tuple[T
     seen_NN = earlier_NN & (ends_NB.amax(1) > first_N[:, None])
     whole_NN = earlier_NN & (ends_NB.amin(1) > last_N1)
     if window is not None:
-        # Some of these may be seen by nobody; each token is asked for.
+        # Partial blocks may turn out empty; the kernel checks each token.
         seen_NN &= depths_NB.amin(1)[:, None] < depths_NB.amax(1) + window
         whole_NN &= depths_NB.amax(1)[:, None] < depths_NB.amin(1) + window
     own_NN = torch.eye(len(first_N), dtype=torch.bool)
@@ -100,7 +101,7 @@ def seen_blocks(ends_S: Tensor, depths_S: Tensor, window: int | None) -> tuple[T
 
 
 def _as_lists(blocks_NN: Tensor) -> tuple[Tensor, Tensor]:
-    """How many of each row, and which: these first."""
+    """Counts of each row, and its block numbers first."""
     which_NN = torch.argsort(blocks_NN.int(), dim=1, descending=True, stable=True)
     return blocks_NN.sum(1, dtype=torch.int32)[None, None], which_NN.int()[None, None]
 
@@ -126,7 +127,7 @@ def _compiled() -> Kernel:
     from torch.nn.attention.flex_attention import flex_attention
 
     torch._dynamo.config.recompile_limit = max(MOST_KERNELS, torch._dynamo.config.recompile_limit)
-    # In this process: a few kernels are not worth a pool of others.
+    # In-process compilation: a few kernels are not worth a pool of processes.
     torch._inductor.config.compile_threads = 1
     return torch.compile(flex_attention, dynamic=False)
 
@@ -136,8 +137,8 @@ def is_capable(heads: Heads) -> bool:
 
 
 def find_kernel(heads: Heads, windows: Iterable[int | None], attend: Attend) -> Kernel | None:
-    """None: blocks compute trees, as they do on a CPU, and in float32, whose numbers are those of a CPU. `attend`
-    computes a tree with a kernel, or without one in blocks."""
+    """None if blocks compute trees: on a CPU, and in float32 for the CPU's numbers. `attend` computes a tree with a
+    kernel, or in blocks without one."""
     if not is_capable(heads):
         return None
 
@@ -150,7 +151,7 @@ def find_kernel(heads: Heads, windows: Iterable[int | None], attend: Attend) -> 
 
 @torch.enable_grad()
 def _difference(heads: Heads, window: int | None, attend: Attend) -> float:
-    """Of gradients, on a small tree, relative to those of the blocks."""
+    """Relative difference between the gradients of kernel and blocks, on a small tree."""
     third = SHORTEST // 3
     tree = SegmentTree((Segment(0, 0, third), Segment(0, third, third, 0), Segment(0, 2 * third, third, 0)))
     generator = torch.Generator().manual_seed(0)

@@ -1,8 +1,8 @@
-"""The optimizer updates of a step, in order, and which rows each of them trains.
+"""The optimizer updates of a step, in order, and the rows that each of them trains.
 
-A pass goes over all groups once; a mini-batch is an update on some of them. Groups stay whole: their advantages belong
-together, and they share prompts. Each pass orders the groups anew, by a hash of seed, pass and group, so that the same
-step has the same updates wherever and whenever it is made.
+A pass covers all groups once; a mini-batch is an update on some of them. Groups stay whole: their advantages belong
+together, and they share prompts. Each pass orders the groups by a hash of seed, pass and group, so the same step always
+has the same updates.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ class Update:
 
 
 def plan_updates(groups: Sequence[Group], rows: Rows, config: TrainConfig, seed: str) -> list[Update]:
-    """Without passes and mini-batches, one update on all rows. Rows without a signal are left out: what AdamW remembers
-    must not move the policy by itself."""
+    """Plans one update on all rows, or passes and mini-batches. Rows without a signal are left out: AdamW's momentum
+    must not move the policy alone."""
     ends = list(accumulate((len(group.attempts) for group in groups), initial=0))
     members = [set(range(start, end)).intersection(rows.attempts) for start, end in pairwise(ends)]
     trained = [place for place, attempts in enumerate(members) if attempts]
@@ -42,7 +42,7 @@ def _shuffled(places: Sequence[int], seed: str) -> list[int]:
 
 
 def _split(places: Sequence[int], num_parts: int) -> list[Sequence[int]]:
-    """As even as can be, and none of them empty where there are places."""
+    """Splits as evenly as possible, without empty parts."""
     num_parts = max(1, min(num_parts, len(places)))
     bounds = [part * len(places) // num_parts for part in range(num_parts + 1)]
     return [places[start:end] for start, end in pairwise(bounds)]

@@ -397,14 +397,14 @@ def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_say
     store = open_folder(tmp_path)
     frozen, other = activities(store), activities(store)
     work = first_step(store, frozen)
-    policy_step, results = frozen._trainer._step, []
+    make, results = frozen._trainer._make, []
 
     def thawed_after_the_other_finished(*arguments):
-        metrics = policy_step(*arguments)
+        made = make(*arguments)
         results.append(run(other.train, work))
-        return metrics
+        return made
 
-    monkeypatch.setattr(frozen._trainer, "_step", thawed_after_the_other_finished)
+    monkeypatch.setattr(frozen._trainer, "_make", thawed_after_the_other_finished)
     late = run(frozen.train, work)
     assert (late.found, late.checkpoint) == (True, results[0].checkpoint)
     assert told(caplog, "step discarded") == ["another worker committed it first"]

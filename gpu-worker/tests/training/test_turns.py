@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from temper_gpu.training.packing import Packing, Row
-from temper_gpu.training.ranks import ALONE, Alone, deal_shares, plan_turns
+from temper_gpu.training.ranks import ALONE, Alone
 from temper_gpu.training.ranks import joined as joined_module
 from temper_gpu.training.ranks.joined import chunked
+from temper_gpu.training.ranks.turns import deal_shares, plan_turns
 from temper_gpu.training.tokens import Layout, pack_for_ranks
 
 

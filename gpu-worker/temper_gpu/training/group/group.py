@@ -1,4 +1,4 @@
-"""Rank 0's side of one group of ranks: from its start to the first one that is lost."""
+"""Rank 0's side of a group of ranks, from its start until the first of them is lost."""
 
 import json
 import logging
@@ -21,13 +21,14 @@ from temper_gpu.failures import FAILURE_TYPES, TemperError
 from temper_gpu.training.ranks import IsCancelled, RankLost, StepCancelled, never_cancelled
 from temper_gpu.training.ranks.joined import Joined
 
-# The fork server imports torch and transformers before it forks.
+# Start-up of the fork server, which imports torch and transformers before it forks.
 START_S = 300.0
-# How long rank 0 waits before it looks again whether what it waits for is there.
+# Interval at which rank 0 checks what it waits for.
 LOOK_S = 0.002
-# A rank beats every second, from a thread that never touches torch. Counted while rank 0 waits for it.
+# Longest silence of a rank, counted while rank 0 waits for it. Ranks beat every second, from a thread that never
+# touches torch.
 SILENT_S = 15.0
-# From a rank's failure until rank 0 must have met the same; else it is that rank's own.
+# Time in which rank 0 must fail like a failed rank; otherwise the failure is that rank's own.
 SAME_FAILURE_S = 2.0
 EXPLAIN_S = 1.0
 END_S = 5.0
@@ -37,16 +38,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RankSettings:
-    """What ranks have to know of their GPU worker."""
+    """Settings of the GPU worker that ranks need."""
 
     store: str
     models: str | None
-    # By rank.
+    # Devices by rank.
     devices: tuple[str, ...]
     dtype: str
-    # Of each.
+    # Threads of each rank.
     threads: int
-    # Whether each holds a part of the base model alone.
+    # Whether each rank holds only a part of the base model.
     shards: bool = False
     load_in_4bit: bool = False
     compile_layers: bool = False
@@ -55,12 +56,12 @@ class RankSettings:
         return torch.device(self.devices[rank]) if self.shards else None
 
 
-# In a process of its own, until that is ended: the settings, its rank, the file to meet at, the pipe to rank 0.
+# The entry point of a rank's process: settings, rank, the file to meet at, the pipe to rank 0. It never returns.
 Enter = Callable[[RankSettings, int, Path, Connection], None]
 
 
 def prepare(enter: Enter) -> None:
-    """Begins to import what ranks need, beside this process: the first group is there at once then."""
+    """Starts to import what ranks need, so that the first group starts at once."""
     multiprocessing.set_forkserver_preload([enter.__module__, "temper_gpu.training.peft_alone"])
     forkserver.ensure_running()
 
@@ -71,18 +72,18 @@ class Member:
     connection: Connection
     has_begun: bool = False
     silent_s: float = 0.0
-    # Why it cannot go on, and for how long rank 0 knew.
+    # The rank's failure, and for how long rank 0 has known it.
     failure: dict[str, Any] | None = None
     failed_s: float = 0.0
 
 
 class RankGroup:
-    """Whatever is wrong with one of its ranks ends all of it, and raises."""
+    """Several ranks. A failure of one ends the group and raises."""
 
     def __init__(self, enter: Enter, settings: RankSettings) -> None:
         self.settings = settings
         self.members: dict[int, Member] = {}
-        # Of this user alone.
+        # The folder is readable by this user alone.
         self._folder = Path(tempfile.mkdtemp(prefix="temper-ranks-"))
         self._is_cancelled: IsCancelled = never_cancelled
         try:
@@ -101,7 +102,7 @@ class RankGroup:
         return self._folder / "meeting"
 
     def _fork(self, enter: Enter, rank: int) -> Member:
-        """Of a process that has no threads: an import for each rank would take seconds."""
+        """Forks from a process without threads: an import for each rank would take seconds."""
         context = multiprocessing.get_context("forkserver")
         here, there = context.Pipe()
         process = context.Process(
@@ -125,7 +126,7 @@ class RankGroup:
             if time.monotonic() > end:
                 raise RankLost(f"{self.count} ranks must begin within {START_S:g} s, but did not")
         ranks.join(self._meeting)
-        # The others have found each other, too.
+        # All ranks have connected.
         ranks.meet()
         shutil.rmtree(self._folder, ignore_errors=True)
         log.info("ranks began", extra={"pids": [member.process.pid for member in self.members.values()]})
@@ -140,7 +141,7 @@ class RankGroup:
                 raise RankLost(self._how_it_ended(rank)) from None
 
     def is_whole(self) -> bool:
-        """Between two steps."""
+        """Whether no rank was lost between two steps."""
         try:
             for rank, member in self.members.items():
                 while member.connection.poll():
@@ -150,13 +151,13 @@ class RankGroup:
         return True
 
     def watch(self) -> None:
-        """Takes what ranks have said; raises where there is no sense in waiting for them."""
+        """Receives messages; raises if waiting for the ranks is pointless."""
         if self._is_cancelled():
             raise StepCancelled
         by_connection = {member.connection: rank for rank, member in self.members.items()}
         started = time.monotonic()
         ready = wait(list(by_connection), LOOK_S)
-        # However long this process itself was suspended.
+        # A suspension of this process does not count.
         passed_s = min(time.monotonic() - started, 10 * LOOK_S)
         for connection, rank in by_connection.items():
             if connection in ready:
@@ -171,7 +172,7 @@ class RankGroup:
         return self._how_it_ended(lost[0]) if lost else str(error)
 
     def close(self) -> None:
-        """Kills the ranks: they may be in a collective that nobody comes to any more."""
+        """Kills the ranks: they may wait in a collective that will never complete."""
         for member in self.members.values():
             member.process.kill()
         for member in self.members.values():

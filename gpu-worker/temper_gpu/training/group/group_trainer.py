@@ -1,4 +1,4 @@
-"""A trainer that is rank 0 of a group. What it commits, it commits as one that is alone."""
+"""A trainer that is rank 0 of a group. Its commits are those of a single trainer."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
@@ -36,7 +36,7 @@ class GroupTrainer(Trainer):
         prepare(enter)
 
     def forget(self) -> None:
-        """With the ranks goes what they hold."""
+        """Ends the ranks with the memory that they hold."""
         super().forget()
         self.close()
 
@@ -46,17 +46,17 @@ class GroupTrainer(Trainer):
             group.close()
         self._joined.leave()
         if self._settings.shards:
-            # What the next ranks are part of, they make together.
+            # Sharded weights are spread over ranks that are gone.
             self._loaded = None
 
     def train(self, input: TrainInput, is_cancelled: IsCancelled) -> Outcome:
         found = self._find(input.run, input.branch, input.step, input.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
-        # Its engine's proof may start this process again, with other instructions: the ranks are to have the same.
+        # Loading may restart this process with other instructions (the engine's proof), before ranks copy them.
         self._library.get(input.base_model)
         with ExitStack() as failed:
-            # The others may wait for what this rank does not come to any more.
+            # Other ranks may wait in a collective that this rank has left.
             failed.callback(self.close)
             outcome = self._lead(input, is_cancelled)
             failed.pop_all()

@@ -1,4 +1,4 @@
-"""Any other rank's side: takes a step's work, computes its share, and tells if that went wrong."""
+"""The side of every other rank: receives a step's work, computes its share, and reports failures."""
 
 import ctypes
 import json
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def join_steps(trainer_of: Callable[[Joined], Trainer], ranks: Joined, meeting: Path, pipe: Connection) -> None:
-    """Joins the others, and computes steps with them until this process is ended."""
+    """Joins the group and computes its steps until this process is ended."""
     die_with_parent()
     works: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, works), name="listen", daemon=True).start()
@@ -43,7 +43,7 @@ def join_steps(trainer_of: Callable[[Joined], Trainer], ranks: Joined, meeting: 
             tell(describe(error))
             if not isinstance(error, TemperError):
                 log.exception("rank failed", extra={"rank": ranks.rank})
-            # Rank 0 ends the group. Connections that closed before might take what was sent along.
+            # Rank 0 ends the group. An early exit could lose what was sent.
             threading.Event().wait()
 
 
@@ -55,16 +55,16 @@ def describe(error: Exception) -> dict[str, str | None]:
 
 
 def die_with_parent() -> None:
-    """Even where this process is stopped, and hears nothing. The fork server ends with the GPU worker."""
+    """Ignores signals and dies with the fork server, even if stopped. The fork server ends with the GPU worker."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        # The GPU worker says when it is time, also after Ctrl-C in a terminal.
+        # The GPU worker decides when to end, also after Ctrl-C in a terminal.
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
 
 
 class _Voice:
-    """Two threads tell."""
+    """Serialises messages of two threads."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -76,7 +76,7 @@ class _Voice:
 
 
 def _listen(pipe: Connection, works: "SimpleQueue[bytes]") -> None:
-    """Ends this process where the GPU worker is gone, whatever the other threads do."""
+    """Ends this process if the GPU worker is gone, whatever the other threads do."""
     while True:
         try:
             works.put(pipe.recv_bytes())

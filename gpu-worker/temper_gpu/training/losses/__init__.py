@@ -1,10 +1,10 @@
-"""Losses: pure functions of log π, and of the micro-batch that says what was sampled and what it is worth.
+"""Losses: pure functions of log π and of the micro-batch with sampled tokens and advantages.
 
-Notation (N sampled tokens): π the policy that is trained, μ the one that sampled, ρ = exp(log π − log μ), A the
-advantage, sg stops the gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that
-weight, so the update's mean is a plain sum. What does not hang on A is weighed by itself.
+Notation (N sampled tokens): π the trained policy, μ the sampler, ρ = exp(log π − log μ), A the advantage, sg stops the
+gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that weight, so the update's
+mean is a plain sum. Penalties independent of A are weighed separately.
 
-In a step's first update ρ is 1 but for rounding: no range clips anything, and all losses have the same gradient.
+In a step's first update ρ is 1 up to rounding: no range clips anything, and all losses have the same gradient.
 `core/loss-options.ts` refuses their options in steps of a single update.
 """
 

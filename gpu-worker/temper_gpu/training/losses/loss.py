@@ -1,4 +1,4 @@
-"""What a loss is to a step."""
+"""The interface of a loss."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -10,19 +10,19 @@ from temper_gpu.training.packing import MicroBatch
 CLIPPED_SHARE = "clippedShare"
 
 
-# Of log ρ, beyond which a ratio says nothing but that sampler and policy are strangers; as verl and SkyRL bound it.
+# Bound of log ρ, beyond which sampler and policy have nothing in common; as in verl and SkyRL.
 MAX_LOG_RATIO = 20.0
 
 
 def bounded_ratio(log_ratio_N: Tensor, most: float = MAX_LOG_RATIO) -> tuple[Tensor, Tensor]:
-    """exp(log ρ) with log ρ held to ± `most`, where it has no gradient; and which tokens' was held."""
+    """exp(log ρ) with log ρ clamped to ± `most`, without a gradient there; and which tokens were clamped."""
     return log_ratio_N.clamp(-most, most).exp(), log_ratio_N.detach().abs() > most
 
 
 class TokenLoss(NamedTuple):
-    """Of each sampled token: its share of the loss, and numbers whose mean over the step is a metric of that name.
+    """Each sampled token's share of the loss, and numbers whose mean over the step is the metric of that name.
 
-    `penalty_N` does not hang on the advantage, which holds a token's weight: it has yet to be weighed.
+    `penalty_N` is independent of the advantage, which includes the token's weight, so it is weighed later.
     """
 
     loss_N: Tensor

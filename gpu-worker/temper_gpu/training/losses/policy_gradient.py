@@ -6,7 +6,7 @@ from temper_gpu.contract import CispoLoss, DppoLoss, ImportanceSamplingLoss, Ppo
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss, bounded_ratio
 from temper_gpu.training.packing import MicroBatch
 
-# A ratio this far beyond its range got there because sampler and trainer add in another order: that is no clipping.
+# Tolerance of a clipped ratio: sampler and trainer add in another order, which is no clipping.
 ROUNDING = 1e-3
 
 
@@ -37,7 +37,7 @@ def ppo(config: PpoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
 
 
 def importance_sampling(_config: ImportanceSamplingLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
-    """−ρA: the policy gradient under a sampler of its own, clipped by nothing but the bound of all ratios."""
+    """−ρA: the policy gradient under another sampler, clipped by nothing but the bound of all ratios."""
     ratio_N, was_bounded_N = bounded_ratio(logprobs_N - batch.sampled_logprobs_N)
     return TokenLoss(-ratio_N * batch.weighted_advantages_N, {CLIPPED_SHARE: was_bounded_N})
 

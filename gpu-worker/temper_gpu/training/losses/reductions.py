@@ -1,4 +1,4 @@
-"""What each token counts in an update's loss: fixed before tokens are dealt to micro-batches.
+"""Weights of tokens in an update's loss, fixed before tokens are dealt to micro-batches.
 
 Shapes: F sampled tokens of the update, K attempts.
 """

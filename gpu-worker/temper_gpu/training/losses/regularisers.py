@@ -1,4 +1,4 @@
-"""What pulls every token alike, whatever it was worth: penalties by token, which the update's reduction weighs.
+"""Penalties on every token, independent of its advantage; the update's reduction weighs them.
 
 Shapes: N sampled tokens of a micro-batch, F those of the step.
 """

@@ -7,7 +7,7 @@ from temper_gpu.contract import GspoLoss
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss, bounded_ratio
 from temper_gpu.training.packing import MicroBatch
 
-# Of the mean log ρ of a sequence; as verl and SkyRL bound it.
+# Bound of a sequence's mean log ρ, as in verl and SkyRL.
 MAX_LOG_SEQUENCE_RATIO = 10.0
 
 

@@ -18,7 +18,7 @@ from temper_gpu.training.losses.sequence import gspo
 
 
 def find_loss(config: LossConfig) -> Loss:
-    """Type checking names the loss that has no row here, and the function that takes another's options."""
+    """Type checking finds a loss without a row here, and a function with another loss's options."""
     match config:
         case CispoLoss():
             return Loss(partial(cispo, config), (CLIPPED_SHARE,))

@@ -1,8 +1,8 @@
-"""A tree's attention as a few dense products: a block of queries, and the keys that some of them attend to.
+"""A tree's attention as a few dense products: blocks of queries, each with the keys that some of them attend to.
 
-Small subtrees that begin at the same place are one block, and attend to each other under a mask. A longer segment is
-blocks of its own, which all that continues it attends to. So a shared token's key and value are computed once, whoever
-attends to them, and little is computed that a mask then hides.
+Small subtrees that begin at the same place are one block, and attend to each other under a mask. A longer segment has
+blocks of its own, which all of its continuations attend to. So a shared token's key and value are computed once, and
+masks hide little of what is computed.
 """
 
 from collections.abc import Iterator
@@ -13,26 +13,26 @@ from torch import Tensor
 
 from temper_gpu.training.packing.segments import SegmentTree
 
-# Queries of a block that needs a mask.
+# Largest number of queries in a block that needs a mask.
 MAX_QUERIES = 256
 
 
 @dataclass(frozen=True)
 class Block:
-    """Queries from `start` to `stop` of the row. Their keys are those of `before`, earlier blocks by their place in the
-    list, and then their own."""
+    """A block of the queries from `start` to `stop` of the row. Its keys are those of `before`, earlier blocks by their
+    index in the list, and then its own."""
 
     start: int
     stop: int
     before: tuple[int, ...]
-    # Each query attends to all keys up to its own: no mask is needed where the device has a causal kernel.
+    # Each query attends to all keys up to its own, so a device with a causal kernel needs no mask.
     is_causal: bool
 
     def __len__(self) -> int:
         return self.stop - self.start
 
     def queries_Q(self, asking_S: Tensor | None) -> Tensor:
-        """The places of its queries in the row, in order: those of `asking_S`, sorted, or all."""
+        """Sorted places of its queries in the row: those in `asking_S`, or all."""
         if asking_S is None:
             return torch.arange(self.start, self.stop)
         first, last = torch.searchsorted(asking_S, torch.tensor([self.start, self.stop])).tolist()
@@ -40,9 +40,9 @@ class Block:
 
 
 def plan_blocks(tree: SegmentTree, window: int | None) -> tuple[Block, ...]:
-    """In order of the row, which they cover. `window`: of the layer, in tokens of a sequence."""
+    """Blocks in order of the row, which they cover. `window`: the layer's, in tokens of a sequence."""
     blocks: list[Block] = []
-    # What is left to do, the next on top: siblings, and the blocks that their sequences begin with.
+    # Pending work, the next on top: siblings, and the blocks that their sequences begin with.
     waiting: list[tuple[list[int], tuple[int, ...]]] = [(tree.children[None], ())]
     while waiting:
         siblings, before = waiting.pop()
@@ -61,7 +61,7 @@ def plan_blocks(tree: SegmentTree, window: int | None) -> tuple[Block, ...]:
 
 
 def _together(tree: SegmentTree, siblings: list[int]) -> tuple[list[int], list[int]]:
-    """As many of the first ones as fit into a block, at least one; and the others."""
+    """Splits off the first segments that fit into a block, at least one."""
     start = tree.segments[siblings[0]].start
     count = sum(tree.ends[sibling] - start <= MAX_QUERIES for sibling in siblings)
     return siblings[: max(1, count)], siblings[max(1, count) :]
@@ -70,7 +70,7 @@ def _together(tree: SegmentTree, siblings: list[int]) -> tuple[list[int], list[i
 def _lay_segment(
     blocks: list[Block], start: int, stop: int, before: tuple[int, ...], window: int | None
 ) -> tuple[int, ...]:
-    """Returns what the segments that continue it attend to."""
+    """Returns the blocks that continuations of the segment attend to."""
     is_causal = not before and window is None
     for first in range(start, stop, stop - start if is_causal else MAX_QUERIES):
         last = stop if is_causal else min(stop, first + MAX_QUERIES)
@@ -80,8 +80,8 @@ def _lay_segment(
 
 
 def _within(tree: SegmentTree, blocks: list[Block], window: int) -> Iterator[Block]:
-    """Without the keys that no query of a block sees any more."""
-    # Of a block that others stand behind, the last token is the furthest along its sequence.
+    """Drops keys that no query of a block sees any more."""
+    # The last token of a block with successors is the furthest along its sequence.
     lasts = [int(tree.depths_T[block.stop - 1]) for block in blocks]
     for block in blocks:
         first = int(tree.depths_T[block.start])

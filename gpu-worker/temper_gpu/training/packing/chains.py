@@ -1,4 +1,4 @@
-"""One sequence in each row: deterministic, and without a say in the result.
+"""One sequence in each row, dealt deterministically.
 
 Shapes: B rows, T padded tokens.
 """
@@ -13,7 +13,8 @@ from temper_gpu.training.packing.segments import Segment, SegmentTree
 
 
 def deal(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
-    """Longest first (memory runs out at once or never), plan order among equals; a row over the bound goes alone."""
+    """Deals the longest first, so that a lack of memory shows at once; equals keep plan order. A row over the bound
+    goes alone."""
     parts: list[list[Row]] = []
     for row in sorted(rows, key=lambda row: -len(row.token_ids)):
         if not parts or (len(parts[-1]) + 1) * len(parts[-1][0].token_ids) > max_tokens:
@@ -27,7 +28,7 @@ def num_padded_tokens(part: Sequence[Row]) -> int:
 
 
 def lay_chains(rows: Sequence[Row], weight: float, device: torch.device) -> MicroBatch:
-    """Padding stands on the right, where causal attention never looks: no mask is needed, and any id will do."""
+    """Pads on the right, where causal attention never looks: no mask is needed, and any id will do."""
     width = len(rows[0].token_ids)
     token_ids = [row.token_ids + [0] * (width - len(row.token_ids)) for row in rows]
     chains = SegmentTree(tuple(Segment(b, 0, len(row.token_ids)) for b, row in enumerate(rows)))

@@ -1,4 +1,4 @@
-"""What one forward and backward pass works on.
+"""The input of one forward and backward pass.
 
 Shapes: B rows, T padded tokens, N sampled tokens of the micro-batch, S tokens that predict them: at least one each.
 """
@@ -17,30 +17,30 @@ from temper_gpu.training.packing.segments import SegmentTree
 class MicroBatch:
     """A sequence is a training row as it was sampled: a chain of tokens from the first to the last.
 
-    Chains are one sequence in each row, with padding. Trees are several in one row, where they share the tokens that
-    they begin with. Losses are defined on sequences, whatever the layout.
+    Chains have one sequence in each row, with padding. Trees have several in one row, which share their common
+    beginnings. Losses are defined on sequences, whatever the layout.
     """
 
     token_ids_BT: Tensor
-    # Counted along a token's own sequence. A single row of them where all rows count alike.
+    # Positions along a token's own sequence; a single row if all rows have the same.
     positions_BT: Tensor
     attention: SegmentTree
-    # In the flattened B · T, in order.
+    # Places in the flattened B · T, in order.
     predicting_S: Tensor
-    # Which of them predicts the n-th sampled token.
+    # Index into `predicting_S` of the token that predicts each sampled one.
     sources_N: Tensor
     targets_N: Tensor
-    # Whose sampled token it is, of `num_sequences`; those of one sequence stand together, in order.
+    # Each sampled token's sequence, of `num_sequences`; those of one sequence are adjacent, in order.
     sequences_N: Tensor
     num_sequences: int
-    # Among the sampled tokens of all rows.
+    # Places among the sampled tokens of all rows.
     places_N: Tensor
     sampled_logprobs_N: Tensor
     temperatures_N: Tensor
     weighted_advantages_N: Tensor
-    # Tokens that sequences have beside those that are computed for them.
+    # Tokens that are not computed again, because several sequences share them.
     num_shared_tokens: int = 0
-    # At most so many sampled tokens have their logits in memory at a time. None: as many as the policy allows.
+    # Most sampled tokens whose logits exist at a time; None: the policy's limit.
     scored_at_once: int | None = None
 
 
@@ -57,7 +57,7 @@ def make_micro_batch(
     weight: float,
     num_shared_tokens: int = 0,
 ) -> MicroBatch:
-    """`sources`: where the tokens stand that predict the rows' sampled ones, row by row."""
+    """`sources`: places of the tokens that predict the rows' sampled ones, row by row."""
     device = token_ids_BT.device
     predicting = sorted(set(sources))
     numbers = {place: number for number, place in enumerate(predicting)}

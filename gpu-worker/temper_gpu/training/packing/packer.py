@@ -16,19 +16,19 @@ from temper_gpu.training.packing.row import Row
 from temper_gpu.training.packing.trees import deal_trees, lay_trees, num_unique_tokens
 
 Packing = Literal["rows", "tree"]
-# Of the tokens of separate rows, without padding. A tree of more is not worth its attention in blocks.
+# Largest share of unique tokens: with more, a tree is not worth its attention in blocks.
 MOST_UNIQUE = 0.8
-# A tree's micro-batch has so many of the tokens of the largest one of separate rows: blocks of attention copy keys.
+# Size of a tree's micro-batch relative to the largest one of separate rows: blocks of attention copy keys.
 SHARE_OF_ROWS = 7 / 8
-# Sampled tokens whose logits are made at once.
+# Fewest sampled tokens whose logits are made at once.
 LEAST_AT_ONCE = 64
 
 
 def pack(
     rows: Sequence[Row], num_trained_tokens: int, max_tokens: int, device: torch.device, packing: Packing = "rows"
 ) -> list[MicroBatch]:
-    """Deterministic. Trees are laid where rows share enough. Their micro-batches compute fewer tokens than the largest
-    one of separate rows, and no more logits at once, so they need no more memory."""
+    """Packs deterministically. Trees are used if rows share enough. They compute fewer tokens than the largest
+    micro-batch of separate rows, and no more logits at once, so they need no more memory."""
     weight = 1 / num_trained_tokens
     chains = deal(rows, max_tokens)
     if packing == "tree":

@@ -11,22 +11,22 @@ from typing import NamedTuple
 
 
 class Placed(NamedTuple):
-    # In the plan.
+    # Index of the row in the plan.
     index: int
     length: int
-    # How many tokens it begins with that the row before it begins with, too. No row further before shares more.
+    # Length of the prefix shared with the row before. No earlier row shares more.
     num_shared: int
 
 
 @dataclass
 class _Node:
-    """Tokens from `start` to `stop` of `ids`, which all rows that end here or below have in common."""
+    """Tokens from `start` to `stop` of `ids`, common to all rows that end here or below."""
 
     ids: list[int]
     start: int
     stop: int
     rows: list[int] = field(default_factory=list)
-    # By their first token, in order of the plan.
+    # Children by first token, in order of the plan.
     children: dict[int, "_Node"] = field(default_factory=dict)
 
 
@@ -62,7 +62,7 @@ def _num_shared(node: _Node, ids: list[int]) -> int:
 
 
 def _walk(root: _Node) -> Iterator[tuple[int, int]]:
-    """Without recursion: an attempt may fork thousands of times."""
+    """Walks without recursion: an attempt may fork thousands of times."""
     waiting = [(root, 0)]
     while waiting:
         node, shared = waiting.pop()
@@ -75,8 +75,8 @@ def _walk(root: _Node) -> Iterator[tuple[int, int]]:
 
 
 def deal_by_prefix(placed: Sequence[Placed], max_tokens: int) -> list[list[Placed]]:
-    """Micro-batches of at most `max_tokens`, of which shared ones count once; a longer row goes alone. What branches
-    off together stays together where it fits. Largest first: memory runs out at once or never."""
+    """Micro-batches of at most `max_tokens`, counting shared tokens once; a longer row goes alone. Branches stay
+    together if they fit. Largest first, so that a lack of memory shows at once."""
     added = [0, *accumulate(row.length - row.num_shared for row in placed)]
     parts: list[list[Placed]] = []
     sizes: list[int] = []
@@ -94,7 +94,7 @@ def deal_by_prefix(placed: Sequence[Placed], max_tokens: int) -> list[list[Place
 
 
 def _branch_stops(placed: Sequence[Placed]) -> list[int]:
-    """Of each row: where the rows after it end that share more with it than it shares with the one before."""
+    """For each row: the ends of later rows' prefixes that are longer than the prefix it shares with the row before."""
     stops = [len(placed)] * len(placed)
     open_rows: list[int] = []
     for at, row in enumerate(placed):

@@ -8,8 +8,8 @@ Begin = Literal["attempt", "fork", "history"]
 
 @dataclass
 class Row:
-    """`positions` of the sampled tokens in `token_ids`, ascending; the lists after it run beside them. `place`: of the
-    first of them among those of all rows."""
+    """`positions` of the sampled tokens in `token_ids`, ascending; the lists after it run parallel. `place`: index of
+    the first one among the sampled tokens of all rows."""
 
     token_ids: list[int]
     begins: Begin = "attempt"

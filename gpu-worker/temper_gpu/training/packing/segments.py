@@ -1,7 +1,8 @@
-"""Which tokens of a micro-batch attend to which.
+"""Attention between the tokens of a micro-batch.
 
-A segment is a stretch of tokens in a row. A token attends to itself, to what stands before it in its segment, and to
-all of the segments that its own one continues: its parent, the parent's parent, and so on. Padding belongs to none.
+A segment is a stretch of tokens in a row. A token attends to itself, to earlier tokens of its segment, and to all of
+the segments that it continues: its parent, the parent's parent, and so on. Padding belongs to none.
+
 Shapes: B rows, T padded tokens, Q queries, K keys.
 """
 
@@ -17,7 +18,7 @@ class Segment(NamedTuple):
     row: int
     start: int
     length: int
-    # The segment that this one continues, by its place in the tree's list; None: it is the beginning of a sequence.
+    # Index of the segment that this one continues; None: it begins a sequence.
     parent: int | None = None
 
     @property
@@ -34,12 +35,12 @@ class SegmentTree:
 
     @cached_property
     def is_chains(self) -> bool:
-        """Each row is one sequence from its first token on: causal attention alone says the same."""
+        """Whether each row is one sequence from its first token on, so that causal attention suffices."""
         return all(segment.parent is None and segment.start == 0 for segment in self.segments)
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
-        """Of each segment: where the last of those that continue it stops, itself if there are none."""
+        """For each segment, the end of its last continuation, or its own."""
         ends = [segment.stop for segment in self.segments]
         for index in range(len(ends) - 1, -1, -1):
             parent = self.segments[index].parent
@@ -49,22 +50,22 @@ class SegmentTree:
 
     @cached_property
     def children(self) -> dict[int | None, list[int]]:
-        """By segment, in order; of None: where sequences begin."""
+        """Children by segment, in order; those of None begin sequences."""
         children: dict[int | None, list[int]] = {}
         for index, segment in enumerate(self.segments):
             children.setdefault(segment.parent, []).append(index)
         return children
 
     def positions_BT(self, width: int, device: torch.device) -> Tensor:
-        """How many tokens a token attends to beside itself."""
+        """Number of other tokens that a token attends to."""
         if self.is_chains:
-            # One row for all, as models make it themselves. Cosines of more numbers at once differ in their last bits.
+            # One row serves all, as in models themselves: cosines of larger tensors differ in their last bits.
             return torch.arange(width, device=device)[None]
         return self.depths_T.to(device)[None]
 
     @cached_property
     def depths_T(self) -> Tensor:
-        """Of a single row: how many tokens of its sequence come before a token."""
+        """Number of earlier tokens in a token's sequence, for a single row."""
         depths_T = torch.empty(self.segments[-1].stop, dtype=torch.long)
         depths: list[int] = []
         for _, start, length, parent in self.segments:
@@ -79,10 +80,10 @@ class SegmentTree:
         return torch.tensor(self.ends).repeat_interleave(lengths)
 
     def mask_QK(self, queries_Q: Tensor, keys_K: Tensor, window: int | None = None) -> Tensor:
-        """True where a token of trees attends to another, both by their places in the row: one that stands before it,
-        or itself, as long as what continues that one's segment has not ended.
+        """True if a tree's token attends to another, both by place: to itself, and to earlier tokens whose
+        continuations include it.
 
-        A layer's `window` counts the tokens of a token's own sequence, itself included; None: it sees all of them.
+        A layer's `window` counts the tokens of a token's own sequence, itself included; None: no limit.
         """
         mask_QK = keys_K <= queries_Q[:, None]
         mask_QK &= queries_Q[:, None] < self.ends_T[keys_K]

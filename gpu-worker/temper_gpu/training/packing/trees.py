@@ -1,4 +1,4 @@
-"""Rows that begin alike, laid as trees in one row: a token that several of them share stands there once."""
+"""Rows with common beginnings, laid as trees in one row: shared tokens occur once."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from temper_gpu.training.packing.segments import Segment, SegmentTree
 
 
 def deal_trees(rows: Sequence[Row], max_tokens: int) -> list[list[Placed]]:
-    """A row is computed up to the token that predicts its last one: nothing is asked of what comes after it."""
+    """Deals rows without their last token, which predicts nothing."""
     return deal_by_prefix(order_by_prefix([row.token_ids[: row.positions[-1]] for row in rows]), max_tokens)
 
 
@@ -21,7 +21,7 @@ def num_unique_tokens(part: Sequence[Placed]) -> int:
 
 
 def lay_trees(rows: Sequence[Row], part: Sequence[Placed], weight: float, device: torch.device) -> MicroBatch:
-    """`rows`: of the whole plan."""
+    """`rows`: those of the whole plan."""
     chosen = [rows[placed.index] for placed in part]
     laid = lay_branches(part)
     own = zip(chosen, part, strict=True)
@@ -32,10 +32,10 @@ def lay_trees(rows: Sequence[Row], part: Sequence[Placed], weight: float, device
 
 
 class Branch(NamedTuple):
-    """A row's own tokens: those that the rows before it do not have."""
+    """A row's own tokens, which no earlier row has."""
 
     start: int
-    # How many tokens come before them, and of which row. None: of none.
+    # Number of tokens before them, and the row that has these; None: no tokens.
     depth: int
     parent: int | None
 
@@ -45,7 +45,7 @@ class Laid(NamedTuple):
     branches: list[Branch]
 
     def place(self, row: int, depth: int) -> int:
-        """Where the token stands before which the row has `depth` others."""
+        """The place of the token with `depth` earlier tokens in the row."""
         branch = self.branches[row]
         while depth < branch.depth and branch.parent is not None:
             branch = self.branches[branch.parent]
@@ -54,9 +54,9 @@ class Laid(NamedTuple):
 
 def lay_branches(part: Sequence[Placed]) -> Laid:
     branches: list[Branch] = []
-    # Of each row: the depths at which its own tokens end, or others go on from the middle of them.
+    # For each row, the depths at which its own tokens end or other rows branch off.
     cuts: list[set[int]] = []
-    # Rows that the one in hand may go on from, the nearest on top.
+    # Rows that the current one may continue, the nearest on top.
     path: list[int] = []
     start = 0
     for at, (_, length, shared) in enumerate(part):
@@ -74,7 +74,7 @@ def lay_branches(part: Sequence[Placed]) -> Laid:
 
 def _segments(branches: Sequence[Branch], cuts: Sequence[set[int]]) -> list[Segment]:
     segments: list[Segment] = []
-    # By row and the depth that they end at.
+    # Segments by row and end depth.
     found: dict[tuple[int, int], int] = {}
     for row, (start, depth, parent) in enumerate(branches):
         before = None if parent is None else found[parent, depth]

@@ -1,7 +1,7 @@
-"""One of several ranks, joined by gloo on this host's loopback, whatever device it computes on: what LoRA trains is
-small beside a step's work, and goes through host memory. Parts of a sharded base model go from GPU to GPU, by NCCL.
+"""One of several ranks, connected by gloo over this host's loopback, whatever device it computes on: LoRA's gradients
+are small and go through host memory. Parts of a sharded base model go from GPU to GPU, by NCCL.
 
-What `all_reduce` adds up first is its own affair: sums are made here, of what was gathered, in the order of the ranks.
+`all_reduce` has no fixed order of additions, so values are gathered and summed here, in the order of the ranks.
 """
 
 import os
@@ -17,21 +17,21 @@ from torch.distributed import FileStore, PrefixStore, ProcessGroupGloo  # pyrigh
 
 from temper_gpu.training.ranks.ranks import RankLost
 
-# Its types leave out what it can do.
+# Its type stubs are incomplete.
 GLOO: Any = ProcessGroupGloo
-# For all to find each other, once each has said that it is about to.
+# Time for all ranks to connect, after each has announced it.
 MEETING = timedelta(seconds=30)
-# Who dies is noticed by its connections, who hangs by `watch`: a rank that computes may take as long as it needs.
+# Timeout of a collective. Lost connections show dead ranks, and `watch` hanging ones, so a rank may compute for long.
 PATIENCE = timedelta(days=1)
 # Numbers of a gradient that are gathered at a time, from each rank (fp32: 64 MB).
 MOST_AT_ONCE = 1 << 24
-# Where NCCL's ranks find each other. Read when its first group begins.
+# NCCL's network interface, read when its first group begins.
 _NCCL_ON_LOOPBACK = ("NCCL_SOCKET_IFNAME", "=lo")
 
 
 class Joined:
-    """`watch`: asked again and again while the others are waited for; raises where that is of no use. `parts_on`: the
-    device where this rank has its part of the base model; None: it has all of it."""
+    """`watch` is called repeatedly while others are waited for, and raises if that is pointless. `parts_on`: the device
+    with this rank's part of a sharded base model; None: not sharded."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Joined:
         self._watch = watch
         self._parts_on = parts_on
         self._group: Any = None
-        # Of GPUs, for parts of the base model.
+        # NCCL's group, for parts of the base model.
         self._gpus: Any = None
 
     @property
@@ -53,7 +53,7 @@ class Joined:
         return self._parts_on is not None
 
     def join(self, meeting: Path) -> None:
-        """`meeting`: a file that all ranks name, and nobody used before."""
+        """`meeting`: a new file that all ranks name."""
         store = FileStore(str(meeting), self.count)
         store.set_timeout(MEETING)
         options = GLOO._Options()
@@ -76,14 +76,14 @@ class Joined:
         # Its watchdog would end this process.
         options._timeout = PATIENCE
         self._gpus = nccl(PrefixStore("gpus", store), self.rank, self.count, options)
-        # They find each other with the first thing that they send, as long as the store is there.
+        # The first collective connects the ranks, while the store still exists.
         self.collect(torch.zeros(self.count, device=device), torch.zeros(1, device=device))
         torch.cuda.synchronize(device)
 
     def leave(self) -> None:
         gpus, self._group, self._gpus = self._gpus, None, None
         if gpus is not None:
-            # A GPU waits for a lost rank's part for ever.
+            # GPUs would wait for a lost rank's part forever.
             gpus.abort()
 
     def meet(self) -> None:
@@ -133,7 +133,7 @@ class Joined:
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
-    """gloo knows few types of numbers."""
+    """Bytes, because gloo supports few types."""
     return tensor.detach().view(-1).view(torch.uint8)
 
 

@@ -1,8 +1,7 @@
-"""What a step asks of the processes that compute it together. Alone, a process computes all of it.
+"""The communication of a step between the processes that compute it. A single process uses `Alone`.
 
-Every rank lays the same micro-batches and computes its share of them (turns.py). What they found is added in the
-order of the ranks, whoever was first: as many ranks come to the same bits again. Rank 0 makes the optimizer step, and
-commits.
+Every rank lays the same micro-batches and computes its share of them (turns.py). Results are added in the order of the
+ranks, so as many ranks give the same bits again. Rank 0 makes the optimizer step and commits.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,11 +17,11 @@ def never_cancelled() -> bool:
 
 
 class StepCancelled(Exception):
-    """The step was given up between two micro-batches: nothing was committed, and the policy's memory is dirty."""
+    """The step was cancelled between two micro-batches: nothing was committed, and the policy's memory is dirty."""
 
 
 class RankLost(Exception):
-    """A rank ended, or hangs: those who are left cannot finish the step."""
+    """A rank ended or hangs, so the others cannot finish the step."""
 
 
 class Ranks(Protocol):
@@ -34,7 +33,7 @@ class Ranks(Protocol):
 
     @property
     def shards(self) -> bool:
-        """Whether each holds a part of the base model alone: a pass of one is a pass of all then."""
+        """Whether each rank holds only a part of the base model, so that all ranks make each pass together."""
         ...
 
     def meet(self) -> None:
@@ -42,27 +41,27 @@ class Ranks(Protocol):
         ...
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """Everybody's, by rank."""
+        """Tensors of all ranks, in order."""
         ...
 
     def add(self, tensor: Tensor) -> Tensor:
-        """The sum of everybody's."""
+        """The sum over all ranks."""
         ...
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Each has the sum of everybody's gradients then."""
+        """Replaces gradients by their sum over all ranks."""
         ...
 
     def broadcast(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Each has the values of rank 0 then."""
+        """Copies the values of rank 0 to all."""
         ...
 
     def send(self, tensor: Tensor) -> None:
-        """In main memory: each has the bits of rank 0 then."""
+        """Copies the bits of rank 0 to all, in main memory."""
         ...
 
     def collect(self, whole: Tensor, part: Tensor) -> None:
-        """Everybody's part, by rank, into the whole. On the device where parts of the base model are."""
+        """Gathers the parts of all ranks into the whole, on the device of the base model's parts."""
         ...
 
 
@@ -71,8 +70,7 @@ class Alone:
     count = 1
     shards = False
 
-    def meet(self) -> None:
-        """Nobody else comes."""
+    def meet(self) -> None: ...
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         return [tensor]
@@ -80,17 +78,13 @@ class Alone:
     def add(self, tensor: Tensor) -> Tensor:
         return tensor
 
-    def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """They are the sum."""
+    def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None: ...
 
-    def broadcast(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Nobody else has some."""
+    def broadcast(self, parameters: Iterable[nn.Parameter]) -> None: ...
 
-    def send(self, tensor: Tensor) -> None:
-        """Nobody else wants it."""
+    def send(self, tensor: Tensor) -> None: ...
 
     def collect(self, whole: Tensor, part: Tensor) -> None:
-        """There is one part."""
         whole.copy_(part)
 
 

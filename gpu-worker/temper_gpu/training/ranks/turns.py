@@ -1,7 +1,7 @@
-"""Which micro-batch a rank computes when.
+"""The schedule of micro-batches on each rank.
 
-Where the base model is sharded, a layer's weights come together for all ranks at once, or for none. So all of them make
-as many passes: a rank that has no micro-batch left, or none with a gradient, goes along, and nothing of it counts.
+Ranks of a sharded base model gather a layer's weights together, so all of them make the same number of passes. A rank
+without a micro-batch, or without a gradient, makes a dummy pass whose result is dropped.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Turn(Generic[T]):
-    """`counts`: it is this rank's own. `trains`: its gradient counts, too. `goes_back`: it has a backward pass."""
+    """`counts`: the micro-batch is this rank's own. `trains`: its gradient counts, too. `goes_back`: it has a backward
+    pass."""
 
     batch: T
     counts: bool
@@ -27,14 +28,14 @@ class Turn(Generic[T]):
 def plan_turns(
     ranks: Ranks, batches: Sequence[T], size: Callable[[T], int], trains: Callable[[T], bool] = lambda batch: False
 ) -> list[Turn[T]]:
-    """Of this rank, in order. All of them know all micro-batches."""
+    """This rank's turns in order, planned from the micro-batches of all ranks."""
     sizes = [size(batch) for batch in batches]
     shares = deal_shares(sizes, ranks.count)
     if not ranks.shards:
         own = [(batches[place], trains(batches[place])) for place in shares[ranks.rank]]
         return [Turn(batch, True, is_trained, is_trained) for batch, is_trained in own]
     trained = [trains(batch) for batch in batches]
-    # What is computed for nothing is as little as there is.
+    # Dummy passes compute the smallest micro-batch.
     least = min(range(len(sizes)), key=lambda place: sizes[place], default=0)
     turns: list[Turn[T]] = []
     for places in zip_longest(*shares):
@@ -62,7 +63,7 @@ def take_turns(
 
 
 def deal_shares(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """Places by rank: the largest first, each to the rank that has the least so far. In order within a share."""
+    """Places by rank: the largest first, each to the least loaded rank. Shares are in order."""
     loads = [0] * count
     shares: list[list[int]] = [[] for _ in range(count)]
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
