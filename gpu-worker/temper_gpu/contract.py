@@ -287,6 +287,23 @@ class LoraConfig(BaseModel):
     layers: Annotated[list[Layer] | None, Field(min_length=1)] = None
 
 
+class Parent(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    manifest_sha256: Annotated[
+        str, Field(alias="manifestSha256", pattern="^[0-9a-f]{64}$")
+    ]
+
+
+Platform = TypeAliasType(
+    "Platform", Annotated[int, Field(ge=-9007199254740991, le=9007199254740991)]
+)
+
+
 class OptimizerConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -865,6 +882,44 @@ class ConcludeInput(BaseModel):
     schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     state: RunState
+
+
+class Manifest(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    parent: Parent | None
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=200,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$",
+        ),
+    ]
+    base_model_sha256: Annotated[
+        str, Field(alias="baseModelSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    adapter: BlobRef
+    adapter_config: Annotated[BlobRef, Field(alias="adapterConfig")]
+    optimizer: BlobRef
+    groups: list[GroupRef]
+    learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
+    metrics: StepMetrics
+    platform: dict[str, str | Platform]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    train: TrainConfig | None
+    sampler: Sampler | None = None
+    supervised: SupervisedStep | None = None
+    full_fine_tuning: Annotated[Literal[True] | None, Field(alias="fullFineTuning")] = (
+        None
+    )
 
 
 class RecordInput(BaseModel):

@@ -18,7 +18,6 @@ from torch import Tensor
 from temper_gpu.commits.checkpoints import (
     Commit,
     Manifest,
-    Parent,
     PolicyName,
     load_policy,
     manifest_key,
@@ -29,7 +28,7 @@ from temper_gpu.commits.checkpoints import (
     require_same_inputs,
 )
 from temper_gpu.commits.same_base import require_same_base
-from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
+from temper_gpu.contract import RECORD_SCHEMA, InitialiseInput, Parent, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.model.memory import give_back
@@ -143,6 +142,7 @@ class Trainer:
         self._clock = Stopwatch("load")
         start = make_start(self._library, self._store, work)
         manifest = Manifest(
+            schema_=RECORD_SCHEMA,
             branch=work.branch,
             step=0,
             parent=start.parent,
@@ -157,6 +157,7 @@ class Trainer:
             metrics={},
             platform=self._platform(start.base),
             seed=work.seed,
+            train=None,
             full_fine_tuning=True if work.lora is None else None,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
@@ -175,6 +176,7 @@ class Trainer:
         if self._switching is not None:
             clock.move("switch", self._switching.take_seconds())
         manifest = Manifest(
+            schema_=RECORD_SCHEMA,
             branch=work.branch,
             step=work.step,
             parent=Parent(step=work.parent.step, manifest_sha256=work.parent.manifest_sha256),
