@@ -8,12 +8,14 @@
 import { z } from 'zod';
 import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
 import { JudgeSpending } from './contract-groups.ts';
+import { Sampler, StepMetrics } from './contract-manifest.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, GroupList, GroupRef, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
 export * from './contract-groups.ts';
 export * from './contract-losses.ts';
+export * from './contract-manifest.ts';
 export * from './contract-supervised.ts';
 export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupList, GroupRef, isFromLaterVersion } from './contract-values.ts';
 
@@ -55,19 +57,6 @@ export const InitialiseInput = z
   .meta({ id: 'InitialiseInput' });
 export type InitialiseInput = z.infer<typeof InitialiseInput>;
 
-/** What sampled the groups of a step, where that is older than the step's parent. */
-export const Sampler = z
-  .strictObject({
-    branch: count,
-    step: count,
-    manifestSha256: sha256,
-    adapterSha256: sha256,
-    /** How many optimizer steps lie between it and the parent. */
-    staleness: positive,
-  })
-  .meta({ id: 'Sampler' });
-export type Sampler = z.infer<typeof Sampler>;
-
 export const TrainInput = z
   .strictObject({
     run: name,
@@ -90,10 +79,6 @@ export const TrainInput = z
   })
   .meta({ id: 'TrainInput' });
 export type TrainInput = z.infer<typeof TrainInput>;
-
-/** Numbers of one optimizer step; part of the commit, so nothing here may depend on time. A name's value is null where it was not finite. */
-export const StepMetrics = z.record(z.string(), z.number().nullable()).meta({ id: 'StepMetrics' });
-export type StepMetrics = z.infer<typeof StepMetrics>;
 
 export const TrainResult = z
   .strictObject({

@@ -6,34 +6,23 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypeAliasType
 
 
-class BlobRef(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True)
+
+
+class BlobRef(Strict):
     key: Annotated[str, Field(pattern="^blobs\\/[0-9a-f]{64}$")]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     bytes: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
-class Branch(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Branch(Strict):
     branch: Annotated[int, Field(ge=1, le=9007199254740991)]
     from_branch: Annotated[int, Field(alias="fromBranch", ge=0, le=9007199254740991)]
     from_step: Annotated[int, Field(alias="fromStep", ge=0, le=9007199254740991)]
 
 
-class Checkpoint(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Checkpoint(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -45,46 +34,26 @@ class Checkpoint(BaseModel):
     ]
 
 
-class CispoLoss(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class CispoLoss(Strict):
     name: Literal["cispo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
     dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
-class DealtGroup(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class DealtGroup(Strict):
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
-class DppoLoss(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class DppoLoss(Strict):
     name: Literal["dppo"]
     max_shift: Annotated[float, Field(alias="maxShift", gt=0.0, lt=1.0)]
     log_ratio_penalty: Annotated[float, Field(alias="logRatioPenalty", ge=0.0)]
 
 
-class EvalResult(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class EvalResult(Strict):
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
     failed: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -100,12 +69,7 @@ ChatTemplateKwargs = TypeAliasType(
 )
 
 
-class ExampleRendering(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class ExampleRendering(Strict):
     dataset: BlobRef
     turns: Literal["all", "last"]
     overlong: Literal["mask", "truncate", "refuse"]
@@ -121,22 +85,12 @@ class ExampleRendering(BaseModel):
     ] = None
 
 
-class GroupList(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class GroupList(Strict):
     count: Annotated[int, Field(ge=1, le=9007199254740991)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class GroupRef(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class GroupRef(Strict):
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     rollouts_sha256: Annotated[
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
@@ -144,12 +98,7 @@ class GroupRef(BaseModel):
     judged_sha256: Annotated[str, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class GroupResult(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class GroupResult(Strict):
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -171,35 +120,20 @@ class GroupResult(BaseModel):
     use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]
 
 
-class GspoLoss(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class GspoLoss(Strict):
     name: Literal["gspo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
 
 
-class ImportanceSamplingLoss(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class ImportanceSamplingLoss(Strict):
     name: Literal["importance_sampling"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=0.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0, le=0.0)]
     dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
-class JudgeInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class JudgeInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -221,21 +155,11 @@ class JudgeInput(BaseModel):
     ] = None
 
 
-class JudgeResult(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class JudgeResult(Strict):
     groups: list[GroupResult] | None
 
 
-class JudgeSpending(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class JudgeSpending(Strict):
     calls: Annotated[int, Field(ge=0, le=9007199254740991)]
     cached: Annotated[int, Field(ge=0, le=9007199254740991)]
     prompt_tokens: Annotated[
@@ -247,22 +171,12 @@ class JudgeSpending(BaseModel):
     usd: Annotated[float | None, Field(ge=0.0)]
 
 
-class Rollback(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Rollback(Strict):
     request_id: Annotated[str, Field(alias="requestId", min_length=1)]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
-class LocateInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class LocateInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     rollback: Rollback | None
 
@@ -270,12 +184,7 @@ class LocateInput(BaseModel):
 Layer = TypeAliasType("Layer", Annotated[int, Field(ge=0, le=9007199254740991)])
 
 
-class LoraConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class LoraConfig(Strict):
     rank: Annotated[int, Field(ge=1, le=512)]
     alpha: Annotated[float, Field(gt=0.0)]
     target_modules: Annotated[
@@ -287,12 +196,19 @@ class LoraConfig(BaseModel):
     layers: Annotated[list[Layer] | None, Field(min_length=1)] = None
 
 
-class OptimizerConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Parent(Strict):
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    manifest_sha256: Annotated[
+        str, Field(alias="manifestSha256", pattern="^[0-9a-f]{64}$")
+    ]
+
+
+Platform = TypeAliasType(
+    "Platform", Annotated[int, Field(ge=-9007199254740991, le=9007199254740991)]
+)
+
+
+class OptimizerConfig(Strict):
     kind: Literal["adamw_8bit"] | None = None
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)]
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -301,45 +217,25 @@ class OptimizerConfig(BaseModel):
     max_grad_norm: Annotated[float, Field(alias="maxGradNorm", gt=0.0)]
 
 
-class Pause(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Pause(Strict):
     since: str
     reason: str | None
 
 
-class PlayGroupsResult(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class PlayGroupsResult(Strict):
     groups: list[GroupResult]
     spent: JudgeSpending | None
     seconds: Annotated[float, Field(ge=0.0)]
 
 
-class PpoLoss(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class PpoLoss(Strict):
     name: Literal["ppo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
     dual_clip: Annotated[float | None, Field(alias="dualClip", gt=1.0)]
 
 
-class Prepared(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Prepared(Strict):
     scenarios: BlobRef
     train_scenarios: Annotated[
         int, Field(alias="trainScenarios", ge=1, le=9007199254740991)
@@ -353,12 +249,7 @@ class Prepared(BaseModel):
     ]
 
 
-class RolloutConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class RolloutConfig(Strict):
     temperature: Annotated[float, Field(gt=0.0, le=2.0)]
     max_tokens: Annotated[int, Field(alias="maxTokens", ge=1, le=9007199254740991)]
     max_calls_per_attempt: Annotated[
@@ -382,12 +273,7 @@ class RolloutConfig(BaseModel):
     ] = None
 
 
-class RolloutInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class RolloutInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -418,23 +304,13 @@ class RolloutInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class OverlapItem(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class OverlapItem(Strict):
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     phase: str
     policy: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
-class Sampler(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Sampler(Strict):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     manifest_sha256: Annotated[
@@ -446,23 +322,13 @@ class Sampler(BaseModel):
     staleness: Annotated[int, Field(ge=1, le=9007199254740991)]
 
 
-class SapoLoss(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class SapoLoss(Strict):
     name: Literal["sapo"]
     tau_positive: Annotated[float, Field(alias="tauPositive", gt=0.0)]
     tau_negative: Annotated[float, Field(alias="tauNegative", gt=0.0)]
 
 
-class SettingChange(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class SettingChange(Strict):
     setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery", "maxJudgeUsd"]
     from_: Annotated[float | None, Field(alias="from")]
     to: float
@@ -471,12 +337,7 @@ class SettingChange(BaseModel):
     reason: str | None
 
 
-class StartAdapter(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class StartAdapter(Strict):
     weights: BlobRef
     config: BlobRef
 
@@ -489,12 +350,7 @@ UnusedAdditionalProperty = TypeAliasType(
 )
 
 
-class StepSummary(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class StepSummary(Strict):
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     reward: float | None
     metrics: dict[str, float]
@@ -522,12 +378,7 @@ class StepSummary(BaseModel):
     examples: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
 
 
-class SupervisedConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class SupervisedConfig(Strict):
     dataset: BlobRef
     turns: Literal["all", "last"]
     overlong: Literal["mask", "truncate", "refuse"]
@@ -555,12 +406,7 @@ HeldOutItem = TypeAliasType(
 )
 
 
-class SupervisedStep(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class SupervisedStep(Strict):
     rendering: ExampleRendering
     examples: Annotated[list[Example], Field(min_length=1)]
     held_out: Annotated[
@@ -569,35 +415,20 @@ class SupervisedStep(BaseModel):
     scores_parent: Annotated[bool | None, Field(alias="scoresParent")] = None
 
 
-class TrainResult(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class TrainResult(Strict):
     checkpoint: Checkpoint
     metrics: StepMetrics
     seconds: dict[str, float]
     found: bool
 
 
-class AmendInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class AmendInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     changes: Annotated[list[SettingChange], Field(min_length=1)]
 
 
-class EvaluateInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class EvaluateInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -616,12 +447,7 @@ class EvaluateInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class InitialiseInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class InitialiseInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     base_model: Annotated[
@@ -650,32 +476,17 @@ class InitialiseInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class JudgeGroupInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class JudgeGroupInput(Strict):
     group: RolloutInput
 
 
-class JudgeGroupResult(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class JudgeGroupResult(Strict):
     group: GroupResult
     spent: JudgeSpending
     seconds: Annotated[float, Field(ge=0.0)]
 
 
-class Located(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Located(Strict):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     lineage: list[Branch]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -698,12 +509,7 @@ LossConfig = TypeAliasType(
 )
 
 
-class PlayGroupsInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class PlayGroupsInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -731,12 +537,7 @@ class PlayGroupsInput(BaseModel):
     groups: Annotated[list[DealtGroup], Field(min_length=1)]
 
 
-class RunState(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class RunState(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     base_model: Annotated[
@@ -770,12 +571,7 @@ class RunState(BaseModel):
     overlap: list[OverlapItem] | None = None
 
 
-class TrainConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class TrainConfig(Strict):
     lora: LoraConfig | None
     loss: LossConfig
     optimizer: OptimizerConfig
@@ -818,12 +614,7 @@ class TrainConfig(BaseModel):
     ] = None
 
 
-class TrainInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class TrainInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -846,42 +637,55 @@ class TrainInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class CheckpointInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class CheckpointInput(Strict):
     state: RunState
     summary: StepSummary
 
 
-class ConcludeInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class ConcludeInput(Strict):
     schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     state: RunState
 
 
-class RecordInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
+class Manifest(Strict):
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    parent: Parent | None
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=200,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$",
+        ),
+    ]
+    base_model_sha256: Annotated[
+        str, Field(alias="baseModelSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    adapter: BlobRef
+    adapter_config: Annotated[BlobRef, Field(alias="adapterConfig")]
+    optimizer: BlobRef
+    groups: list[GroupRef]
+    learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
+    metrics: StepMetrics
+    platform: dict[str, str | Platform]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    train: TrainConfig | None
+    sampler: Sampler | None = None
+    supervised: SupervisedStep | None = None
+    full_fine_tuning: Annotated[Literal[True] | None, Field(alias="fullFineTuning")] = (
+        None
     )
+
+
+class RecordInput(Strict):
     state: RunState
 
 
-class RunConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class RunConfig(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     base_model: Annotated[
@@ -939,35 +743,20 @@ class RunConfig(BaseModel):
     supervised: SupervisedConfig | None = None
 
 
-class AllocateInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class AllocateInput(Strict):
     schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     firing: Annotated[str, Field(min_length=1)]
     config: RunConfig
     from_: Annotated[Checkpoint | None, Field(alias="from")]
 
 
-class Allocated(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class Allocated(Strict):
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     config: RunConfig
     concluded: Checkpoint | None
 
 
-class PrepareInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
+class PrepareInput(Strict):
     config: RunConfig
 
 

@@ -16,6 +16,20 @@ export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/
 
 const HEADER = `"""Generated from core/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""`;
 
+/** The same in every class; a base class has it once. */
+const CLASS_HEAD = `(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+`;
+const BASE_CLASS = `class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True)
+
+
+`;
+
 const OPTIONS = [
   '--input-file-type=jsonschema',
   '--output-model-type=pydantic_v2.BaseModel',
@@ -78,7 +92,8 @@ export function generateContract(): string {
     execFileSync(codegen(), [...OPTIONS, `--custom-file-header=${HEADER}`, ...files], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    return `${readFileSync(join(folder, 'contract.py'), 'utf8')}\n\n${constantLines()}`;
+    const types = readFileSync(join(folder, 'contract.py'), 'utf8').replaceAll(CLASS_HEAD, '(Strict):\n');
+    return `${types.replace(/^class /m, `${BASE_CLASS}class `)}\n\n${constantLines()}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -9,32 +9,13 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    field_serializer,
-    model_serializer,
-)
-from pydantic.alias_generators import to_camel
+from pydantic import ValidationError
 
+from temper_gpu import contract
 from temper_gpu.commits.later_version import describe, is_from_later_version, later_version, require_known_schema
-from temper_gpu.contract import (
-    BRANCH_POLICY_NAME,
-    POLICY_NAME,
-    POLICY_NAME_PATTERN,
-    STORE_KEYS,
-    BlobRef,
-    Checkpoint,
-    GroupRef,
-    Sampler,
-    SupervisedStep,
-    TrainConfig,
-)
+from temper_gpu.contract import BRANCH_POLICY_NAME, POLICY_NAME, POLICY_NAME_PATTERN, STORE_KEYS, BlobRef, Checkpoint
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -50,47 +31,8 @@ QUANTIZED = "nf4"
 COMPILED = "compiled"
 
 
-class _Stored(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
-
-
-class Parent(_Stored):
-    step: int
-    manifest_sha256: str
-
-
-class Manifest(_Stored):
-    """`runs/<run>/branches/<b>/steps/<n>/manifest.json`."""
-
-    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
-    branch: int
-    step: int
-    parent: Parent | None
-    inputs_sha256: str
-    base_model: str
-    base_model_sha256: str
-    adapter: BlobRef
-    adapter_config: BlobRef
-    optimizer: BlobRef
-    groups: list[GroupRef]
-    learning_rate: float
-    metrics: dict[str, float | None]
-    platform: dict[str, str | int]
-    # With these two the manifest names all that its step was made from: `temper verify` does it again.
-    seed: int
-    # None: step 0, which trains nothing.
-    train: TrainConfig | None = None
-    # None, and absent in the file, here and below: the parent itself has sampled.
-    sampler: Sampler | None = None
-    # The step trained its groups.
-    supervised: SupervisedStep | None = None
-    # `adapter` is a LoRA adapter. Otherwise it holds all weights, and `adapter_config` says nothing that is needed.
-    full_fine_tuning: Literal[True] | None = None
-
-    @field_serializer("train", "supervised")
-    def _as_it_was_given(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
-        """An option that nobody gave stays absent, as in the hash of the step's inputs."""
-        return None if given is None else given.model_dump(by_alias=True, exclude_unset=True)
+class Manifest(contract.Manifest):
+    """With what its platform says."""
 
     @property
     def is_packed(self) -> bool:
@@ -106,14 +48,6 @@ class Manifest(_Stored):
     def dtype(self) -> str:
         """Of the base model's weights."""
         return str(self.platform.get("dtype", DEFAULT_DTYPE))
-
-    @model_serializer(mode="wrap")
-    def _without_neutral(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As manifests were before there were other samplers, examples, and weights without an adapter."""
-        written: dict[str, Any] = write(self)
-        rare = ("sampler", "supervised", "fullFineTuning", "full_fine_tuning")
-        absent = {name for name in rare if written.get(name) is None}
-        return {name: value for name, value in written.items() if name not in absent}
 
 
 @dataclass(frozen=True)
@@ -195,7 +129,7 @@ def parse_commit(data: bytes, key: str) -> Commit:
 def publish_commit(store: Store, run: str, manifest: Manifest) -> tuple[Commit, bool]:
     """Commits a step, or finds that somebody did: their commit, and False."""
     key = manifest_key(run, manifest.branch, manifest.step)
-    published = store.publish(key, canonical_json(manifest.model_dump(by_alias=True)))
+    published = store.publish(key, canonical_json(manifest.model_dump(by_alias=True, exclude_defaults=True)))
     commit = parse_commit(published.bytes, key)
     require_same_inputs(commit, manifest.inputs_sha256, key)
     return commit, published.created

@@ -10,9 +10,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import Manifest, Parent, PolicyName, read_parent, require_kept
+from temper_gpu.commits.checkpoints import Manifest, PolicyName, read_parent, require_kept
 from temper_gpu.commits.same_base import require_same_base
-from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, StartAdapter
+from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, Parent, StartAdapter
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import full_config_bytes, initial_weights
 from temper_gpu.model.lora import (

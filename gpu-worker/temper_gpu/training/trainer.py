@@ -14,7 +14,6 @@ from typing import Protocol
 from temper_gpu.commits.checkpoints import (
     Commit,
     Manifest,
-    Parent,
     PolicyName,
     load_policy,
     manifest_key,
@@ -25,7 +24,7 @@ from temper_gpu.commits.checkpoints import (
     require_same_inputs,
 )
 from temper_gpu.commits.same_base import require_same_base
-from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
+from temper_gpu.contract import RECORD_SCHEMA, InitialiseInput, Parent, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.model.memory import give_back
@@ -135,6 +134,7 @@ class Trainer:
         self._clock = Stopwatch("load")
         start = make_start(self._library, self._store, input)
         manifest = Manifest(
+            schema_=RECORD_SCHEMA,
             branch=input.branch,
             step=0,
             parent=start.parent,
@@ -149,6 +149,7 @@ class Trainer:
             metrics={},
             platform=self._platform(start.base),
             seed=input.seed,
+            train=None,
             full_fine_tuning=True if input.lora is None else None,
         )
         commit, created = publish_commit(self._store, input.run, manifest)
@@ -168,6 +169,7 @@ class Trainer:
         if self._switching is not None:
             clock.move("switch", self._switching.take_seconds())
         manifest = Manifest(
+            schema_=RECORD_SCHEMA,
             branch=input.branch,
             step=input.step,
             parent=Parent(step=input.parent.step, manifest_sha256=input.parent.manifest_sha256),

@@ -13,6 +13,7 @@ LORA = LoraConfig(rank=2, alpha=4, target_modules=TARGETS)
 def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: int = 0) -> Manifest:
     tensors = initial_tensors(tiny_model(), TARGETS, 2, seed=1)
     return Manifest(
+        schema_=1,
         branch=branch,
         step=step,
         parent=None,
@@ -27,6 +28,7 @@ def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: in
         metrics={"loss": None, "rows": 3},
         platform={"threads": 1},
         seed=1,
+        train=None,
     )
 
 

@@ -92,6 +92,7 @@ def commit_policy(store: FileStore, base: BaseModel, scale: float, **changes: An
     fields: dict[str, Any] = {
         "branch": 0,
         "step": 1,
+        "schema": 1,
         "parent": None,
         "inputs_sha256": "1" * 64,
         "base_model": "mine",
@@ -104,6 +105,7 @@ def commit_policy(store: FileStore, base: BaseModel, scale: float, **changes: An
         "metrics": {},
         "platform": {"threads": 1},
         "seed": 1,
+        "train": None,
     }
     return publish_commit(store, "demo", Manifest(**{**fields, **changes}))[0].manifest
 

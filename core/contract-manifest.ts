@@ -1,0 +1,56 @@
+/** `manifest.json`, the commit of a step: written by GPU workers, read by both languages. */
+import { z } from 'zod';
+
+import { TrainConfig } from './contract-config.ts';
+import { SupervisedStep } from './contract-supervised.ts';
+import { baseModel, BlobRef, count, GroupRef, positive, sha256 } from './contract-values.ts';
+import { RECORD_SCHEMA } from './wire-constants.ts';
+
+/** What sampled the groups of a step, where that is older than the step's parent. */
+export const Sampler = z
+  .strictObject({
+    branch: count,
+    step: count,
+    manifestSha256: sha256,
+    adapterSha256: sha256,
+    /** How many optimizer steps lie between it and the parent. */
+    staleness: positive,
+  })
+  .meta({ id: 'Sampler' });
+export type Sampler = z.infer<typeof Sampler>;
+
+/** Numbers of one optimizer step; part of the commit, so nothing here may depend on time. A name's value is null where it was not finite. */
+export const StepMetrics = z.record(z.string(), z.number().nullable()).meta({ id: 'StepMetrics' });
+export type StepMetrics = z.infer<typeof StepMetrics>;
+
+/** Holds no name, time or host; the sha256 of its canonical JSON is the checkpoint's identity. */
+export const Manifest = z
+  .strictObject({
+    schema: z.literal(RECORD_SCHEMA),
+    branch: count,
+    step: count,
+    parent: z.strictObject({ step: count, manifestSha256: sha256 }).nullable(),
+    inputsSha256: sha256,
+    baseModel,
+    baseModelSha256: sha256,
+    /** A LoRA adapter, or all weights. */
+    adapter: BlobRef,
+    adapterConfig: BlobRef,
+    optimizer: BlobRef,
+    groups: z.array(GroupRef),
+    learningRate: z.number().min(0),
+    metrics: StepMetrics,
+    platform: z.record(z.string(), z.union([z.string(), z.int()])),
+    /** With this and `train`, the manifest names all that its step was made from: `temper verify` does it again. */
+    seed: count,
+    /** Null in a run's first commit, for which nothing is trained. */
+    train: TrainConfig.nullable(),
+    /** Absent: the parent sampled. */
+    sampler: Sampler.optional(),
+    /** The examples that were trained. Absent: the step trained its groups. */
+    supervised: SupervisedStep.optional(),
+    /** Absent: `adapter` is a LoRA adapter. Otherwise `adapterConfig` says nothing that is needed. */
+    fullFineTuning: z.literal(true).optional(),
+  })
+  .meta({ id: 'Manifest' });
+export type Manifest = z.infer<typeof Manifest>;
