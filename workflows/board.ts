@@ -37,8 +37,8 @@ import { indexRun, StateWriter } from './state-writer.ts';
 export interface CarriedBoard {
   state: RunState;
   recent: StepSummary[];
-  /** Of the first steps that this run has seen; absent: they were not kept then. */
-  entropies?: EntropyOfStep[];
+  /** Of the first steps that this run has seen. */
+  entropies: EntropyOfStep[];
   startedAtMs: number;
   emptySteps: number;
   changes: SettingChange[];

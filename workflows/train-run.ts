@@ -27,6 +27,7 @@ import {
   type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
+import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
 import { Board } from './board.ts';
@@ -62,7 +63,7 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
     else if (instructions.settings !== null) await instructions.takeSettings(position, instructions.settings);
     else if (instructions.isPaused) await instructions.rest(() => workflowInfo().continueAsNewSuggested);
     else if (instructions.isOverBudget) instructions.pauseForBudget();
-    else if (run.config.maxStaleness !== undefined)
+    else if (run.config.maxStaleness > 0)
       position = await takeOverlapping(run, position, HALVES, (step) => isHistoryLong(run, step - start.step));
     else position = (await instructions.interruptible(() => advance(run, position))) ?? position;
   }
@@ -230,7 +231,8 @@ async function evaluate({ queues, activities, board, instructions }: Run, positi
 }
 
 function openRun(input: TrainRunInput): Run {
-  const { config, queues, carried } = input;
+  const { queues, carried } = input;
+  const config = fillDefaults(input.config, SCHEMA_DEFAULTS);
   const activities = createRunActivities(queues);
   const board = new Board(config, carried?.board ?? null, activities);
   const judging = new Judging(carried?.judging ?? null);
@@ -239,7 +241,7 @@ function openRun(input: TrainRunInput): Run {
     activities,
     judging,
   });
-  return { ...input, activities, board, instructions, judging };
+  return { ...input, config, activities, board, instructions, judging };
 }
 
 function toldAtStart({ goOn: again }: TrainRunInput): CarriedInstructions {

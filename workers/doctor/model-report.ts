@@ -116,8 +116,9 @@ function trainedBy({ train, maxStaleness = 0 }: Examined): string[] {
   const compared = (klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
   return [
     ...(lora === null ? ['--full-fine-tuning'] : adaptedBy(lora)),
-    ...(optimizer.kind === undefined ? [] : ['--optimizer', optimizer.kind]),
-    ...(entropyCoefficient === undefined ? [] : ['--entropy']),
+    '--optimizer',
+    optimizer.kind,
+    ...(entropyCoefficient === 0 ? [] : ['--entropy']),
     ...(compared === 0 ? [] : ['--compared', String(compared)]),
     '--micro-batch-tokens',
     String(microBatchTokens),
@@ -130,8 +131,8 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
     String(rank),
     ...(targetModules === null ? [] : ['--lora-targets', ...targetModules]),
     ...(layers === undefined ? [] : ['--lora-layers', ...layers.map(String)]),
-    ...(dora === true ? ['--lora-dora'] : []),
-    ...(dropout === undefined ? [] : ['--lora-dropout']),
+    ...(dora ? ['--lora-dora'] : []),
+    ...(dropout === 0 ? [] : ['--lora-dropout']),
   ];
 }
 

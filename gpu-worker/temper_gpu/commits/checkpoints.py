@@ -86,9 +86,9 @@ class Manifest(_Stored):
     full_fine_tuning: Literal[True] | None = None
 
     @field_serializer("train", "supervised")
-    def _as_it_was_given(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
-        """An option that nobody gave stays absent, as in the hash of the step's inputs."""
-        return None if given is None else given.model_dump(by_alias=True, exclude_unset=True)
+    def _without_defaults(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
+        """Without the contract's defaults, as in the hash of the step's inputs."""
+        return None if given is None else given.model_dump(by_alias=True, exclude_defaults=True)
 
     @property
     def is_packed(self) -> bool:

@@ -88,9 +88,7 @@ def train_step(
 
 
 def overlong_of(config: TrainConfig) -> Overlong | None:
-    if not config.overlong_buffer or config.overlong_penalty is None:
-        return None
-    return Overlong(config.overlong_buffer, config.overlong_penalty)
+    return Overlong(config.overlong_buffer, config.overlong_penalty) if config.overlong_buffer else None
 
 
 def check_sampler(
@@ -120,19 +118,19 @@ def compare(
 ) -> tuple[Tokens, Metrics]:
     """What corrections and references need to know of all tokens before the first update."""
     compared: Metrics = {}
-    if config.kl_coefficient is not None:
+    if config.kl_coefficient:
         with policy.without_adapter() if reference is None else policy.with_adapter(reference):
             tokens = replace(tokens, reference_F=score(policy, tokens, config, is_cancelled)[0])
     # With dropout the gradient's log-probabilities are not those of the sampler, even where the weights are the same.
-    if config.correction is None and config.kl_as != "reward" and not policy.has_dropout:
+    if config.correction == "none" and config.kl_as != "reward" and not policy.has_dropout:
         return tokens, compared
     scored_F, entropy = score(policy, tokens, config, is_cancelled)
     log_ratios_F = scored_F - tokens.anchors_F
     compared = {**comparison_metrics(log_ratios_F), "entropy": entropy}
-    if config.kl_coefficient is not None and config.kl_as == "reward":
+    if config.kl_coefficient and config.kl_as == "reward":
         earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
         tokens = replace(tokens, advantages_F=tokens.advantages_F + earned_F)
-    if config.correction is not None and config.correction_cap is not None:
+    if config.correction != "none" and config.correction_cap is not None:
         correction = correct(
             config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F, tokens.advantages_F
         )
@@ -166,7 +164,7 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
     """The gradient of one update's loss, clipped, and what the policy was like before the update."""
     policy.zero_grad()
     loss = find_loss(config.loss)
-    sums = TokenSums(loss.metrics if config.kl_coefficient is None else (*loss.metrics, "kl"))
+    sums = TokenSums((*loss.metrics, "kl") if config.kl_coefficient else loss.metrics)
     batches = list(lay(tokens, config, packing_of(policy, config), policy.device, policy.ranks.count))
     sizes, trains = (lambda laid: size(laid.batch)), (lambda laid: has_gradient(laid, config))
     for turn in plan_turns(policy.ranks, batches, sizes, trains):
@@ -174,7 +172,7 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
             raise StepCancelled
         laid = turn.batch
         with torch.set_grad_enabled(turn.goes_back):
-            scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
+            scores = policy.log_probabilities(laid.batch, config.entropy_coefficient > 0)
             losses = regularised(loss.function(laid.batch, scores.logprobs_N), scores, laid, config)
             loss_N = losses.total(laid.weights_N)
         if turn.trains:
@@ -187,7 +185,7 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
         raise StepCancelled
     policy.add_gradients()
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
-    if config.packing is None:
+    if config.packing == "rows":
         return metrics
     return metrics | packing_metrics([laid.batch for laid in batches], falls_back_to_rows(policy, config))
 
@@ -196,8 +194,8 @@ def has_gradient(laid: Laid, config: TrainConfig) -> bool:
     """Not where every advantage is 0 and nothing else pulls a token: then metrics alone need the policy, and its
     gradient, which would be all zeros, is not computed."""
     is_pulled = (
-        config.entropy_coefficient is not None
-        or (config.kl_coefficient is not None and config.kl_as != "reward")
+        config.entropy_coefficient > 0
+        or (config.kl_coefficient > 0 and config.kl_as != "reward")
         or isinstance(config.loss, DppoLoss)
     )
     return is_pulled or bool(laid.batch.weighted_advantages_N.any())
@@ -209,7 +207,7 @@ def size(batch: MicroBatch) -> int:
 
 
 def packing_of(policy: TrainablePolicy, config: TrainConfig) -> Packing:
-    return "rows" if config.packing != "tree" or falls_back_to_rows(policy, config) else "tree"
+    return "rows" if falls_back_to_rows(policy, config) else config.packing
 
 
 def falls_back_to_rows(policy: TrainablePolicy, config: TrainConfig) -> bool:
@@ -218,17 +216,17 @@ def falls_back_to_rows(policy: TrainablePolicy, config: TrainConfig) -> bool:
 
 def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: TrainConfig) -> TokenLoss:
     """With the penalties that do not hang on the advantage, and what they measure."""
-    if config.entropy_coefficient is not None:
+    if config.entropy_coefficient:
         losses = losses.penalised(-config.entropy_coefficient * scores.entropy_N)
-    if config.kl_coefficient is None:
+    if not config.kl_coefficient:
         return losses
     both_N = (scores.logprobs_N, laid.reference_logprobs_N)
     kl_N = kl_penalty(*both_N)
-    if config.kl_estimator == "k3-ratio":
+    if config.kl_as == "loss" and config.kl_estimator == "k3-ratio":
         # Weighed like the advantage: by the loss's ratio, and by a correction.
         weighed_N = laid.factors_N * policy_kl_penalty(*both_N, laid.batch.sampled_logprobs_N)
         losses = losses.penalised(config.kl_coefficient * weighed_N)
-    elif config.kl_as != "reward":
+    elif config.kl_as == "loss":
         losses = losses.penalised(config.kl_coefficient * kl_N)
     return losses._replace(metrics={**losses.metrics, "kl": kl_N.detach()})
 

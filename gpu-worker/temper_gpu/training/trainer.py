@@ -276,7 +276,7 @@ class Trainer:
             policy = PolicyName(run, parent.manifest.branch, parent.manifest.step)
             require_same_base(str(policy), parent.manifest, base)
         lora, optimizer = config.lora, config.optimizer.kind
-        shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
+        shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer)
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made
             self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks, optimizer, self._compiles))
