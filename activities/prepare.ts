@@ -4,7 +4,7 @@ import { TemperError } from '../core/failures.ts';
 import { complaintAboutLoss } from '../core/loss-options.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/bytes/json.ts';
-import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
+import { preparedKey, scenariosKey } from '../store/layout.ts';
 import type { Agent } from '../play/agent.ts';
 import { readDataset } from '../store/records/datasets.ts';
 import { publishRun } from '../store/records/publish-run.ts';
@@ -22,7 +22,8 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       await checkRunFile(config, codeSha256);
       return decodeJson(recorded, preparedKey(config.run)) as Prepared;
     }
-    await requireLoss(config);
+    const complaint = complaintAboutLoss(config);
+    if (complaint !== null) throw new TemperError('BadConfig', complaint);
     // Read first: an agent whose scenarios are refused leaves no run behind.
     const dealt = await readDealt(agent, config);
     await checkRunFile(config, codeSha256);
@@ -38,13 +39,6 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     const { heldOut } = supervised;
     const counts = { trainScenarios: supervised.examples - heldOut, evalScenarios: heldOut };
     return { bytes: examples, counts, heldOut: true };
-  }
-
-  /** A run that is recorded goes on as it is: what has no effect changes no bytes of it. */
-  async function requireLoss(config: RunConfig): Promise<void> {
-    const complaint = complaintAboutLoss(config);
-    if (complaint !== null && (await store.read(runKey(config.run))) === null)
-      throw new TemperError('BadConfig', complaint);
   }
 
   /** Changed code is noted, and the run goes on. */

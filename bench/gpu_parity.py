@@ -47,7 +47,7 @@ TESTS_S = 100
 @dataclass(frozen=True)
 class Way:
     lora: LoraConfig | None
-    optimizer: OptimizerKind = None
+    optimizer: OptimizerKind = "adamw"
 
 
 LORA = Way(train_config().lora)
@@ -117,7 +117,7 @@ def other_trainings(bench: Bench) -> None:
     for dtype in both:
         for name, way in ways.items():
             with bench.tried(f"trainer, {dtype}, {name}"):
-                base = tiny_base() if way.optimizer is None else load_base("pocket", pocket, torch.float32, CPU)
+                base = tiny_base() if way.optimizer == "adamw" else load_base("pocket", pocket, torch.float32, CPU)
                 there = moved(base, bench.device, dtype)
                 compare_steps(bench, f"trainer, {dtype}, {name}", base, there, "rows", False, way)
     for dtype in both:

@@ -40,7 +40,7 @@ class Library:
         self.engine = EmbeddedEngine(base, EngineSettings(num_threads=options.threads))
         self.config = TrainConfig(
             lora=LoraConfig(rank=16, alpha=32, target_modules=None),
-            loss=CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None),
+            loss=CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4),
             optimizer=OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0, max_grad_norm=1),
             advantage_scale="none",
             leave_one_out=False,

@@ -1,5 +1,6 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
+import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { complaintAboutSupervised } from './supervised.ts';
 
 /** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
@@ -37,7 +38,7 @@ function complaintAboutOptions(config: RunConfig): string | null {
 }
 
 function complaintAboutBudget({ maxJudgeUsd, judge }: RunConfig): string | null {
-  if (maxJudgeUsd === null || maxJudgeUsd === undefined || (judge ?? null) !== null) return null;
+  if (maxJudgeUsd === null || judge !== null) return null;
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 
@@ -45,20 +46,20 @@ function complaintAboutStart({ startAdapter, parent, train }: RunConfig): string
   if (startAdapter === undefined) return null;
   if (train.lora === null)
     return 'startAdapter has no effect without LoRA: all weights are trained, without an adapter; leave startAdapter out';
-  if (!parent) return null;
+  if (parent === null) return null;
   return 'startAdapter has no effect with a parent: a run begins with the one or the other; leave startAdapter out';
 }
 
 function complaintAboutRestarts(config: RunConfig): string | null {
   const { learningRateRestarts: restarts, learningRateSchedule, steps, warmupSteps } = config;
-  if (restarts === undefined) return null;
+  if (restarts === 0) return null;
   if (learningRateSchedule !== 'cosine')
     return `learningRateRestarts ${restarts} has no effect with the schedule ${learningRateSchedule}; choose the schedule cosine, or leave learningRateRestarts out`;
   if (restarts < steps - warmupSteps - 1) return null;
   return `learningRateRestarts must be fewer than the steps after the first one at the full rate, got ${restarts} of ${steps - warmupSteps - 1}; lower learningRateRestarts`;
 }
 
-function complaintAboutReduction({ reduction = 'token', reductionTokens }: TrainConfig): string | null {
+function complaintAboutReduction({ reduction, reductionTokens }: TrainConfig): string | null {
   if (reduction === 'constant' && reductionTokens === undefined)
     return 'reduction constant must be given reductionTokens (how many tokens an attempt counts as), got none; set reductionTokens to what an attempt samples at most';
   if (reduction !== 'constant' && reductionTokens !== undefined)
@@ -67,40 +68,41 @@ function complaintAboutReduction({ reduction = 'token', reductionTokens }: Train
 }
 
 function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): string | null {
-  if (correction !== undefined || correctionCap === undefined) return null;
+  if (correction !== 'none' || correctionCap === undefined) return null;
   return `correctionCap ${correctionCap} has no effect without a correction; set correction, for example to token-truncate, or leave correctionCap out`;
 }
 
 function complaintAboutKl({ klCoefficient, klAs, klEstimator, klReference }: TrainConfig): string | null {
-  if (klAs === 'reward' && klEstimator !== undefined)
+  const { klAs: place, klEstimator: estimator } = SCHEMA_DEFAULTS.train;
+  if (klAs === 'reward' && klEstimator !== estimator)
     return `klEstimator ${klEstimator} has no effect with klAs reward (only the loss has an estimator); leave klEstimator out`;
-  if (klCoefficient !== undefined) return null;
+  if (klCoefficient > 0) return null;
   if (klReference !== undefined)
     return 'klReference has no effect without a klCoefficient above 0; set klCoefficient, or leave klReference out';
-  if (klEstimator !== undefined)
+  if (klEstimator !== estimator)
     return `klEstimator ${klEstimator} has no effect without a klCoefficient above 0; set klCoefficient, or leave klEstimator out`;
-  if (klAs === undefined) return null;
+  if (klAs === place) return null;
   return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
 }
 
 function complaintAboutOverlong({ overlongBuffer, overlongPenalty }: TrainConfig): string | null {
-  if (overlongBuffer !== undefined || overlongPenalty === undefined) return null;
+  if (overlongBuffer > 0 || overlongPenalty === SCHEMA_DEFAULTS.train.overlongPenalty) return null;
   return `overlongPenalty ${overlongPenalty} has no effect without an overlongBuffer above 0; set overlongBuffer, or leave overlongPenalty out`;
 }
 
-function complaintAboutSteps({ maxStaleness = 0, warmupSteps, steps }: RunConfig): string | null {
+function complaintAboutSteps({ maxStaleness, warmupSteps, steps }: RunConfig): string | null {
   if (warmupSteps >= steps)
     return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
   if (maxStaleness < steps) return null;
   return `maxStaleness must be fewer than steps (a step is played at most so many steps ahead), got ${maxStaleness} of ${steps}; lower maxStaleness`;
 }
 
-function complaintAboutOverlap({ maxStaleness = 0, supervised }: RunConfig): string | null {
+function complaintAboutOverlap({ maxStaleness, supervised }: RunConfig): string | null {
   if (maxStaleness === 0 || supervised === undefined) return null;
   return `maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got ${maxStaleness}; leave maxStaleness out`;
 }
 
-function complaintAboutUpdates({ groupsPerStep, train: { miniBatches = 1 } }: RunConfig): string | null {
+function complaintAboutUpdates({ groupsPerStep, train: { miniBatches } }: RunConfig): string | null {
   if (miniBatches <= groupsPerStep) return null;
   return `miniBatches must be at most groupsPerStep (a mini-batch is made of whole groups), got ${miniBatches} of ${groupsPerStep}; lower miniBatches`;
 }

@@ -1,9 +1,16 @@
-/** The part of the contract that says what a run is, and what stands in its store. */
+/**
+ * The part of the contract that says what a run is, and what stands in its store. A later option has a default, which
+ * `schema-defaults.ts` holds, or is optional.
+ */
 import { z } from 'zod';
 
 import { LossConfig } from './contract-losses.ts';
 import { SupervisedConfig } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, judgeName, name, positive, sha256, templateKwargs } from './contract-values.ts';
+import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
+
+const { train: TRAIN, ...RUN } = SCHEMA_DEFAULTS;
+const { lora: LORA, optimizer: OPTIMIZER } = TRAIN;
 
 /** So many checkpoints and one are carried along; far fewer are of use. */
 const MAX_STALENESS = 16;
@@ -14,13 +21,12 @@ export const LoraConfig = z
     rank: positive.max(512),
     alpha: z.number().positive(),
     targetModules: z.array(z.string()).min(1).nullable(),
-    // Absent, here and below: as runs had it before there was this option. Then its neutral value is never recorded.
-    /** Share of each adapted layer's inputs that the adapter does not see in training; absent: none. */
-    dropout: z.number().min(0).lt(1).optional(),
-    /** rsLoRA: the adapter is scaled by alpha / √rank; absent: by alpha / rank. */
-    rslora: z.boolean().optional(),
+    /** Share of each adapted layer's inputs that the adapter does not see in training. */
+    dropout: z.number().min(0).lt(1).default(LORA.dropout),
+    /** rsLoRA: the adapter is scaled by alpha / √rank instead of alpha / rank. */
+    rslora: z.boolean().default(LORA.rslora),
     /** DoRA: the lengths of the matrices' rows are trained by themselves. */
-    dora: z.boolean().optional(),
+    dora: z.boolean().default(LORA.dora),
     /** Numbers of the layers that are adapted, from 0 on, ascending; absent: all of them. */
     layers: z
       .array(count)
@@ -33,8 +39,8 @@ export type LoraConfig = z.infer<typeof LoraConfig>;
 
 export const OptimizerConfig = z
   .strictObject({
-    /** `adamw_8bit` keeps both moments in 8 bits, block by block (arXiv 2110.02861); absent: AdamW, in float32. */
-    kind: z.literal('adamw_8bit').optional(),
+    /** `adamw` keeps its moments in float32, `adamw_8bit` in 8 bits, block by block (arXiv 2110.02861). */
+    kind: z.enum(['adamw', 'adamw_8bit']).default(OPTIMIZER.kind),
     beta1: z.number().min(0).lt(1),
     beta2: z.number().min(0).lt(1),
     epsilon: z.number().positive(),
@@ -58,40 +64,44 @@ export const TrainConfig = z
     maxLogprobMismatch: z.number().positive(),
     /** Upper bound of tokens in one micro-batch, padding included, shared ones once; changes memory and speed, not the result beyond rounding. */
     microBatchTokens: positive,
-    /**
-     * How rows are laid in micro-batches: `tree` computes a token that several rows begin with once. Absent: `rows`, as
-     * before this field was there.
-     */
-    packing: z.enum(['rows', 'tree']).optional(),
-    // Absent, here and below: as runs had it before there was this option. Then its neutral value is never recorded.
-    /** How often a step goes over its groups; absent: once. */
-    passes: positive.optional(),
-    /** Into how many parts of whole groups each pass is cut, with an update for each; absent: one. */
-    miniBatches: positive.optional(),
-    /** What each token counts in the loss; absent: `token`, the mean over all tokens. */
-    reduction: z.enum(['token', 'attempt', 'constant']).optional(),
+    /** How rows are laid in micro-batches: `tree` computes a token that several rows begin with once. */
+    packing: z.enum(['rows', 'tree']).default(TRAIN.packing),
+    /** How often a step goes over its groups. */
+    passes: positive.default(TRAIN.passes),
+    /** Into how many parts of whole groups each pass is cut, with an update for each. */
+    miniBatches: positive.default(TRAIN.miniBatches),
+    /** What each token counts in the loss; `token`: the mean over all tokens. */
+    reduction: z.enum(['token', 'attempt', 'constant']).default(TRAIN.reduction),
     /** Of `constant`: how many tokens an attempt counts as, whatever its length. */
     reductionTokens: positive.optional(),
-    /** How tokens are weighed or masked that sampler and trainer see differently; absent: not at all. */
+    /** How tokens are weighed or masked that sampler and trainer see differently. */
     correction: z
-      .enum(['token-truncate', 'token-mask', 'sequence-truncate', 'sequence-mask', 'geometric', 'off-policy-mask'])
-      .optional(),
+      .enum([
+        'none',
+        'token-truncate',
+        'token-mask',
+        'sequence-truncate',
+        'sequence-mask',
+        'geometric',
+        'off-policy-mask',
+      ])
+      .default(TRAIN.correction),
     /** Of the ratio of trainer to sampler; given wherever there is a correction. */
     correctionCap: z.number().gt(1).optional(),
-    /** What a divergence from the reference costs; absent: nothing. */
-    klCoefficient: z.number().min(0).optional(),
+    /** What a divergence from the reference costs. */
+    klCoefficient: z.number().min(0).default(TRAIN.klCoefficient),
     /** The adapter of another checkpoint that it is a divergence from; absent: the base model. */
     klReference: BlobRef.optional(),
-    /** Where it is charged; absent: in the loss. */
-    klAs: z.enum(['loss', 'reward']).optional(),
-    /** What stands for it in the loss: `k3-ratio` weighs k3 by the ratio to the sampler; absent: k3 alone. */
-    klEstimator: z.enum(['k3', 'k3-ratio']).optional(),
-    /** What a nat of entropy is worth; absent: nothing. */
-    entropyCoefficient: z.number().min(0).optional(),
-    /** So many of the last tokens that a call may sample cost the attempt a part of the penalty; absent: none. */
-    overlongBuffer: count.optional(),
-    /** What an answer as long as it may be costs in training; given wherever there is a buffer. */
-    overlongPenalty: z.number().positive().optional(),
+    /** Where it is charged. */
+    klAs: z.enum(['loss', 'reward']).default(TRAIN.klAs),
+    /** What stands for it in the loss: `k3-ratio` weighs k3 by the ratio to the sampler. */
+    klEstimator: z.enum(['k3', 'k3-ratio']).default(TRAIN.klEstimator),
+    /** What a nat of entropy is worth. */
+    entropyCoefficient: z.number().min(0).default(TRAIN.entropyCoefficient),
+    /** So many of the last tokens that a call may sample cost the attempt a part of the penalty. */
+    overlongBuffer: count.default(TRAIN.overlongBuffer),
+    /** What an answer as long as it may be costs in training; 1, as in DAPO's paper: as much as a right answer is worth. */
+    overlongPenalty: z.number().positive().default(TRAIN.overlongPenalty),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;
@@ -107,10 +117,7 @@ export const RolloutConfig = z
     callTimeoutMs: positive,
     /** How long one call is retried while the engine refuses, answers 429 or 5xx. */
     callRetryBudgetMs: count,
-    /**
-     * Variables of the model's chat template, such as `enable_thinking`, for calls that do not set them themselves. Absent:
-     * none. Runs without them have the bytes that they had before this field was there.
-     */
+    /** Variables of the model's chat template, such as `enable_thinking`, for calls that do not set them themselves. */
     chatTemplateKwargs: templateKwargs.optional(),
     /** Of the Jinja template in the place of the model's own: it stands in the store under this hash. Absent: the model's own. */
     chatTemplateSha256: sha256.optional(),
@@ -150,15 +157,15 @@ export const RunConfig = z
     learningRateSchedule: z.enum(['constant', 'linear', 'cosine']),
     /** Share of the learning rate left at the last step. */
     finalLearningRateShare: z.number().min(0).max(1),
-    /** Of `cosine`: how often the learning rate goes back to its full height and decays again; absent: never. */
-    learningRateRestarts: positive.optional(),
+    /** Of `cosine`: how often the learning rate goes back to its full height and decays again. */
+    learningRateRestarts: count.default(RUN.learningRateRestarts),
     warmupSteps: count,
     continueAsNewEvery: positive.nullable(),
     /**
      * How many steps may be played ahead of the one that trains: step s samples from the checkpoint after step
-     * s − 1 − maxStaleness. Absent: each step is trained before the next one is played.
+     * s − 1 − maxStaleness. With 0 each step is trained before the next one is played.
      */
-    maxStaleness: count.max(MAX_STALENESS).optional(),
+    maxStaleness: count.max(MAX_STALENESS).default(RUN.maxStaleness),
     /** What gives the rewards, by its name; what it is and how it is reached says the agent. Null: the agent itself. */
     judge: judgeName.nullable(),
     /** The run is paused before a step that would make its judge cost more than this in all; null: no bound. */
@@ -169,7 +176,7 @@ export const RunConfig = z
     startAdapter: StartAdapter.optional(),
     rollout: RolloutConfig,
     train: TrainConfig,
-    /** Steps that are trained on examples. Absent: there are none, as before this field was there. */
+    /** Steps that are trained on examples; absent: there are none. */
     supervised: SupervisedConfig.optional(),
   })
   .meta({ id: 'RunConfig' });

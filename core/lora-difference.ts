@@ -1,9 +1,5 @@
 /** Where two adapters have another shape: none can take the other's place. */
 import type { LoraConfig } from './contract.ts';
-import { NEUTRAL_LORA } from './run-defaults.ts';
-
-/** What an option is called that a configuration does not have. */
-const ABSENT = { ...NEUTRAL_LORA, layers: 'all' };
 
 interface LoraDifference {
   readonly option: string;
@@ -19,7 +15,9 @@ export function differingLoraOption(
   /** Options that say nothing of what an adapter computes. */
   free: readonly (keyof LoraConfig)[] = [],
 ): LoraDifference | null {
-  const [left, right] = [one, other].map((lora) => new Map<string, unknown>(Object.entries({ ...ABSENT, ...lora })));
+  const [left, right] = [one, other].map(
+    (lora) => new Map<string, unknown>(Object.entries({ layers: 'all', ...lora })),
+  );
   for (const option of new Set([...left!.keys(), ...right!.keys()])) {
     const [its, others] = [left!.get(option), right!.get(option)].map((value) => JSON.stringify(value));
     if (its !== others && !free.some((name) => name === option))

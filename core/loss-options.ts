@@ -21,7 +21,7 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
 }
 
 /** From 1, at which all losses are the same. */
-function doRatiosMove({ maxStaleness = 0, train: { passes = 1, miniBatches = 1 } }: WithUpdates): boolean {
+function doRatiosMove({ maxStaleness, train: { passes, miniBatches } }: WithUpdates): boolean {
   return passes * miniBatches > 1 || maxStaleness > 0;
 }
 

@@ -21,7 +21,7 @@ const DECAYS: Record<RunConfig['learningRateSchedule'], (done: number, final: nu
 export function planLearningRate(config: Schedule, step: number): number {
   const { learningRate, learningRateSchedule, warmupSteps, finalLearningRateShare, steps } = config;
   const firstFull = warmupSteps + 1;
-  const decays = (config.learningRateRestarts ?? 0) + 1;
+  const decays = config.learningRateRestarts + 1;
   const end = finalLearningRateShare === 0 ? steps + 1 : steps;
   const onTheWay = end > firstFull ? ((step - firstFull) * decays) / (end - firstFull) : 0;
   const done = step >= end ? Math.min(onTheWay, 1) : onTheWay % 1;

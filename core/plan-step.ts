@@ -18,6 +18,7 @@ import type {
 import { hashOf } from './hashes.ts';
 import { isLargeStep } from './large-step.ts';
 import { planDeal } from './plan-deal.ts';
+import { omitDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { deriveSeed } from './seeds.ts';
 import { learningRateOf, planRendering } from './supervised.ts';
 
@@ -56,10 +57,7 @@ export function positionAt({ checkpoint, policies = [checkpoint], ...place }: Pl
 }
 
 /** A run or a branch that begins has nothing older to sample from, whatever its `maxStaleness`. */
-export function policiesAtStart(
-  { maxStaleness = 0 }: Pick<RunConfig, 'maxStaleness'>,
-  first: Checkpoint,
-): Checkpoint[] {
+export function policiesAtStart({ maxStaleness }: Pick<RunConfig, 'maxStaleness'>, first: Checkpoint): Checkpoint[] {
   return Array.from({ length: maxStaleness + 1 }, () => first);
 }
 
@@ -68,19 +66,19 @@ export const EMPTY_STEPS_LIMIT = 10;
 
 /** Of a fork its parent is an input too, and so are the files of an adapter from elsewhere. */
 export function planInitialise(config: RunConfig, branch: number): InitialiseInput {
-  const fields = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
-  const { parent, startAdapter } = config;
-  const begun = startAdapter === undefined ? fields : { ...fields, startAdapter };
-  const hashed = parent === null ? begun : { ...begun, parent: nameless(parent) };
+  const { lora, optimizer } = config.train;
+  const { baseModel, seed, parent, startAdapter } = config;
+  const begun = { branch, baseModel, seed, ...(startAdapter === undefined ? {} : { startAdapter }) };
+  const shape = lora && omitDefaults(lora, SCHEMA_DEFAULTS.train.lora);
+  const hashed = { ...begun, lora: shape, ...(parent && { parent: nameless(parent) }) };
   const { chatTemplateSha256, chatTemplateKwargs } = config.rollout;
-  const { kind } = config.train.optimizer;
   const checked = {
     ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
     ...(chatTemplateKwargs === undefined ? {} : { chatTemplateKwargs }),
     ...(config.supervised === undefined ? {} : { supervised: planRendering(config, config.supervised) }),
-    ...(kind === undefined ? {} : { optimizerKind: kind }),
+    optimizerKind: optimizer.kind,
   };
-  return { ...begun, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
+  return { ...begun, lora, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
 /** The groups that a step lacks: all of them, then a fresh one for each without signal. The deal goes on where it stopped. */
@@ -120,15 +118,15 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
 type JudgedFields = Pick<JudgeInput, 'branch' | 'step' | 'groups' | 'minimumGroupSize'> & RewardRules;
 
 export function hashJudging({ branch, step, groups, minimumGroupSize, ...rules }: JudgedFields): string {
-  return hashOf({ branch, step, groups, minimumGroupSize, ...rewardRules(rules) });
+  const shaping = omitDefaults(rewardRules(rules), SCHEMA_DEFAULTS.train);
+  return hashOf({ branch, step, groups, minimumGroupSize, ...shaping });
 }
 
 export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;
 
-/** What training makes of the rewards that were given; what is absent stays absent in hashes. */
+/** What training makes of the rewards that were given. */
 export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: RewardRules): RewardRules {
-  const isShaped = overlongBuffer !== undefined && overlongPenalty !== undefined;
-  return isShaped ? { truncated, overlongBuffer, overlongPenalty } : { truncated };
+  return { truncated, overlongBuffer, overlongPenalty };
 }
 
 /** Null where no group carries a signal: then there is no step to commit, and the policy stays. */
@@ -161,7 +159,8 @@ export function hashTraining(
   hashed: Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'>,
   parent: Omit<Checkpoint, 'run'>,
 ): string {
-  return hashOf({ ...hashed, parent: nameless(parent) });
+  const train = omitDefaults(hashed.train, SCHEMA_DEFAULTS.train);
+  return hashOf({ ...hashed, train, parent: nameless(parent) });
 }
 
 /** Where a run stands after a step; without a new checkpoint the step was empty. */

@@ -2,8 +2,8 @@
 import { complaintAbout } from './config-rules.ts';
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
-import { canonicalJson } from './hashes.ts';
 import { complaintAboutLoss, fillLoss } from './loss-options.ts';
+import { fillDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -20,37 +20,17 @@ export const DEFAULT_ROLLOUT: RolloutConfig = {
 export const ATTEMPTS_AT_ONCE = 128;
 export const EVAL_ATTEMPTS_AT_ONCE = 64;
 
-const LORA: LoraConfig = { rank: 16, alpha: 32, targetModules: null };
+const LORA = { rank: 16, alpha: 32, targetModules: null };
 
-const OPTIMIZER: OptimizerConfig = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };
+const OPTIMIZER = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };
 
-const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
+const TRAIN = {
   advantageScale: 'none',
   leaveOneOut: false,
   truncated: 'mask',
   maxLogprobMismatch: 1e-3,
   microBatchTokens: 16_384,
-  packing: 'tree',
-};
-
-/** Recorded as absent: runs from before such an option have the same bytes, and the same configuration. */
-export const NEUTRAL_TRAIN = {
-  passes: 1,
-  miniBatches: 1,
-  reduction: 'token',
-  klCoefficient: 0,
-  klAs: 'loss',
-  klEstimator: 'k3',
-  entropyCoefficient: 0,
-  overlongBuffer: 0,
-  packing: 'rows',
-} satisfies Partial<TrainConfig>;
-
-/** The same of LoRA's options. */
-export const NEUTRAL_LORA = { dropout: 0, rslora: false, dora: false } satisfies Partial<LoraConfig>;
-
-/** Of the optimizer's: the schema does not know its name, so that it cannot be recorded. */
-export const NEUTRAL_OPTIMIZER = { kind: 'adamw' } as const;
+} as const;
 
 /**
  * Of a correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of its
@@ -60,10 +40,7 @@ const RATIO_CAP = 2;
 const GEOMETRIC_CAP = 1.01;
 const OFF_POLICY_CAP = 1.65;
 
-/** Of an answer as long as it may be, as in DAPO's paper: as much as a right answer is worth. */
-const OVERLONG_PENALTY = 1;
-
-const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
+const RUN = {
   seed: 1,
   steps: 100,
   groupsPerStep: 8,
@@ -80,14 +57,10 @@ const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateSha
   judge: null,
   maxJudgeUsd: null,
   parent: null,
-};
+} as const;
 
 /** Where all weights are trained: about a tenth of an adapter's. */
 const FULL_LEARNING_RATE = 5e-6;
-
-type OptimizerOptions = Partial<Omit<OptimizerConfig, 'kind'>> & {
-  kind?: OptimizerConfig['kind'] | typeof NEUTRAL_OPTIMIZER.kind;
-};
 
 /** What a starter must say (`run`, `agent`, `baseModel`) and may say. */
 export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
@@ -96,89 +69,46 @@ export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
     train?: Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> & {
       lora?: Partial<LoraConfig> | null;
       loss?: Partial<LossConfig>;
-      optimizer?: OptimizerOptions;
+      optimizer?: Partial<OptimizerConfig>;
     };
   };
 
-/**
- * Defaults filled in and the rules between fields checked; single fields are the schema's business. A loss that a run was
- * `recorded` with is taken again: that run goes on as it is.
- */
-export function defaultRunConfig(options: RunOptions, recorded: LossConfig | null = null): RunConfig {
+/** Defaults filled in and the rules between fields checked; single fields are the schema's business. */
+export function defaultRunConfig(options: RunOptions): RunConfig {
   const train = options.train ?? {};
   const schedule = options.learningRateSchedule ?? RUN.learningRateSchedule;
-  const { maxStaleness = 0, ...others } = options;
-  const config: RunConfig = {
+  const given = {
     ...RUN,
     ...(train.lora === null ? { learningRate: FULL_LEARNING_RATE } : {}),
     finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
-    ...others,
-    // As of `NEUTRAL_TRAIN`: none is recorded as absent.
-    ...(maxStaleness === 0 ? {} : { maxStaleness }),
+    ...options,
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
-      ...withoutNeutral({ ...TRAIN, ...train }, NEUTRAL_TRAIN),
+      ...TRAIN,
+      ...train,
       ...capOf(train),
-      ...estimatorOf(train),
-      ...penaltyOf(train),
-      lora: train.lora === null ? null : withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
+      lora: train.lora === null ? null : { ...LORA, ...train.lora },
       loss: fillLoss(train.loss ?? {}),
-      optimizer: fillOptimizer(train.optimizer ?? {}),
+      optimizer: { ...OPTIMIZER, ...train.optimizer },
     },
   };
-  checkRunConfig(config, recorded);
+  const config = fillDefaults(given, SCHEMA_DEFAULTS) as RunConfig;
+  const complaint = complaintAbout(config) ?? complaintAboutLoss(config);
+  // An option that does nothing is a wrong experiment.
+  if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return config;
 }
 
-function fillOptimizer({ kind, ...others }: OptimizerOptions): OptimizerConfig {
-  return { ...OPTIMIZER, ...others, ...(kind === undefined || kind === NEUTRAL_OPTIMIZER.kind ? {} : { kind }) };
-}
-
 function capOf({
-  correction,
+  correction = 'none',
   correctionCap,
 }: Pick<Partial<TrainConfig>, 'correction' | 'correctionCap'>): Pick<TrainConfig, 'correctionCap'> {
-  if (correction === undefined || correctionCap !== undefined) return {};
+  if (correction === 'none' || correctionCap !== undefined) return {};
   if (correction === 'off-policy-mask') return { correctionCap: OFF_POLICY_CAP };
   return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
 }
 
-/** That of k3 alone is the gradient of another divergence. */
-function estimatorOf({
-  klCoefficient = 0,
-  klAs,
-  klEstimator,
-}: Pick<Partial<TrainConfig>, 'klCoefficient' | 'klAs' | 'klEstimator'>): Pick<TrainConfig, 'klEstimator'> {
-  return klCoefficient === 0 || klAs === 'reward' || klEstimator !== undefined ? {} : { klEstimator: 'k3-ratio' };
-}
-
-function penaltyOf({
-  overlongBuffer = 0,
-  overlongPenalty = OVERLONG_PENALTY,
-}: Pick<Partial<TrainConfig>, 'overlongBuffer' | 'overlongPenalty'>): Pick<TrainConfig, 'overlongPenalty'> {
-  return overlongBuffer === 0 ? {} : { overlongPenalty };
-}
-
-function withoutNeutral<T extends object>(options: T, values: Partial<T>): T {
-  const neutral = new Map<string, unknown>(Object.entries(values));
-  const kept = Object.entries(options).filter(([name, value]) => !neutral.has(name) || neutral.get(name) !== value);
-  return Object.fromEntries(kept) as T;
-}
-
-/**
- * Of a run that exists, what is taken again whatever is the default today: how rows and micro-batches are laid, and what
- * stands for a divergence. None of a new one.
- */
-export function recordedDefaults(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> & Partial<TrainConfig> {
-  if (recorded === null) return {};
-  const { packing = 'rows', microBatchTokens, klCoefficient, klAs, klEstimator } = recorded.train;
-  const hasPlainK3 = klCoefficient !== undefined && klAs !== 'reward' && klEstimator === undefined;
-  return { packing, microBatchTokens, ...(hasPlainK3 ? { klEstimator: 'k3' } : {}) };
-}
-
-/** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
-function checkRunConfig(config: RunConfig, recorded: LossConfig | null): void {
-  const isNewLoss = recorded === null || canonicalJson(recorded) !== canonicalJson(config.train.loss);
-  const complaint = complaintAbout(config) ?? (isNewLoss ? complaintAboutLoss(config) : null);
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+/** How rows are laid and how large micro-batches are: planned for a machine, and kept by a run that goes on from this one. */
+export function layoutOf(run: RunConfig | null): Partial<Pick<TrainConfig, 'packing' | 'microBatchTokens'>> {
+  return run === null ? {} : { packing: run.train.packing, microBatchTokens: run.train.microBatchTokens };
 }

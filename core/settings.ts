@@ -32,8 +32,7 @@ const OF_ATTEMPTS: readonly Setting[] = ['temperature', 'groupSize'];
 export const SETTINGS = Object.keys(RULES) as readonly Setting[];
 
 export function settingOf(config: RunConfig, setting: Setting): number | null {
-  // Configurations recorded before a field was there lack it.
-  return setting === 'temperature' ? config.rollout.temperature : (config[setting] ?? null);
+  return setting === 'temperature' ? config.rollout.temperature : config[setting];
 }
 
 export function applySettings(config: RunConfig, settings: Settings): RunConfig {

@@ -36,7 +36,14 @@ export function learningRateOf(config: Rates, step: number): number {
   const { learningRate = config.learningRate, learningRateSchedule = 'constant' } = supervised;
   const finalLearningRateShare = learningRateSchedule === 'constant' ? 1 : FINAL_SHARE;
   return planLearningRate(
-    { learningRate, learningRateSchedule, finalLearningRateShare, warmupSteps: 0, steps: first },
+    {
+      learningRate,
+      learningRateSchedule,
+      finalLearningRateShare,
+      learningRateRestarts: 0,
+      warmupSteps: 0,
+      steps: first,
+    },
     step,
   );
 }

@@ -36,8 +36,8 @@ import { indexRun, StateWriter } from './state-writer.ts';
 export interface CarriedStatus {
   state: RunState;
   recent: StepSummary[];
-  /** Entropies of the first steps that this run has seen; absent: they were not kept then. */
-  entropies?: EntropyOfStep[];
+  /** Entropies of the first steps that this run has seen. */
+  entropies: EntropyOfStep[];
   startedAtMs: number;
   emptySteps: number;
   changes: SettingChange[];

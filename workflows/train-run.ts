@@ -27,6 +27,7 @@ import {
   type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
+import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
 import { RunStatus } from './run-status.ts';
@@ -62,7 +63,7 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
     else if (controls.pendingSettings !== null) await controls.applyPendingSettings(position, controls.pendingSettings);
     else if (controls.isPaused) await controls.waitWhilePaused(() => workflowInfo().continueAsNewSuggested);
     else if (controls.isOverBudget) controls.pauseForBudget();
-    else if (run.config.maxStaleness !== undefined)
+    else if (run.config.maxStaleness > 0)
       position = await takeOverlapping(run, position, stepStages, (step) => isHistoryLong(run, step - start.step));
     else position = (await controls.interruptible(() => advance(run, position))) ?? position;
   }
@@ -230,7 +231,8 @@ async function evaluate({ queues, activities, status, controls }: Run, position:
 }
 
 function openRun(input: TrainRunInput): Run {
-  const { config, queues, carried } = input;
+  const { queues, carried } = input;
+  const config = fillDefaults(input.config, SCHEMA_DEFAULTS);
   const activities = createRunActivities(queues);
   const status = new RunStatus(config, carried?.board ?? null, activities);
   const judging = new Judging(carried?.judging ?? null);
@@ -239,7 +241,7 @@ function openRun(input: TrainRunInput): Run {
     activities,
     judging,
   });
-  return { ...input, activities, status, controls, judging };
+  return { ...input, config, activities, status, controls, judging };
 }
 
 function pendingAtStart({ goOn: resume }: TrainRunInput): CarriedControls {

@@ -1,8 +1,7 @@
 /** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
-import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts';
-import { canonicalJson } from '../../core/hashes.ts';
+import type { RunConfig, TrainConfig } from '../../core/contract.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
-import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
+import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
@@ -31,9 +30,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const model = await readParentModel(parent, flags['base-model'], template, context);
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
-  const loss = recorded?.train.loss ?? null;
-  const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
-  const asked = applyRunFlags(start, values, loss);
+  const asked = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);
   const given = { agentFile, template, adapter: null, examples: null, hasOwnMicroBatch: true };
   return planRun({ asked, model, parent, known, reference, store, flags, ...given }, context);
 }
@@ -51,11 +48,8 @@ const DEPENDENTS = [
 /** Whether a loss acts depends on them. */
 const UPDATES = ['passes', 'miniBatches'] as const;
 
-/**
- * The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no
- * effect, unless the fork itself was `recorded` with it.
- */
-function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
+/** The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no effect. */
+function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
   // A warm start is behind it, and of an adapter from elsewhere the parent has become a checkpoint.
   const {
     finalLearningRateShare,
@@ -65,21 +59,19 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
     startAdapter: _,
     ...others
   } = parent;
-  const decay = { finalLearningRateShare, ...(learningRateRestarts === undefined ? {} : { learningRateRestarts }) };
+  const decay = { finalLearningRateShare, learningRateRestarts };
   const isChanged = (path: string, value: unknown) => values.has(path) && values.get(path) !== value;
   const updates = Object.fromEntries(
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
   );
   const maxStaleness = (values.get('maxStaleness') ?? parent.maxStaleness) as RunConfig['maxStaleness'];
-  const isAccepted =
-    complaintAboutLoss({ maxStaleness, train: { ...train, ...updates } }) === null ||
-    canonicalJson(train.loss) === canonicalJson(recorded);
+  const isAccepted = complaintAboutLoss({ maxStaleness, train: { ...train, ...updates } }) === null;
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {
     ...others,
     ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : decay),
-    train: { ...kept, ...recordedDefaults(parent), ...(hasOwnLoss ? {} : { loss: {} }) },
+    train: { ...kept, ...(hasOwnLoss ? {} : { loss: {} }) },
   };
 }
 

@@ -31,7 +31,7 @@ export async function checkEngine(
     throw new UsageError(
       '--full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out',
     );
-  if (lora.dora !== true) return;
+  if (!lora.dora) return;
   throw new UsageError(
     '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out',
   );
@@ -43,13 +43,13 @@ export async function checkEngine(
  * say so.
  */
 export async function refuseIdleCorrection(
-  { train: { correction }, maxStaleness = 0 }: RunConfig,
+  { train: { correction }, maxStaleness }: RunConfig,
   recorded: RunConfig | null,
   flags: EngineFlags | null,
   place: Place,
   usual: EngineKind = 'embedded',
 ): Promise<void> {
-  if (recorded !== null || correction === undefined || maxStaleness > 0) return;
+  if (recorded !== null || correction === 'none' || maxStaleness > 0) return;
   const { kind } = await engineOf(flags, place, usual);
   if (kind !== 'embedded' || (await findLoadedBase(flags, place))?.dtype !== 'float32') return;
   throw new UsageError(

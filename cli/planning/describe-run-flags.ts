@@ -1,6 +1,6 @@
 /** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
 import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
-import { defaultRunConfig, NEUTRAL_LORA, NEUTRAL_OPTIMIZER, NEUTRAL_TRAIN } from '../../core/run-defaults.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { Flags } from '../command-line/command.ts';
 import type { RunFlag } from './run-flag.ts';
 import { RUN_FLAG_ROWS } from './run-flag-table.ts';
@@ -8,18 +8,9 @@ import { RUN_FLAG_ROWS } from './run-flag-table.ts';
 const OTHER_LOSSES = LOSS_NAMES.filter((name) => name !== DEFAULT_LOSS);
 const LOSS = `${DEFAULT_LOSS}; with --passes or --mini-batches above 1, or --max-staleness above 0, also ${OTHER_LOSSES.join(', ')}`;
 
-const CONFIG = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
-const LORA = { ...NEUTRAL_LORA, ...CONFIG.train.lora };
-const OPTIMIZER = { ...NEUTRAL_OPTIMIZER, ...CONFIG.train.optimizer };
-const DEFAULTS: object = { ...CONFIG, train: { ...NEUTRAL_TRAIN, ...CONFIG.train, lora: LORA, optimizer: OPTIMIZER } };
+const DEFAULTS = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
 /** Its default depends on another flag, or is none. */
-const NO_DEFAULT = new Set([
-  'baseModel',
-  'finalLearningRateShare',
-  'train.loss.epsilonLow',
-  'train.loss.epsilonHigh',
-  'train.klEstimator',
-]);
+const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
 
 /** Of a run that begins with the defaults. What a command says of a flag by itself stays. */
 export function describeRunFlags(flags: Flags): Readonly<Record<string, string>> {

@@ -1,5 +1,4 @@
 /** The flags of updates, losses and what is added to them, in the order of help. */
-import { NONE } from '../command-line/command.ts';
 import type { RunFlag } from './run-flag.ts';
 
 export const LOSS_FLAGS = {
@@ -38,7 +37,6 @@ export const LOSS_FLAGS = {
     placeholder: 'X',
     none: true,
     path: 'train.loss.dualClip',
-    off: { given: NONE, recorded: null },
     description: "ppo's bound for negative advantages, or none",
   },
   'max-shift': {
@@ -81,7 +79,6 @@ export const LOSS_FLAGS = {
     kind: 'text',
     placeholder: 'NAME',
     path: 'train.correction',
-    off: { given: NONE },
     description:
       'for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric, off-policy-mask or none',
   },
@@ -113,7 +110,7 @@ export const LOSS_FLAGS = {
     kind: 'text',
     placeholder: 'NAME',
     path: 'train.klEstimator',
-    description: 'what stands for the divergence in the loss: k3-ratio (the default), or k3 as in GRPO',
+    description: 'what stands for the divergence in the loss: k3-ratio, or k3 as in GRPO',
   },
   'entropy-coefficient': {
     kind: 'number',

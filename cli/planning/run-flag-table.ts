@@ -80,8 +80,7 @@ export const RUN_FLAGS = {
     kind: 'integer',
     placeholder: 'N',
     path: 'learningRateRestarts',
-    off: { given: 0 },
-    description: 'with the schedule cosine: how often it starts again at the full rate; 0: never, the default',
+    description: 'with the schedule cosine: how often it starts again at the full rate; 0: never',
   },
   'warmup-steps': { kind: 'integer', placeholder: 'N', path: 'warmupSteps', description: 'steps of linear warm-up' },
   'weight-decay': {

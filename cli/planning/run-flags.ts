@@ -1,9 +1,10 @@
 /** From flags to a run's configuration: parsed, held to the contract, and every complaint in terms of flags. */
 import { z } from 'zod';
-import { type BlobRef, LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
+import { type BlobRef, LOSS_NAMES, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { ChatTemplate } from '../command-line/chat-template.ts';
+import { NONE } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { isSupervisedOnly, SUPERVISED } from '../../core/supervised.ts';
 import { EXAMPLE_FLAGS, WARM_START_FLAGS } from './example-flag-table.ts';
@@ -42,9 +43,8 @@ export function fieldsOf(
   );
 }
 
-/** Undefined: the field is to be absent. */
-function recordedAs({ value, off }: RunFlag, given: unknown): unknown {
-  if (off !== undefined && given === off.given) return off.recorded;
+function recordedAs({ value, kind }: RunFlag, given: unknown): unknown {
+  if (kind === 'number' && given === NONE) return null;
   return value === undefined || given === false ? given : value;
 }
 
@@ -54,11 +54,7 @@ export function flagOf(path: string, config: Pick<RunOptions, 'supervised'> = {}
 }
 
 /** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
-export function applyRunFlags(
-  start: RunOptions,
-  values: ReadonlyMap<string, unknown>,
-  recorded: LossConfig | null = null,
-): RunConfig {
+export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
   const rows = rowsOf(start);
   refuseAdapterFlags(values, rows);
   const options = structuredClone(start) as unknown as Record<string, unknown>;
@@ -73,7 +69,7 @@ export function applyRunFlags(
     setPath(options, path.split('.'), value);
   }
   try {
-    return RunConfig.parse(defaultRunConfig(options as RunOptions, recorded));
+    return RunConfig.parse(defaultRunConfig(options as RunOptions));
   } catch (error) {
     if (error instanceof TemperError) throw new UsageError(nameFlags(error.message, rows), { cause: error });
     throw error;
@@ -100,8 +96,8 @@ export function checkField(
   value: unknown,
   { name, help }: { readonly name: string; readonly help: string },
 ): void {
-  // One of its choices, when it was read: the neutral one is none of the schema's.
-  if (kind === 'choice' || value === undefined) return;
+  // One of its choices, when it was read.
+  if (kind === 'choice') return;
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
@@ -143,7 +139,6 @@ function nameFlags(message: string, rows: FlagRows): string {
 function setPath(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [key, ...rest] = path;
   if (key === undefined) return;
-  if (rest.length === 0 && value === undefined) Reflect.deleteProperty(target, key);
-  else if (rest.length === 0) target[key] = value;
+  if (rest.length === 0) target[key] = value;
   else setPath((target[key] ??= {}) as Record<string, unknown>, rest, value);
 }

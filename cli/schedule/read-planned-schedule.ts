@@ -2,7 +2,7 @@
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
-import { recordedDefaults } from '../../core/run-defaults.ts';
+import { layoutOf } from '../../core/run-defaults.ts';
 import { parseCron, parseInterval } from './schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
@@ -56,7 +56,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const train = recordedDefaults(parent?.config ?? null);
+  const train = layoutOf(parent?.config ?? null);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   const run = { asked, model, agentFile, parent, known: null, adapter: null, reference, store, flags: null };
   await checkAsked(run, context);

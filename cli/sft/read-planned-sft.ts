@@ -2,7 +2,7 @@
 import type { RunConfig, SupervisedConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
-import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
+import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
@@ -69,10 +69,10 @@ function beginWith(
   parent: Parent | null,
   recorded: RunConfig | null,
 ): Pick<RunOptions, 'parent' | 'rollout' | 'train'> {
-  if (parent === null) return { train: recordedDefaults(recorded) };
+  if (parent === null) return { train: layoutOf(recorded) };
   const { rollout, train } = parent.config;
   const { lora, optimizer } = train;
-  return { parent: parent.checkpoint, rollout, train: { lora, optimizer, ...recordedDefaults(parent.config) } };
+  return { parent: parent.checkpoint, rollout, train: { lora, optimizer, ...layoutOf(parent.config) } };
 }
 
 function stepsOf(

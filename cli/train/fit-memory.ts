@@ -55,7 +55,7 @@ export async function fitToMemory(
     ...askedEngine(asked),
     usual: plan.decided.kind,
     context: longest ?? (hasOwnMicroBatch ? microBatchTokens : null),
-    maxStaleness: config.maxStaleness ?? 0,
+    maxStaleness: config.maxStaleness,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why

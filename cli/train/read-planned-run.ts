@@ -1,5 +1,5 @@
 /** From an agent's file and flags to a run that may be started. */
-import { recordedDefaults } from '../../core/run-defaults.ts';
+import { layoutOf } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readBaseModel } from '../command-line/base-model.ts';
@@ -29,8 +29,8 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const { options, examples } = await readWarmStart(flags['warm-start'], values, cwd);
-  const fresh = { ...names, ...judgeOptions(agent), train: recordedDefaults(recorded), ...options };
-  const asked = applyRunFlags(startWith(adapter, fresh, values), values, recorded?.train.loss ?? null);
+  const fresh = { ...names, ...judgeOptions(agent), train: layoutOf(recorded), ...options };
+  const asked = applyRunFlags(startWith(adapter, fresh, values), values);
   const hasOwnMicroBatch = values.has('train.microBatchTokens');
   const files = { agentFile, template, adapter, examples };
   return planRun({ asked, model, parent: null, known, reference, hasOwnMicroBatch, store, flags, ...files }, context);

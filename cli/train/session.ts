@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
+import { fillDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, describeServerFailure, patiently } from '../../workers/connection/connection.ts';
 import type { AskedEngine } from '../../workers/config/engine-choices.ts';
@@ -113,7 +114,7 @@ async function joinRun(
   const handle = await startRun(client, { store, config, project, goOn, conflict: 'USE_EXISTING' });
   // A run that was joined before it wrote its run.json: the store could not tell that it is another one.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
-  if (memo?.['config']) checkSameConfig(memo['config'] as RunConfig, config);
+  if (memo?.['config']) checkSameConfig(fillDefaults(memo['config'] as RunConfig, SCHEMA_DEFAULTS), config);
   return handle;
 }
 

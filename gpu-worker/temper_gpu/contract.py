@@ -38,7 +38,6 @@ class CispoLoss(Strict):
     name: Literal["cispo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
-    dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
 class DealtGroup(Strict):
@@ -128,9 +127,6 @@ class GspoLoss(Strict):
 
 class ImportanceSamplingLoss(Strict):
     name: Literal["importance_sampling"]
-    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=0.0)]
-    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0, le=0.0)]
-    dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
 class JudgeInput(Strict):
@@ -144,11 +140,9 @@ class JudgeInput(Strict):
     ]
     truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
-        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = None
-    overlong_penalty: Annotated[
-        float | None, Field(alias="overlongPenalty", gt=0.0)
-    ] = None
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
     results_sha256: Annotated[
         str | None, Field(alias="resultsSha256", pattern="^[0-9a-f]{64}$")
@@ -190,9 +184,9 @@ class LoraConfig(Strict):
     target_modules: Annotated[
         list[str] | None, Field(alias="targetModules", min_length=1)
     ]
-    dropout: Annotated[float | None, Field(ge=0.0, lt=1.0)] = None
-    rslora: bool | None = None
-    dora: bool | None = None
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0
+    rslora: bool = False
+    dora: bool = False
     layers: Annotated[list[Layer] | None, Field(min_length=1)] = None
 
 
@@ -209,7 +203,7 @@ Platform = TypeAliasType(
 
 
 class OptimizerConfig(Strict):
-    kind: Literal["adamw_8bit"] | None = None
+    kind: Literal["adamw", "adamw_8bit"] = "adamw"
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)]
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)]
     epsilon: Annotated[float, Field(gt=0.0)]
@@ -293,11 +287,9 @@ class RolloutInput(Strict):
     ]
     truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
-        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = None
-    overlong_penalty: Annotated[
-        float | None, Field(alias="overlongPenalty", gt=0.0)
-    ] = None
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
@@ -471,8 +463,8 @@ class InitialiseInput(Strict):
     ] = None
     supervised: ExampleRendering | None = None
     optimizer_kind: Annotated[
-        Literal["adamw_8bit"] | None, Field(alias="optimizerKind")
-    ] = None
+        Literal["adamw", "adamw_8bit"], Field(alias="optimizerKind")
+    ] = "adamw"
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -526,11 +518,9 @@ class PlayGroupsInput(Strict):
     ]
     truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
-        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = None
-    overlong_penalty: Annotated[
-        float | None, Field(alias="overlongPenalty", gt=0.0)
-    ] = None
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
@@ -584,34 +574,30 @@ class TrainConfig(Strict):
     micro_batch_tokens: Annotated[
         int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
     ]
-    packing: Literal["rows", "tree"] | None = None
-    passes: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    packing: Literal["rows", "tree"] = "tree"
+    passes: Annotated[int, Field(ge=1, le=9007199254740991)] = 1
     mini_batches: Annotated[
-        int | None, Field(alias="miniBatches", ge=1, le=9007199254740991)
-    ] = None
-    reduction: Literal["token", "attempt", "constant"] | None = None
+        int, Field(alias="miniBatches", ge=1, le=9007199254740991)
+    ] = 1
+    reduction: Literal["token", "attempt", "constant"] = "token"
     reduction_tokens: Annotated[
         int | None, Field(alias="reductionTokens", ge=1, le=9007199254740991)
     ] = None
-    correction: Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric", "off-policy-mask"] | None = (
-        None
+    correction: Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric", "off-policy-mask"] = (
+        "none"
     )
     correction_cap: Annotated[float | None, Field(alias="correctionCap", gt=1.0)] = None
-    kl_coefficient: Annotated[float | None, Field(alias="klCoefficient", ge=0.0)] = None
+    kl_coefficient: Annotated[float, Field(alias="klCoefficient", ge=0.0)] = 0
     kl_reference: Annotated[BlobRef | None, Field(alias="klReference")] = None
-    kl_as: Annotated[Literal["loss", "reward"] | None, Field(alias="klAs")] = None
-    kl_estimator: Annotated[
-        Literal["k3", "k3-ratio"] | None, Field(alias="klEstimator")
-    ] = None
-    entropy_coefficient: Annotated[
-        float | None, Field(alias="entropyCoefficient", ge=0.0)
-    ] = None
+    kl_as: Annotated[Literal["loss", "reward"], Field(alias="klAs")] = "loss"
+    kl_estimator: Annotated[Literal["k3", "k3-ratio"], Field(alias="klEstimator")] = (
+        "k3-ratio"
+    )
+    entropy_coefficient: Annotated[float, Field(alias="entropyCoefficient", ge=0.0)] = 0
     overlong_buffer: Annotated[
-        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = None
-    overlong_penalty: Annotated[
-        float | None, Field(alias="overlongPenalty", gt=0.0)
-    ] = None
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
 
 
 class TrainInput(Strict):
@@ -723,15 +709,13 @@ class RunConfig(Strict):
         float, Field(alias="finalLearningRateShare", ge=0.0, le=1.0)
     ]
     learning_rate_restarts: Annotated[
-        int | None, Field(alias="learningRateRestarts", ge=1, le=9007199254740991)
-    ] = None
+        int, Field(alias="learningRateRestarts", ge=0, le=9007199254740991)
+    ] = 0
     warmup_steps: Annotated[int, Field(alias="warmupSteps", ge=0, le=9007199254740991)]
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
     ]
-    max_staleness: Annotated[int | None, Field(alias="maxStaleness", ge=0, le=16)] = (
-        None
-    )
+    max_staleness: Annotated[int, Field(alias="maxStaleness", ge=0, le=16)] = 0
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]

@@ -2,7 +2,7 @@
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { defaultRunConfig, recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
@@ -50,7 +50,6 @@ function planConfig(
 ): RunConfig {
   const { lora: shape, ...start } = startOptions(adapter, lora);
   const began = recorded?.parent ?? null;
-  const loss = recorded?.train.loss ?? null;
   const options: RunOptions = {
     run: `${project}.${name}`,
     agent: project,
@@ -60,13 +59,9 @@ function planConfig(
     ...start,
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
-    train: {
-      ...recordedDefaults(recorded),
-      ...(shape === undefined ? {} : { lora: shape }),
-      ...(loss === null ? {} : { loss }),
-    },
+    ...(shape === undefined ? {} : { train: { lora: shape } }),
   };
-  return defaultRunConfig(options, loss);
+  return defaultRunConfig(options);
 }
 
 async function openLoopRun(

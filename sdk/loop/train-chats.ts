@@ -20,8 +20,7 @@ export async function trainChats(run: LoopRun, chats: readonly Chat[], options: 
   } = checkOptions('model.trainSft', options);
   if (chats.length === 0) throw noChats(run);
   const { config, checkpoint: parent, store } = run;
-  const settings = { groups: 0, recorded: config.train.loss, name: 'model.trainSft' } as const;
-  const { learningRate, train } = readSettings(run, given, settings);
+  const { learningRate, train } = readSettings(run, given, { groups: 0, name: 'model.trainSft' });
   const examples = readChatExamples([...chats, ...heldOut], 'model.trainSft');
   const dataset = await store.putBlob(encodeChatExamples(examples));
   const limit = maxExampleTokens === undefined ? {} : { maxExampleTokens };

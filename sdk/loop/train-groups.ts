@@ -1,5 +1,5 @@
 /** `model.train`: publishes verdicts, plans one step and trains it in its workflow, or finds it in the store. */
-import type { GroupResult, LossConfig } from '../../core/contract.ts';
+import type { GroupResult } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
@@ -35,7 +35,6 @@ export async function trainGroups(
   const step = findStep(run, given, options);
   const settings = readSettings(run, options, {
     groups: groups.length,
-    recorded: await findRecordedLoss(run, step),
     klReference: await findReference(run, options.klReference),
   });
   const results = await judgeAll(run, given, settings);
@@ -67,13 +66,6 @@ function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep =
 async function findParent(run: LoopRun, step: number) {
   if (step > run.step) return run.checkpoint;
   return (await findNewestCheckpoint(run.store, run.name, step - 1)) ?? run.checkpoint;
-}
-
-/** The loss of the step itself where it is in the store, or else of the policy that it is trained from. */
-async function findRecordedLoss(run: LoopRun, step: number): Promise<LossConfig> {
-  const own = await readCommit(run.store, { run: run.name, branch: 0, step });
-  const commit = own ?? (await readCommit(run.store, run.checkpoint));
-  return commit?.manifest.train?.loss ?? run.config.train.loss;
 }
 
 async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: TrainSettings): Promise<GroupResult[]> {

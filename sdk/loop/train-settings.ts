@@ -2,12 +2,11 @@
 import {
   TrainConfig as TrainConfigSchema,
   type BlobRef,
-  type LossConfig,
   type SupervisedConfig,
   type TrainConfig,
 } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defaultRunConfig, recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 import type { Messages, Tools } from './trajectory.ts';
 
@@ -56,11 +55,10 @@ interface Given {
   /** The called function, for errors. */
   readonly name?: 'model.train' | 'model.trainSft';
   readonly groups: number;
-  readonly recorded: LossConfig;
   readonly klReference?: BlobRef | null;
 }
 
-/** Fills in defaults and checks every value. A loss that has no effect is refused unless it was `recorded`. */
+/** Fills in defaults and checks every value. */
 export function readSettings(
   { config }: LoopRun,
   options: TrainOptions,
@@ -89,13 +87,11 @@ export function readSettings(
 function fill(
   config: LoopRun['config'],
   train: NonNullable<RunOptions['train']>,
-  { groups, recorded, klReference = null }: Given,
+  { groups, klReference = null }: Given,
 ): TrainConfig {
   const { run, agent, baseModel } = config;
-  const { lora, loss: usual } = config.train;
-  const { loss = usual } = train;
-  const known = loss === usual ? usual : recorded;
+  const { lora, loss } = config.train;
   const reference = klReference === null ? {} : { klReference };
-  const options = { run, agent, baseModel, train: { ...recordedDefaults(config), ...train, ...reference, lora, loss } };
-  return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }, known).train;
+  const options = { run, agent, baseModel, train: { loss, ...train, ...reference, lora } };
+  return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }).train;
 }

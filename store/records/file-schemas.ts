@@ -38,10 +38,8 @@ export function tolerant(strict: z.ZodType): z.ZodType {
   }
   if (strict instanceof z.ZodArray)
     return strict.clone({ ...strict.def, element: tolerant(strict.element as z.ZodType) });
-  if (strict instanceof z.ZodNullable)
-    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) });
-  if (strict instanceof z.ZodOptional)
-    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) });
+  if (strict instanceof z.ZodNullable || strict instanceof z.ZodOptional || strict instanceof z.ZodDefault)
+    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) } as never);
   if (strict instanceof z.ZodUnion)
     return strict.clone({
       ...strict.def,

@@ -65,7 +65,7 @@ export function summariseGroup(
  * a cut attempt is penalised; null where an attempt is no data. The trainer does the same (`training/advantages.py`).
  */
 export function trainedRewards(
-  { truncated, overlongBuffer = 0, overlongPenalty = 0 }: RewardRules,
+  { truncated, overlongBuffer, overlongPenalty }: RewardRules,
   { attempts }: Rollouts,
   judged: Pick<Judged, 'rewards'>,
 ): (number | null)[] {

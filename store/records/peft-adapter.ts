@@ -40,7 +40,7 @@ export interface PeftAdapter {
   readonly folder: string;
   readonly files: readonly Uint8Array[];
   readonly refs: StartAdapter;
-  readonly lora: Pick<LoraConfig, 'rank' | 'alpha' | 'targetModules'> & Partial<LoraConfig>;
+  readonly lora: LoraConfig;
   /** As the folder names it; null where it does not. */
   readonly baseModel: string | null;
 }
@@ -59,8 +59,9 @@ export async function readPeftAdapter(folder: string, called: string): Promise<P
       rank: fields.r,
       alpha: fields.lora_alpha,
       targetModules: targetsOf({ folder, called }, weights),
-      ...(fields.use_rslora ? { rslora: true } : {}),
-      ...(fields.use_dora ? { dora: true } : {}),
+      dropout: 0,
+      rslora: fields.use_rslora ?? false,
+      dora: fields.use_dora ?? false,
       ...(layers === null ? {} : { layers: [layers].flat().toSorted((a, b) => a - b) }),
     },
     baseModel: fields.base_model_name_or_path || null,

@@ -2,10 +2,12 @@
 import { createRequire } from 'node:module';
 
 import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { omitDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { runKey } from '../layout.ts';
 import { refuseDeleted } from './deletions.ts';
 import type { Store } from '../store.ts';
+import { parseStored, RunFileSchema } from './file-schemas.ts';
 import type { RunFile } from './run-reader.ts';
 
 export type NewRun = Pick<RunFile, 'config' | 'agentCodeSha256' | 'loop'>;
@@ -18,18 +20,18 @@ export interface PublishedRun {
 }
 
 export async function publishRun(store: Store, { config, agentCodeSha256, loop }: NewRun): Promise<PublishedRun> {
-  const file: RunFile = {
+  const file = {
     schema: 1,
-    config,
+    config: omitDefaults(config, SCHEMA_DEFAULTS),
     agentCodeSha256,
     versions: { temper: temperVersion() },
-    parent: config.parent ?? null,
+    parent: config.parent,
     ...(loop === undefined ? {} : { loop }),
   };
   await refuseDeleted(store, config.run);
   const key = runKey(config.run);
   const { bytes } = await store.publish(key, encodeJson(file));
-  const recorded = decodeJson(bytes, key) as RunFile;
+  const recorded = parseStored(RunFileSchema, decodeJson(bytes, key), key);
   return { recorded, differences: describeConfigDifferences(recorded.config, config) };
 }
 

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { omitDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { childNames, childNumbers } from './children.ts';
 import { ConclusionFileSchema, FiringFileSchema, parseStored, readStored, ScheduleFileSchema } from './file-schemas.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
@@ -19,7 +20,10 @@ type ScheduleFile = z.output<typeof ScheduleFileSchema>;
 
 /** Before Temporal has the schedule: from then on it may fire at any moment. */
 export async function recordSchedule(store: Store, schedule: string, { config, from }: NewSchedule): Promise<void> {
-  await store.replace(scheduleKey(schedule), encodeJson({ schema: 1, from, config, isDeleted: false }));
+  await store.replace(
+    scheduleKey(schedule),
+    encodeJson({ schema: 1, from, config: omitDefaults(config, SCHEMA_DEFAULTS), isDeleted: false }),
+  );
 }
 
 /** After Temporal has forgotten it. */

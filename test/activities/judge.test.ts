@@ -27,7 +27,8 @@ async function play(...groups: number[]): Promise<GroupResult[]> {
 
 function judging(played: readonly GroupResult[], changes: Partial<JudgeInput> = {}): JudgeInput {
   const groups = played.map(toGroupRef);
-  return { ...STEP, groups, minimumGroupSize: 2, truncated: 'mask', inputsSha256: hashOf(groups), ...changes };
+  const rules = { truncated: 'mask', overlongBuffer: 0, overlongPenalty: 1 } as const;
+  return { ...STEP, groups, minimumGroupSize: 2, ...rules, inputsSha256: hashOf(groups), ...changes };
 }
 
 test('what a step trains is decided from its files, and stands in the store before it is trained', async () => {

@@ -107,6 +107,8 @@ export async function rolloutInput(store: Store, changes: Partial<RolloutInput> 
     run,
     policy: checkpoint(1, run),
     truncated: 'mask',
+    overlongBuffer: 0,
+    overlongPenalty: 1,
     judge: null,
     inputsSha256: hashOf(hashed),
     ...changes,

@@ -190,11 +190,11 @@ describe('the run', () => {
     );
   });
 
-  test('a run from before there were trees keeps its separate rows, unless it is asked for trees', async () => {
+  test('a run keeps its separate rows, unless it is asked for trees', async () => {
     await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 4, packing: 'rows' });
     expect(await train('--run', 'demo', '--steps', '5')).toContain('requested): --steps: 4 → 5; pass');
     expect(await train('--run', 'demo', '--steps', '4', '--packing', 'tree')).toContain(
-      '--packing: null → "tree"; pass',
+      '--packing: "rows" → "tree"; pass',
     );
   });
 

@@ -241,18 +241,6 @@ describe('plans', () => {
     expect((await plan('demo@1', { 'kl-coefficient': '0.2' })).train).toEqual({ ...config.train, klCoefficient: 0.2 });
     expect((await plan('demo@1', { 'kl-estimator': 'k3-ratio' })).train).toEqual({ ...config.train, ...weighed });
   });
-
-  test('a loss that the fork was recorded with, given by a flag or by its parent', async () => {
-    const { config } = (await readRun(store, 'demo'))!.file;
-    const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
-    const byFlag = await plan('demo@1');
-    await store.publish(runKey('new'), runFile({ ...byFlag, train: { ...byFlag.train, loss } }));
-    expect((await plan('demo@1', { loss: 'ppo' })).train.loss).toEqual(loss);
-    await expect(plan('demo@1')).rejects.toThrow('--loss: "ppo" → "cispo"');
-    await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, loss } }));
-    expect((await plan('demo@1')).train.loss).toEqual(loss);
-    await expect(plan('demo@1', { run: 'other', loss: 'ppo' })).rejects.toThrow('--loss ppo has no effect');
-  });
 });
 
 test('show, runs and the report name the parent', async () => {

@@ -30,7 +30,7 @@ test('train', async () => {
       --learning-rate X                         learning rate of AdamW; with --full-fine-tuning the default is a tenth [0.00005]
       --learning-rate-schedule NAME             constant, linear or cosine ["constant"]
       --final-learning-rate-share X             final learning rate, as a share of the initial one
-      --learning-rate-restarts N                with the schedule cosine: how often it starts again at the full rate; 0: never, the default
+      --learning-rate-restarts N                with the schedule cosine: how often it starts again at the full rate; 0: never [0]
       --warmup-steps N                          steps of linear warm-up [0]
       --weight-decay X                          weight decay of AdamW [0]
       --max-grad-norm X                         gradient clipping norm [1]
@@ -66,24 +66,24 @@ test('train', async () => {
       --tau-negative X                          the same for negative advantages
       --reduction NAME                          what counts the same in the loss: token, attempt or constant ["token"]
       --reduction-tokens N                      tokens that an attempt counts as, with --reduction constant
-      --correction NAME                         for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric, off-policy-mask or none
+      --correction NAME                         for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric, off-policy-mask or none ["none"]
       --correction-cap X                        largest ratio of trainer to sampler that --correction accepts
       --kl-coefficient X                        what a divergence from the base model, or from --kl-reference, costs [0]
       --kl-reference CHECKPOINT                 checkpoint that --kl-coefficient keeps the policy near, in place of the base model
       --kl-as NAME                              where --kl-coefficient is charged: loss or reward ["loss"]
-      --kl-estimator NAME                       what stands for the divergence in the loss: k3-ratio (the default), or k3 as in GRPO
+      --kl-estimator NAME                       what stands for the divergence in the loss: k3-ratio, or k3 as in GRPO ["k3-ratio"]
       --entropy-coefficient X                   what a nat of entropy is worth in the loss [0]
       --advantage-scale NAME                    none, group-std or batch-std ["none"]
       --[no-]leave-one-out                      baseline of an attempt is the mean of the others in its group
       --truncated NAME                          attempts cut off by a token limit: mask, penalise or keep ["mask"]
       --overlong-buffer N                       tokens before the limit of a call in which its answer costs reward, more with each [0]
-      --overlong-penalty X                      what an answer at its limit costs, with --overlong-buffer
+      --overlong-penalty X                      what an answer at its limit costs, with --overlong-buffer [1]
       --max-logprob-mismatch X                  maximum difference between sampler and trainer (mean k3); above it, or ten times it below float32, the step fails [0.001]
       --micro-batch-tokens N                    tokens per micro-batch; more is faster and needs more memory [16384]
       --packing NAME                            tree computes a token that several rows begin with once; rows computes each row alone ["tree"]
       --judge NAME                              judge to use instead of the agent's: provider/model
       --max-judge-usd X                         budget of the judge for the whole run; the run pauses before exceeding it
-      --max-staleness N                         play up to N steps ahead of training, sampled from checkpoints that many steps older
+      --max-staleness N                         play up to N steps ahead of training, sampled from checkpoints that many steps older [0]
       --continue-as-new-every N                 steps after which the workflow continues as new, with a fresh history
       --warm-start FILE                         JSON lines of chats that the first steps train before the agent is played
       --warm-start-steps N                      how many of --steps train them; default: one pass over the file

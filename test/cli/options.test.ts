@@ -21,10 +21,7 @@ import { tryCommand } from '../../cli/try/command.ts';
 import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
-import { encodeJson } from '../../store/bytes/json.ts';
-import { runKey } from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config/config.ts';
 import { projectFolders } from '../../workers/project/folders.ts';
@@ -98,7 +95,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   correction: 'token-mask',
   'kl-reference': 'demo@2 --kl-coefficient 0.1',
   'kl-as': 'reward --kl-coefficient 0.1',
-  'kl-estimator': 'k3-ratio',
+  'kl-estimator': 'k3',
   'overlong-penalty': '2 --overlong-buffer 8',
   'correction-cap': '3 --correction token-mask --max-staleness 1',
   'reduction-tokens': '100 --reduction constant',
@@ -175,19 +172,6 @@ describe('the configuration of a run', () => {
       if (typeof after === 'string' && after.includes(' ')) expect(after).toContain(`--${flag}`);
     },
   );
-
-  test('a run that was recorded with a loss goes on with it, by the same command', async () => {
-    const same = '--run demo --steps 5 --groups-per-step 2 --group-size 2 --loss ppo';
-    const folder = await temporaryFolder();
-    const store = await fill(folder);
-    const { file } = (await readRun(store, 'demo'))!;
-    const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
-    const config = { ...file.config, train: { ...file.config.train, loss } };
-    await store.replace(runKey('demo'), encodeJson({ ...file, config }));
-    const { existing } = await readPlannedRun(trainLine(`${TRAIN} ${same}`, folder));
-    expect(existing?.file.config.train.loss).toEqual(loss);
-    await expect(readPlannedRun(trainLine(`${TRAIN} ${same} --dual-clip 4`, folder))).rejects.toThrow('have no effect');
-  });
 
   const paths = leavesOf(RunConfig).map(({ path }) => path);
 

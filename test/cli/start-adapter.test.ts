@@ -32,7 +32,8 @@ const refused = async (...flags: string[]) =>
 describe('temper train --adapter', () => {
   test('the run has the adapter’s shape, and names its files by hash', async () => {
     const { config, adapterFiles } = await planned();
-    const lora = { rank: 8, alpha: 24, targetModules: ['q_proj', 'v_proj'], rslora: true, layers: [1] };
+    const shape = { rank: 8, alpha: 24, targetModules: ['q_proj', 'v_proj'], layers: [1] };
+    const lora = { ...shape, rslora: true, dora: false, dropout: 0 };
     expect(config.train.lora).toEqual(lora);
     const [weights, file] = adapterFiles.map((bytes) => hashBytes(bytes));
     expect(config.startAdapter).toMatchObject({ weights: { sha256: weights }, config: { sha256: file } });

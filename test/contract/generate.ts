@@ -43,6 +43,7 @@ const OPTIONS = [
   '--disable-timestamp',
   '--skip-root-model',
   '--use-type-alias',
+  '--strict-nullable',
   '--enable-faux-immutability',
   '--use-double-quotes',
   '--disable-future-imports',

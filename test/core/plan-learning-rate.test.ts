@@ -6,6 +6,7 @@ const CONFIG = {
   learningRate: 0.005,
   learningRateSchedule: 'linear',
   finalLearningRateShare: 0.1,
+  learningRateRestarts: 0,
   warmupSteps: 0,
   steps: 5,
 } as const;

@@ -15,6 +15,7 @@ import {
   planAhead,
   planGroups,
   planInitialise,
+  hashJudging,
   planJudging,
   planNext,
   planTraining,
@@ -25,15 +26,13 @@ import {
 } from '../../core/plan-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
-/** As runs were recorded before there was a choice of packing. */
-const LORA = { rank: 16, alpha: 32, targetModules: null };
+const LORA = { rank: 16, alpha: 32, targetModules: null, dropout: 0, rslora: false, dora: false };
 const CONFIG = defaultRunConfig({
   run: 'a',
   agent: 'agent',
   baseModel: 'pocket',
   groupsPerStep: 3,
   groupSize: 4,
-  train: { packing: 'rows' },
 });
 const BLOB = { key: `blobs/${hashOf('scenarios')}`, sha256: hashOf('scenarios'), bytes: 10 };
 
@@ -89,7 +88,9 @@ test('what long answers cost is planned with the verdict, and changes nothing ab
   expect(planJudging(shaped, POSITION, played).inputsSha256).not.toBe(
     planJudging(CONFIG, POSITION, played).inputsSha256,
   );
-  expect(planJudging(CONFIG, POSITION, played)).not.toHaveProperty('overlongBuffer');
+  const { inputsSha256: _, ...judging } = planJudging(CONFIG, POSITION, played);
+  const { branch, step, groups, minimumGroupSize, truncated } = judging;
+  expect(hashJudging(judging)).toBe(hashOf({ branch, step, groups, minimumGroupSize, truncated }));
 });
 
 test('the policy that samples and the parent that is trained are different fields', () => {
@@ -280,7 +281,7 @@ test('plans are the same in every version', () => {
         "11f1dd46676b",
       ],
       "initial": "3fd8b304d106",
-      "step": "fec70f5690b8",
+      "step": "4e59e634a71b",
     }
   `);
 });
@@ -309,8 +310,8 @@ test('an adapter from elsewhere is an input of the first checkpoint', () => {
 });
 
 describe('a fork', () => {
-  const { baseModel, seed, train } = CONFIG;
-  const fields = { branch: 0, baseModel, seed, lora: train.lora };
+  const { baseModel, seed } = CONFIG;
+  const fields = { branch: 0, baseModel, seed, lora: { rank: 16, alpha: 32, targetModules: null } };
 
   test('is no change for a run without a parent', () => {
     expect(planInitialise(CONFIG, 0)).toMatchObject({ parent: null, inputsSha256: hashOf(fields) });

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
-import { defaultRunConfig, recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, layoutOf, type RunOptions } from '../../core/run-defaults.ts';
+import { fillDefaults, omitDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
 
@@ -18,11 +19,11 @@ test('what is said is kept, at any depth, and the rest is filled in', () => {
     train: { lora: { rank: 4 }, loss: { name: 'cispo', epsilonHigh: 4 } },
   });
   expect(config).toMatchObject({ steps: 7, rollout: { maxTokens: 3, temperature: 1 } });
-  expect(config.train.lora).toEqual({ rank: 4, alpha: 32, targetModules: null });
-  expect(config.train.loss).toEqual({ name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null });
+  expect(config.train.lora).toMatchObject({ rank: 4, alpha: 32, targetModules: null });
+  expect(config.train.loss).toEqual({ name: 'cispo', epsilonLow: 1, epsilonHigh: 4 });
 });
 
-test('with maxStaleness losses act in a single update; none of it is recorded as absent', () => {
+test('with maxStaleness losses act in a single update', () => {
   const config = defaultRunConfig({ ...NAMED, maxStaleness: 1, train: { loss: { name: 'ppo' } } });
   expect(config).toMatchObject({ maxStaleness: 1, train: { loss: { name: 'ppo' } } });
   expect(defaultRunConfig({ ...NAMED, maxStaleness: 0 })).toEqual(defaultRunConfig(NAMED));
@@ -41,19 +42,8 @@ test('a correction has its own cap', () => {
 test('a divergence in the loss is estimated with the gradient of the policy, unless k3 alone is asked for', () => {
   const estimator = (train: RunOptions['train']) => defaultRunConfig({ ...NAMED, train: train! }).train.klEstimator;
   expect(estimator({ klCoefficient: 0.1 })).toBe('k3-ratio');
-  expect(estimator({ klCoefficient: 0.1, klAs: 'loss', klEstimator: 'k3-ratio' })).toBe('k3-ratio');
-  expect(
-    [{ klAs: 'reward' } as const, { klEstimator: 'k3' } as const].map((of) => estimator({ klCoefficient: 0.1, ...of })),
-  ).toEqual([undefined, undefined]);
-});
-
-test('a run from before there was an estimator keeps k3 alone', () => {
-  const recorded = { ...defaultRunConfig({ ...NAMED, train: { klCoefficient: 0.1, klEstimator: 'k3' } }) };
-  const { train } = defaultRunConfig({ ...NAMED, train: { ...recordedDefaults(recorded), klCoefficient: 0.1 } });
-  expect(train).toEqual(recorded.train);
-  expect(train).not.toHaveProperty('klEstimator');
-  const begun = defaultRunConfig({ ...NAMED, train: { klCoefficient: 0.1 } });
-  expect(defaultRunConfig({ ...NAMED, train: { ...recordedDefaults(begun), klCoefficient: 0.1 } })).toEqual(begun);
+  expect(estimator({ klCoefficient: 0.1, klAs: 'reward' })).toBe('k3-ratio');
+  expect(estimator({ klCoefficient: 0.1, klEstimator: 'k3' })).toBe('k3');
 });
 
 test('a buffer of tokens has its own penalty', () => {
@@ -67,23 +57,30 @@ test('without an adapter the learning rate is a tenth, unless it is given', () =
   expect(defaultRunConfig({ ...NAMED, learningRate: 1e-3, train: { lora: null } }).learningRate).toBe(1e-3);
 });
 
-test('neutral values are what a configuration without them means', () => {
-  expect(
-    defaultRunConfig({
-      ...NAMED,
-      train: {
-        passes: 1,
-        miniBatches: 1,
-        reduction: 'token',
-        klCoefficient: 0,
-        klAs: 'loss',
-        klEstimator: 'k3',
-        overlongBuffer: 0,
-        lora: { dropout: 0, rslora: false, dora: false },
-        optimizer: { kind: 'adamw' },
-      },
-    }),
-  ).toEqual(defaultRunConfig(NAMED));
+test('the schema fills the same defaults in as a plan does, and what is recorded omits them', () => {
+  const config = defaultRunConfig({ ...NAMED, train: { passes: 2, lora: { dora: true } } });
+  const recorded = omitDefaults(config, SCHEMA_DEFAULTS);
+  expect(RunConfig.parse(recorded)).toEqual(config);
+  expect(fillDefaults(recorded, SCHEMA_DEFAULTS)).toEqual(config);
+  expect(omitDefaults(recorded, SCHEMA_DEFAULTS)).toEqual(recorded);
+  expect(recorded.train).toEqual({
+    advantageScale: 'none',
+    leaveOneOut: false,
+    truncated: 'mask',
+    maxLogprobMismatch: 1e-3,
+    microBatchTokens: 16_384,
+    passes: 2,
+    lora: { rank: 16, alpha: 32, targetModules: null, dora: true },
+    loss: { name: 'cispo', epsilonLow: 1, epsilonHigh: 4 },
+    optimizer: { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 },
+  });
+  expect(Object.keys(recorded)).not.toContain('maxStaleness');
+});
+
+test('null is recorded where it stands for a group of options', () => {
+  const config = defaultRunConfig({ ...NAMED, train: { lora: null } });
+  expect(omitDefaults(config, SCHEMA_DEFAULTS).train).toHaveProperty('lora', null);
+  expect(fillDefaults(config, SCHEMA_DEFAULTS)).toEqual(config);
 });
 
 test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => {
@@ -91,19 +88,10 @@ test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => 
   expect(LOSS_DEFAULTS[name].name).toBe(name);
 });
 
-test('separate rows are recorded as absent, as in runs from before there were trees', () => {
-  const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows' } });
-  expect(defaultRunConfig(NAMED).train).toEqual({ ...old.train, packing: 'tree' });
-  expect(old.train).not.toHaveProperty('packing');
-});
-
-test('a run that exists keeps how its rows are laid, whatever is the default', () => {
-  const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows' } });
-  const kept = [old, defaultRunConfig(NAMED)].map((recorded) =>
-    defaultRunConfig({ ...NAMED, train: recordedDefaults(recorded) }),
-  );
-  expect(kept).toEqual([old, defaultRunConfig(NAMED)]);
-  expect(recordedDefaults(null)).toEqual({});
+test('a run that exists keeps how its micro-batches are laid, whatever is the default', () => {
+  const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows', microBatchTokens: 512 } });
+  expect(defaultRunConfig({ ...NAMED, train: layoutOf(old) })).toEqual(old);
+  expect(layoutOf(null)).toEqual({});
 });
 
 test('a schedule that falls keeps a tenth', () => {
@@ -148,12 +136,12 @@ test.each([
     'klAs reward has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out',
   ],
   [
-    { train: { klEstimator: 'k3-ratio' } },
-    'klEstimator k3-ratio has no effect without a klCoefficient above 0; set klCoefficient, or leave klEstimator out',
+    { train: { klEstimator: 'k3' } },
+    'klEstimator k3 has no effect without a klCoefficient above 0; set klCoefficient, or leave klEstimator out',
   ],
   [
-    { train: { klCoefficient: 0.1, klAs: 'reward', klEstimator: 'k3-ratio' } },
-    'klEstimator k3-ratio has no effect with klAs reward (only the loss has an estimator); leave klEstimator out',
+    { train: { klCoefficient: 0.1, klAs: 'reward', klEstimator: 'k3' } },
+    'klEstimator k3 has no effect with klAs reward (only the loss has an estimator); leave klEstimator out',
   ],
   [
     { train: { overlongBuffer: 0, overlongPenalty: 2 } },

@@ -103,7 +103,7 @@ function trainedBy({ train, maxStaleness = 0 }: Examined): Flags {
   return {
     ...(lora === null ? { 'full-fine-tuning': true } : adaptedBy(lora)),
     optimizer: optimizer.kind,
-    entropy: entropyCoefficient !== undefined,
+    entropy: entropyCoefficient > 0,
     compared: compared || null,
     'micro-batch-tokens': microBatchTokens,
   };
@@ -115,7 +115,7 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
     'lora-targets': targetModules,
     'lora-layers': layers,
     'lora-dora': dora,
-    'lora-dropout': dropout !== undefined,
+    'lora-dropout': dropout > 0,
   };
 }
 

@@ -93,7 +93,7 @@ function obstacleOf(engine: ChosenEngine, { trained, samples }: EngineUse): stri
   if (field !== null) return `${field} in temporal.config.ts has no effect with vLLM`;
   for (const lora of trained) {
     if (lora === null) return 'vLLM takes only adapters, and all weights are trained';
-    if (lora.dora === true) return 'vLLM loads no adapters with magnitudes (DoRA)';
+    if (lora.dora) return 'vLLM loads no adapters with magnitudes (DoRA)';
     if (lora.rank > VLLM_LORA_RANK && !hasOwnRank(engine))
       return `vLLM is started with room for adapters of rank ${VLLM_LORA_RANK}, and this one has ${lora.rank} (add --max-lora-rank to engine.vllm.args)`;
   }

@@ -304,13 +304,13 @@ def config_bytes(base_model: str, lora: LoraConfig, targets: Iterable[str]) -> b
         "inference_mode": True,
         "init_lora_weights": True,
         "lora_alpha": int(lora.alpha) if lora.alpha == int(lora.alpha) else lora.alpha,
-        "lora_dropout": lora.dropout or 0.0,
+        "lora_dropout": float(lora.dropout),
         "peft_type": "LORA",
         "r": lora.rank,
         "target_modules": sorted(targets),
         "task_type": "CAUSAL_LM",
-        "use_dora": lora.dora or False,
-        "use_rslora": lora.rslora or False,
+        "use_dora": lora.dora,
+        "use_rslora": lora.rslora,
         **({} if lora.layers is None else {"layers_to_transform": sorted(lora.layers)}),
     }
     return (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()

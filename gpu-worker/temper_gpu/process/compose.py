@@ -261,7 +261,7 @@ def check_run(
         require_compilable(work.lora, base.instantiate(base.attention), base.name)
     if work.lora is None:
         require_whole_weights(base)
-    if work.optimizer_kind is not None:
+    if work.optimizer_kind != "adamw":
         check_eight_bits(base, work.lora)
     if work.lora is None and base.folder is not None:
         refuse_without_room_to_train(machine, base.name, outline(base.folder), work.optimizer_kind)

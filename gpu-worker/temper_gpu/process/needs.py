@@ -237,7 +237,7 @@ def plan_all(
     context: int,
     micro_batch_tokens: int,
     trains_entropy: bool = False,
-    optimizer: OptimizerKind = None,
+    optimizer: OptimizerKind = "adamw",
     num_compared: int = 0,
 ) -> MemoryPlan:
     """Of the trainer's device, where conversations have up to `context` tokens."""
@@ -256,7 +256,7 @@ def switching_needs(model: PreTrainedModel, machine: Machine, train: TrainConfig
     assert isinstance(machine.engine, VllmSettings)
     lora, num_tokens = train.lora, train.micro_batch_tokens
     # A longer row has a micro-batch of its own; a lack of memory for it is seen when it comes.
-    batches = trainer.MicroBatches(model.config, machine.dtype, lora, num_tokens, bool(train.entropy_coefficient))
+    batches = trainer.MicroBatches(model.config, machine.dtype, lora, num_tokens, train.entropy_coefficient > 0)
     parts = [*base_parts(model, machine), *training_parts(model, machine, lora, train.optimizer.kind)]
     rest = MemoryPlan(tuple(parts)).of("training")
     kept, recomputed = (rest + batches.num_bytes(model, recomputes) for recomputes in (False, True))
@@ -269,7 +269,7 @@ def training_parts(
     model: PreTrainedModel,
     machine: Machine,
     lora: LoraConfig | None,
-    optimizer: OptimizerKind = None,
+    optimizer: OptimizerKind = "adamw",
     num_compared: int = 0,
 ) -> list[Part]:
     """What is taken whatever is trained. On a CPU, all ranks share one memory."""
@@ -279,7 +279,7 @@ def training_parts(
     parts = [
         Part("always", what, state, numbers),
         optimizer_part(model, lora, optimizer, numbers),
-        *bits_parts(machine.device, optimizer is not None and not machine.load_in_4bit),
+        *bits_parts(machine.device, optimizer != "adamw" and not machine.load_in_4bit),
         Part("training", "gradients", state, numbers),
     ]
     if num_compared and lora is None and machine.device.type == "cpu":
@@ -296,7 +296,7 @@ def training_parts(
 def optimizer_part(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind, numbers: str) -> Part:
     held = (
         numbers
-        if optimizer is None
+        if optimizer == "adamw"
         else f"1 byte a number, 4 for each {BLOCK} of them; 4 bytes for embeddings and small tensors"
     )
     return Part("always", "optimizer", trainer.optimizer_bytes(model, lora, optimizer), f"two moments, {held}")
@@ -318,7 +318,7 @@ def fit_micro_batch(
     rows: RowLengths,
     most: int,
     trains_entropy: bool,
-    optimizer: OptimizerKind = None,
+    optimizer: OptimizerKind = "adamw",
     num_compared: int = 0,
 ) -> tuple[int, MemoryPlan]:
     """The largest micro-batch, halved from `most` on, whose plan fits into what is free now; the least one where none
@@ -377,7 +377,7 @@ def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> 
 
 
 def refuse_without_room_to_train(
-    machine: Machine, name: str, model: PreTrainedModel, optimizer: OptimizerKind = None
+    machine: Machine, name: str, model: PreTrainedModel, optimizer: OptimizerKind = "adamw"
 ) -> None:
     """The same for a run that trains all weights, before it begins. Without its micro-batches, which may be small."""
     parts = [*plan_serving(model, machine, None, None).parts, *training_parts(model, machine, None, optimizer)]

@@ -135,9 +135,8 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
 
     lora = lora_of(arguments)
     window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
-    optimizer = None if arguments.optimizer == "adamw" else arguments.optimizer
     longest = None if arguments.context is None else min(window, arguments.context)
-    others = (trains_entropy, optimizer, arguments.compared)
+    others = (trains_entropy, arguments.optimizer, arguments.compared)
     if arguments.fit:
         most, found = fit_micro_batch(model, machine, lora, RowLengths(window, longest), most, *others)
         context = longest or min(window, most)
@@ -172,9 +171,9 @@ def lora_of(arguments: argparse.Namespace) -> LoraConfig | None:
         alpha=arguments.lora_rank,
         target_modules=arguments.lora_targets,
         layers=arguments.lora_layers,
-        dora=arguments.lora_dora or None,
+        dora=arguments.lora_dora,
         # Any share of the inputs needs the same masks.
-        dropout=0.5 if arguments.lora_dropout else None,
+        dropout=0.5 if arguments.lora_dropout else 0,
     )
 
 

@@ -83,8 +83,8 @@ def _with_lora(
         layers_to_transform=lora.layers,
         lora_dropout=0.0,
         bias="none",
-        use_rslora=lora.rslora or False,
-        use_dora=lora.dora or False,
+        use_rslora=lora.rslora,
+        use_dora=lora.dora,
     )
     layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
     is_half = bool(layers) and layers[0].weight.dtype != torch.float32

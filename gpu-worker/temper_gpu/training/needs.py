@@ -42,12 +42,12 @@ def state_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
     return sum(shape.numel() for shape in adapter_shapes(model, lora).values()) * STATE_DTYPE.itemsize
 
 
-def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind = None) -> int:
+def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind = "adamw") -> int:
     if lora is not None:
         return moments_bytes(adapter_shapes(model, lora).values(), optimizer)
     embedding: Any = model.get_input_embeddings()
     others = [parameter.shape for parameter in model.parameters() if parameter is not embedding.weight]
-    return moments_bytes(others, optimizer) + moments_bytes([embedding.weight.shape], None)
+    return moments_bytes(others, optimizer) + moments_bytes([embedding.weight.shape], "adamw")
 
 
 def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:

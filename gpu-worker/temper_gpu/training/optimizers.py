@@ -23,8 +23,8 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import NAME, import_bitsandbytes
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-# None: AdamW in float32.
-OptimizerKind = Literal["adamw_8bit"] | None
+# `adamw` is AdamW in float32.
+OptimizerKind = Literal["adamw", "adamw_8bit"]
 # Limits of bitsandbytes: parameters with fewer numbers, and embeddings, keep moments in float32.
 BLOCK = 256
 LEAST_NUMBERS = 4096
@@ -50,12 +50,12 @@ class Optimizer(Protocol):
 def create_optimizer(
     kind: OptimizerKind, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()
 ) -> Optimizer:
-    return Float32AdamW(parameters) if kind is None else EightBitAdamW(parameters, embeddings)
+    return Float32AdamW(parameters) if kind == "adamw" else EightBitAdamW(parameters, embeddings)
 
 
 def optimizer_fingerprint(kind: OptimizerKind) -> dict[str, str]:
     """The optimizer's part of the platform fingerprint; empty for float32."""
-    return {} if kind is None else {NAME: version(NAME)}
+    return {} if kind == "adamw" else {NAME: version(NAME)}
 
 
 def initial_optimizer_tensors(trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -70,7 +70,7 @@ def moments_bytes(shapes: Iterable[torch.Size], kind: OptimizerKind) -> int:
 
 
 def _moment_bytes(count: int, kind: OptimizerKind) -> int:
-    if kind is None or count < LEAST_NUMBERS:
+    if kind == "adamw" or count < LEAST_NUMBERS:
         return count * torch.float32.itemsize
     return count * torch.uint8.itemsize + math.ceil(count / BLOCK) * torch.float32.itemsize
 

@@ -63,7 +63,7 @@ class TrainablePolicy:
         base: BaseModel,
         lora: LoraConfig | None,
         ranks: Ranks = ALONE,
-        optimizer: OptimizerKind = None,
+        optimizer: OptimizerKind = "adamw",
         compiles: bool = False,
         scores_forward: bool | None = None,
     ) -> None:
@@ -135,7 +135,7 @@ class TrainablePolicy:
 
     @property
     def has_dropout(self) -> bool:
-        return self.lora is not None and bool(self.lora.dropout)
+        return self.lora is not None and self.lora.dropout > 0
 
     @contextmanager
     def dropping(self, seed: str) -> Iterator[None]:

@@ -36,7 +36,7 @@ def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype
     float32 inputs and keeps two results. In full fine-tuning a norm also keeps its result. `dtype` is that of the
     computation; an outline of a model may have another one."""
     size = dtype.itemsize
-    has_dora, has_dropout = (False, False) if lora is None else (bool(lora.dora), bool(lora.dropout))
+    has_dora, has_dropout = (False, False) if lora is None else (lora.dora, lora.dropout > 0)
     layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
     if lora is None:
         head = model.get_output_embeddings()

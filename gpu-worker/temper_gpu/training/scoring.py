@@ -40,20 +40,20 @@ def prepare_tokens(
 ) -> tuple[Tokens, Metrics]:
     """Adds the reference's log-probabilities and the corrections of all tokens."""
     config, tokens = step.config, tokens_of(rows)
-    if config.kl_coefficient is not None:
+    if config.kl_coefficient:
         with policy.without_adapter() if step.reference is None else policy.with_adapter(step.reference):
             tokens = replace(tokens, reference_F=score(policy, tokens, layout, is_cancelled)[0])
     # Dropout changes the log-probabilities of an update, so they cannot be compared with the sampler's.
-    if config.correction is None and config.kl_as != "reward" and not policy.has_dropout:
+    if config.correction == "none" and config.kl_as != "reward" and not policy.has_dropout:
         return tokens, {}
     scored_F, compared = compare(policy, tokens, layout, is_cancelled)
     if step.sampler is None:
         require_agreement(step, compared, policy.dtype)
     log_ratios_F = scored_F - tokens.anchors_F
-    if config.kl_coefficient is not None and config.kl_as == "reward":
+    if config.kl_coefficient and config.kl_as == "reward":
         earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
         tokens = replace(tokens, advantages_F=tokens.advantages_F + earned_F)
-    if config.correction is not None and config.correction_cap is not None:
+    if config.correction != "none" and config.correction_cap is not None:
         correction = correct(
             config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F, tokens.advantages_F
         )

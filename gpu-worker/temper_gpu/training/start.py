@@ -61,7 +61,7 @@ def _seed(library: Models, store: Store, input: InitialiseInput, lora: LoraConfi
     base = library.get(input.base_model)
     model = base.instantiate(base.attention)
     targets = target_modules(model, lora.target_modules)
-    adapter = initial_tensors(model, targets, lora.rank, input.seed, lora.layers, lora.dora or False)
+    adapter = initial_tensors(model, targets, lora.rank, input.seed, lora.layers, lora.dora)
     return _committed(store, base, adapter, config_bytes(input.base_model, lora, targets))
 
 
@@ -92,7 +92,7 @@ def _import(library: Models, store: Store, input: InitialiseInput, files: StartA
         raise TemperError(
             "BadConfig", f"the adapter of a run must be a safetensors file, got {error}; pass another folder"
         ) from error
-    expected = config_bytes(input.base_model, lora.model_copy(update={"dropout": None}), targets)
+    expected = config_bytes(input.base_model, lora.model_copy(update={"dropout": 0}), targets)
     different = [name for name in SHAPING if _field(given, name) != _field(expected, name)]
     if different:
         values = ", ".join(f"{name} {_field(given, name)} instead of {_field(expected, name)}" for name in different)

@@ -72,9 +72,7 @@ def build_batch(step: StepInputs) -> tuple[Rows, Metrics]:
 
 
 def overlong_of(config: TrainConfig) -> Overlong | None:
-    if not config.overlong_buffer or config.overlong_penalty is None:
-        return None
-    return Overlong(config.overlong_buffer, config.overlong_penalty)
+    return Overlong(config.overlong_buffer, config.overlong_penalty) if config.overlong_buffer else None
 
 
 def backward(
@@ -83,13 +81,13 @@ def backward(
     """Leaves the clipped gradient of one update's loss. The metrics describe the policy before the update."""
     policy.zero_grad()
     loss = find_loss(config.loss)
-    sums = TokenSums(loss.metrics if config.kl_coefficient is None else (*loss.metrics, "kl"))
+    sums = TokenSums((*loss.metrics, "kl") if config.kl_coefficient else loss.metrics)
     batches = list(lay(tokens, config, layout))
     trains = partial(has_gradient, config=config)
     for turn in take_turns(policy.ranks, batches, lambda laid: num_computed_tokens(laid.batch), is_cancelled, trains):
         laid = turn.batch
         with torch.set_grad_enabled(turn.goes_back):
-            scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
+            scores = policy.log_probabilities(laid.batch, config.entropy_coefficient > 0)
             losses = regularised(loss.function(laid.batch, scores.logprobs_N), scores, laid, config)
             loss_N = losses.total(laid.weights_N)
         if turn.trains:
@@ -100,7 +98,7 @@ def backward(
             sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     policy.add_gradients()
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
-    if config.packing is None:
+    if config.packing == "rows":
         return metrics
     return metrics | packing_metrics([laid.batch for laid in batches], config.packing, layout.packing)
 
@@ -109,8 +107,8 @@ def has_gradient(laid: Laid, config: TrainConfig) -> bool:
     """False if every advantage is 0 and nothing else pulls a token: the gradient would be zeros, so only the metrics
     are computed."""
     is_pulled = (
-        config.entropy_coefficient is not None
-        or (config.kl_coefficient is not None and config.kl_as != "reward")
+        config.entropy_coefficient > 0
+        or (config.kl_coefficient > 0 and config.kl_as != "reward")
         or isinstance(config.loss, DppoLoss)
     )
     return is_pulled or bool(laid.batch.weighted_advantages_N.any())
@@ -118,16 +116,16 @@ def has_gradient(laid: Laid, config: TrainConfig) -> bool:
 
 def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: TrainConfig) -> TokenLoss:
     """Adds the penalties that are independent of the advantage, and their metrics."""
-    if config.entropy_coefficient is not None:
+    if config.entropy_coefficient:
         losses = losses.penalised(-config.entropy_coefficient * scores.entropy_N)
-    if config.kl_coefficient is None:
+    if not config.kl_coefficient:
         return losses
     both_N = (scores.logprobs_N, laid.reference_logprobs_N)
     kl_N = kl_penalty(*both_N)
-    if config.kl_estimator == "k3-ratio":
+    if config.kl_as == "loss" and config.kl_estimator == "k3-ratio":
         # Weighed like the advantage: by the loss's ratio, and by a correction.
         weighed_N = laid.factors_N * policy_kl_penalty(*both_N, laid.batch.sampled_logprobs_N)
         losses = losses.penalised(config.kl_coefficient * weighed_N)
-    elif config.kl_as != "reward":
+    elif config.kl_as == "loss":
         losses = losses.penalised(config.kl_coefficient * kl_N)
     return losses._replace(metrics={**losses.metrics, "kl": kl_N.detach()})

@@ -87,7 +87,7 @@ class Layout:
 
 
 def lay(tokens: Tokens, config: TrainConfig, layout: Layout) -> Iterator[Laid]:
-    weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
+    weights_F = token_weights(config.reduction, tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
     weighted_F = tokens.advantages_F * weights_F * tokens.factors_F
     columns = (weighted_F, weights_F, tokens.anchors_F, tokens.factors_F, tokens.reference_F)
     weighted_F, weights_F, anchors_F, factors_F, reference_F = (each_F.float().to(layout.device) for each_F in columns)

@@ -256,7 +256,7 @@ class Trainer:
             policy = PolicyName(run, parent.manifest.branch, parent.manifest.step)
             require_same_base(str(policy), parent.manifest, base)
         lora, kind = config.lora, config.optimizer.kind
-        shape = (base.name, "" if lora is None else lora.model_dump_json(), kind or "")
+        shape = (base.name, "" if lora is None else lora.model_dump_json(), kind)
         if self._loaded is None or self._loaded.shape != shape:
             self._loaded = None  # Frees the old policy before the new one is made.
             self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind, self._compiles))

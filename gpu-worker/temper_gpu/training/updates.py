@@ -31,8 +31,8 @@ def plan_updates(groups: Sequence[Group], rows: Rows, config: TrainConfig, seed:
     trained = [place for place, attempts in enumerate(members) if attempts]
     updates = [
         Update(number, rows.of_attempts(set(chain.from_iterable(members[place] for place in part))))
-        for number in range(1, (config.passes or 1) + 1)
-        for part in _split(_shuffled(trained, f"{seed}/{number}"), config.mini_batches or 1)
+        for number in range(1, config.passes + 1)
+        for part in _split(_shuffled(trained, f"{seed}/{number}"), config.mini_batches)
     ]
     return [update for update in updates if update.rows.have_signal]
 

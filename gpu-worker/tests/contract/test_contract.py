@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ FIXTURES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 def read(name: str):
     return json.loads((FOLDER / f"{name}.json").read_text())
+
+
+def snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def type_of(name: str) -> TypeAdapter:
@@ -32,6 +37,18 @@ def test_every_fixture_parses_and_goes_back_as_it_came(name: str):
 def test_an_unknown_field_is_refused(name: str):
     with pytest.raises(ValidationError, match="unheardOf"):
         type_of(name).validate_python({**read(name), "unheardOf": 1})
+
+
+def test_defaults_are_read_and_not_written():
+    written = {**read("TrainInput")["train"], "passes": 2}
+    omitted = {name for name in written if contract.TrainConfig.model_fields[snake(name)].default == written[name]}
+    assert {"packing", "miniBatches", "klEstimator", "overlongPenalty"} <= omitted
+    recorded = {name: value for name, value in written.items() if name not in omitted}
+    recorded["lora"] = {name: recorded["lora"][name] for name in ("rank", "alpha", "targetModules")}
+    recorded["optimizer"] = {name: value for name, value in recorded["optimizer"].items() if name != "kind"}
+    config = contract.TrainConfig.model_validate(written)
+    assert config.model_dump(by_alias=True, exclude_defaults=True) == recorded
+    assert contract.TrainConfig.model_validate(recorded) == config
 
 
 def test_bounds_hold_on_nullable_numbers():

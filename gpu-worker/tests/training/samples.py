@@ -114,7 +114,7 @@ def lora(rank: int = 4) -> LoraConfig:
 
 
 def train_config(**changes: object) -> TrainConfig:
-    loss = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
+    loss = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4)
     optimizer = STEADY.model_copy(update={"epsilon": 1e-8})
     config = TrainConfig(
         lora=lora(),
@@ -125,6 +125,8 @@ def train_config(**changes: object) -> TrainConfig:
         truncated="mask",
         max_logprob_mismatch=1e-4,
         micro_batch_tokens=64,
+        packing="rows",
+        kl_estimator="k3",
     )
     return config.model_copy(update=changes)
 

@@ -216,7 +216,7 @@ def begin(trainer: Trainer, run: str) -> Checkpoint:
 
 
 def step(
-    store: FileStore, trainer: Trainer, parent: Checkpoint, kind: str | None = "adamw_8bit", adapter: LoraConfig = WIDE
+    store: FileStore, trainer: Trainer, parent: Checkpoint, kind: str = "adamw_8bit", adapter: LoraConfig = WIDE
 ) -> Commit:
     optimizer = train_config().optimizer.model_copy(update={"kind": kind})
     config = train_config(lora=adapter, max_logprob_mismatch=100.0, optimizer=optimizer)
@@ -248,7 +248,7 @@ def test_a_run_goes_on_with_another_optimizer(store: FileStore):
     """As a fork would. The policy in memory is made again. Some of its tensors are small, and stay float32."""
     trainer = open_trainer(store)
     place, dtypes, versions = begin(trainer, "demo"), [], []
-    for kind in (None, "adamw_8bit", None):
+    for kind in ("adamw", "adamw_8bit", "adamw"):
         commit = step(store, trainer, place, kind)
         place = commit.checkpoint("demo")
         tensors = load(store.get_blob(commit.manifest.optimizer))
@@ -306,7 +306,7 @@ def test_a_policy_learns_as_with_float32_moments_and_its_state_is_as_large_as_pl
     row = Row(ids, "attempt", list(range(1, 40)), [0.0] * 39, [1.0] * 39, [0.0] * 39)
     [batch] = pack([row], 39, 100, CPU)
     losses: dict[str | None, list[float]] = {}
-    for kind in (None, "adamw_8bit"):
+    for kind in ("adamw", "adamw_8bit"):
         policy = TrainablePolicy(base, adapter, optimizer=kind)
         policy.load(weights, initial_optimizer_tensors(weights))
         losses[kind] = []

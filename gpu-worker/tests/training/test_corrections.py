@@ -63,7 +63,7 @@ def test_factors_are_those_of_trl(kind: Kind):
     torch.testing.assert_close(found, expected.expand(5, 4).flatten())
 
 
-CISPO_1 = CispoLoss(name="cispo", epsilon_low=0.25, epsilon_high=0.5, dual_clip=None)
+CISPO_1 = CispoLoss(name="cispo", epsilon_low=0.25, epsilon_high=0.5)
 
 
 def gradient(**changes: object) -> tuple[list[float], dict[str, float]]:

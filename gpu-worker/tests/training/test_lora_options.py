@@ -102,7 +102,7 @@ def test_trainer_engine_merge_and_peft_compute_the_same_policy(kind: str, tmp_pa
 def test_a_fresh_adapter_changes_nothing_and_trains_what_its_options_name():
     base = tiny_base()
     for kind in KINDS:
-        config = lora_of(kind).model_copy(update={"dropout": None})
+        config = lora_of(kind).model_copy(update={"dropout": 0})
         model = base.instantiate("eager")
         targets = target_modules(model, config.target_modules)
         fresh = initial_tensors(model, targets, config.rank, 0, config.layers, config.dora or False)

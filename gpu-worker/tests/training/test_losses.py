@@ -25,10 +25,10 @@ from temper_gpu.training.packing import MicroBatch, Segment, SegmentTree
 
 pytestmark = pytest.mark.numerics
 
-CISPO_5 = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
+CISPO_5 = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4)
 PPO_28 = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
 PPO_SINGLE = PPO_28.model_copy(update={"dual_clip": None})
-IMPORTANCE_SAMPLING = ImportanceSamplingLoss(name="importance_sampling", epsilon_low=0, epsilon_high=0, dual_clip=None)
+IMPORTANCE_SAMPLING = ImportanceSamplingLoss(name="importance_sampling")
 GSPO = GspoLoss(name="gspo", epsilon_low=3e-4, epsilon_high=4e-4)
 DPPO = DppoLoss(name="dppo", max_shift=0.2, log_ratio_penalty=0.125)
 SAPO = SapoLoss(name="sapo", tau_positive=1, tau_negative=2)

@@ -94,10 +94,10 @@ def step(policy: TablePolicy, *attempts: list[Attempt], **changes: object) -> di
     ("config", "loss"),
     [
         # −mean of A · log π: (3 · 1/2 − 1/2) · log 4 / 4
-        (CispoLoss(name="cispo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=None), log(4) / 4),
+        (CispoLoss(name="cispo", epsilon_low=0.2, epsilon_high=0.28), log(4) / 4),
         # −mean of ρA with ρ = 1: −(3 · 1/2 − 1/2) / 4
         (PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3), -1 / 4),
-        (ImportanceSamplingLoss(name="importance_sampling", epsilon_low=0, epsilon_high=0, dual_clip=None), -1 / 4),
+        (ImportanceSamplingLoss(name="importance_sampling"), -1 / 4),
     ],
 )
 @pytest.mark.parametrize("micro_batch_tokens", [1, 64])
@@ -153,7 +153,7 @@ def test_a_step_whose_advantages_are_all_zero_moves_nothing():
 @pytest.mark.parametrize(
     "config",
     [
-        CispoLoss(name="cispo", epsilon_low=0, epsilon_high=0, dual_clip=None),
+        CispoLoss(name="cispo", epsilon_low=0, epsilon_high=0),
         PpoLoss(name="ppo", epsilon_low=0, epsilon_high=0, dual_clip=None),
     ],
 )

@@ -3,11 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { gatherTrajectoryGroups, TrainableModel, Trajectory, TrajectoryGroup } from '../../../sdk/index.ts';
 import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
-import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
-import { judgedKey, manifestKey, runKey, skippedKey } from '../../../store/layout.ts';
-import type { Manifest } from '../../../store/records/manifest.ts';
+import { judgedKey, skippedKey } from '../../../store/layout.ts';
 import { JudgedSchema, readStored } from '../../../store/records/file-schemas.ts';
-import { readEval, readRun, readState, readSteps } from '../../../store/records/run-reader.ts';
+import { readEval, readState, readSteps } from '../../../store/records/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 import { gather } from './gather-one.ts';
 
@@ -117,37 +115,6 @@ test.each([
 ])('the options %j are refused', async (options, message) => {
   const model = await world.model();
   await expect(model.train(await gather(model), options)).rejects.toThrow(message);
-});
-
-test('a loss that this version refuses is taken again where it was recorded', async () => {
-  const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
-  const first = await world.model();
-  await first.train(await gather(first));
-  const key = manifestKey({ run: 'demo.one', branch: 0, step: 1 });
-  const manifest = decodeJson((await world.store.read(key))!, key) as Manifest;
-  await world.store.replace(key, encodeJson({ ...manifest, train: { ...manifest.train!, loss } }));
-
-  const second = await world.model();
-  const groups = await gather(second);
-  const step = await second.train(groups, { loss: { name: 'ppo' } });
-  expect(world.works.at(-1)).toMatchObject({ input: { step: 2, train: { loss } } });
-  const third = await world.model();
-  await third.train(await gather(third));
-  expect(world.works.at(-1)).toMatchObject({ input: { step: 3, train: { loss: { name: 'cispo' } } } });
-  expect(await third.train(groups, { loss: { name: 'ppo' } })).toEqual(step);
-  const more = await gather(third);
-  await expect(third.train(more, { loss: { name: 'ppo' } })).rejects.toThrow(/loss\.name ppo has no effect/);
-});
-
-test('a model that was recorded with a default loss of another version keeps it', async () => {
-  const loss = { name: 'cispo', epsilonLow: 1, epsilonHigh: 5, dualClip: null } as const;
-  await world.model();
-  const { file } = (await readRun(world.store, 'demo.one'))!;
-  const config = { ...file.config, train: { ...file.config.train, loss } };
-  await world.store.replace(runKey('demo.one'), encodeJson({ ...file, config }));
-  const model = await world.model();
-  await model.train(await gather(model));
-  expect(world.works.at(-1)).toMatchObject({ input: { step: 1, train: { loss } } });
 });
 
 test('an evaluation is kept once for each step, and shown with the run', async () => {

@@ -5,7 +5,7 @@ import type { RewardRules } from '../../../core/plan-step.ts';
 import { judgeByAgent, summariseGroup, trainedRewards } from '../../../store/records/group-result.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
 
-const PLAN = { step: 1, group: 0, scenario: 0, minimumGroupSize: 2 };
+const PLAN = { step: 1, group: 0, scenario: 0, minimumGroupSize: 2, overlongBuffer: 0, overlongPenalty: 1 };
 const CALL = {
   key: 'k',
   occurrence: 0,
@@ -82,7 +82,7 @@ test.each(SHAPED)('overlong answers: $name', ({ rules, attempts: played, trained
   const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
   const rollouts = { header, attempts };
   const judged = judgeByAgent(rollouts, '');
-  expect(trainedRewards(rules, rollouts, judged)).toEqual(trained);
+  expect(trainedRewards({ ...PLAN, ...rules }, rollouts, judged)).toEqual(trained);
   const result = summariseGroup({ ...PLAN, ...rules }, rollouts, judged, '');
   expect(result.use).toBe(use);
   // People see what the agent gave.

@@ -19,7 +19,7 @@ import { describeStack } from '../../../workers/local-stack/daemon/stack.ts';
 import { fakePrograms, type FakePrograms } from '../install/fake-programs.ts';
 
 const VLLM = { TEMPER_VLLM_PYTHON: '/vllm/python' };
-const LORA = { rank: 16, alpha: 32, targetModules: null };
+const LORA = { rank: 16, alpha: 32, targetModules: null, dropout: 0, rslora: false, dora: false };
 
 let programs: FakePrograms;
 beforeEach(() => {

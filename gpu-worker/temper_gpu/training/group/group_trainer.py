@@ -65,7 +65,7 @@ class GroupTrainer(Trainer):
     def _lead(self, work: TrainInput, is_cancelled: IsCancelled) -> Outcome:
         try:
             group = self._whole_group(is_cancelled)
-            group.begin(work.model_dump_json(by_alias=True, exclude_unset=True).encode(), is_cancelled)
+            group.begin(work.model_dump_json(by_alias=True, exclude_defaults=True).encode(), is_cancelled)
             return super().train(work, is_cancelled)
         except RankLost as error:
             reason = str(error) if self.group is None else self.group.explain(error)

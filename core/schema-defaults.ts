@@ -1,0 +1,51 @@
+/**
+ * Defaults of the contract's options. Reading fills them in, so every option has a value in memory; hashes and stored
+ * files omit them, so a new option with its neutral value as default changes no recorded bytes. Workflows use them
+ * without zod.
+ */
+export const SCHEMA_DEFAULTS = {
+  learningRateRestarts: 0,
+  maxStaleness: 0,
+  train: {
+    lora: { dropout: 0, rslora: false, dora: false },
+    optimizer: { kind: 'adamw' },
+    packing: 'tree',
+    passes: 1,
+    miniBatches: 1,
+    reduction: 'token',
+    correction: 'none',
+    klCoefficient: 0,
+    klAs: 'loss',
+    klEstimator: 'k3-ratio',
+    entropyCoefficient: 0,
+    overlongBuffer: 0,
+    overlongPenalty: 1,
+  },
+} as const;
+
+type Defaults = Readonly<Record<string, unknown>>;
+
+/** As reading with the schema does, for values that no schema has read. */
+export function fillDefaults<T extends object>(value: T, defaults: Defaults): T {
+  const members = new Map<string, unknown>(Object.entries(value));
+  for (const [name, usual] of Object.entries(defaults)) {
+    const member = members.get(name);
+    if (isObject(usual) && isObject(member)) members.set(name, fillDefaults(member, usual));
+    else if (!isObject(usual) && member === undefined) members.set(name, usual);
+  }
+  return Object.fromEntries(members) as T;
+}
+
+/** What is hashed and stored of a value. */
+export function omitDefaults<T extends object>(value: T, defaults: Defaults): Partial<T> {
+  const members = Object.entries(value).flatMap(([name, member]: [string, unknown]) => {
+    const usual = defaults[name];
+    if (isObject(usual) && isObject(member)) return [[name, omitDefaults(member, usual)]];
+    return member === usual ? [] : [[name, member]];
+  });
+  return Object.fromEntries(members) as Partial<T>;
+}
+
+function isObject(value: unknown): value is Defaults {
+  return typeof value === 'object' && value !== null;
+}
