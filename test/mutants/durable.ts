@@ -85,9 +85,9 @@ export const DURABLE: readonly Mutant[] = [
   },
   {
     name: 'the bytes that an attempt may have read are not bounded',
-    file: 'play/transports/gateway.ts',
-    find: 'endpoint.heldBytes <= MAX_HELD_BYTES',
-    replace: 'endpoint.heldBytes <= Infinity',
+    file: 'play/transports/http-server.ts',
+    find: 'this.#heldBytes <= this.#maxBytes',
+    replace: 'this.#heldBytes <= Infinity',
     test: GATEWAY_TEST,
   },
   {

@@ -7,7 +7,7 @@ import { refuseLonePart } from '../devices/devices.ts';
 import { chosenEngine, type AskedEngine, type EngineKind } from '../config/engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../config/quantization.ts';
-import { askPython, type Flags } from '../python/run-program.ts';
+import { askPython, type ProgramFlags } from '../python/run-program.ts';
 
 const bytes = z.number();
 const DeviceSchema = z.object({
@@ -96,7 +96,7 @@ function checkWeights(engine: ChosenEngine, { lora }: Examined['train']): void {
   refuseLonePart(engine);
 }
 
-function trainedBy({ train, maxStaleness = 0 }: Examined): Flags {
+function trainedBy({ train, maxStaleness = 0 }: Examined): ProgramFlags {
   const { lora, optimizer, microBatchTokens, entropyCoefficient, klReference } = train;
   // A step reads them besides its parent: what it is compared with, and what has sampled.
   const compared = (klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
@@ -109,7 +109,7 @@ function trainedBy({ train, maxStaleness = 0 }: Examined): Flags {
   };
 }
 
-function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): Flags {
+function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): ProgramFlags {
   return {
     'lora-rank': rank,
     'lora-targets': targetModules,
@@ -119,7 +119,7 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
   };
 }
 
-function engineFlags(engine: ChosenEngine): Flags {
+function engineFlags(engine: ChosenEngine): ProgramFlags {
   const { kind, device, dtype, devices, slots, threads, shardBaseModel, loadIn4bit } = engine;
   const { kvCacheBytes, prefixCacheBytes, vllm } = engine;
   const isVllm = kind === 'vllm';

@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from '../process/command.ts';
-import { CommandFailed, outputOf } from './install.ts';
+import { CommandFailed, requireSuccess } from './install.ts';
 
 interface GoBuild {
   /** `host/path/cmd/program@v1.2.3` */
@@ -26,7 +26,7 @@ export async function buildGoProgram(folder: string, program: string, build: GoB
   const bin = join(folder, 'bin');
   mkdirSync(bin);
   const place = { ...env, GOBIN: bin };
-  await outputOf(what, runCommand('go', ['install', '-v', module], { env: place, signal, onLine }));
+  await requireSuccess(what, runCommand('go', ['install', '-v', module], { env: place, signal, onLine }));
   if (sum !== undefined) await checkSum(join(bin, program), sum, build);
   copyFileSync(join(bin, program), join(folder, program));
   rmSync(bin, { recursive: true });

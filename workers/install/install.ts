@@ -141,9 +141,8 @@ export class CommandFailed extends Error {
   }
 }
 
-/** What a program printed, which must end with 0. */
-export async function outputOf(what: string, running: Promise<CommandResult>): Promise<string> {
+/** Waits for a program, which must end with 0. */
+export async function requireSuccess(what: string, running: Promise<CommandResult>): Promise<void> {
   const { code, output } = await running;
   if (code !== 0) throw new CommandFailed(what, output);
-  return output;
 }

@@ -10,7 +10,7 @@ import {
   explainFailure,
   installOnce,
   isComplete,
-  outputOf,
+  requireSuccess,
   withProgress,
   type InstallOptions,
   type Progress,
@@ -69,14 +69,14 @@ async function makeEnvironment(
 ): Promise<void> {
   const uv = await openUv(python, own, progress, options);
   progress.tell(`making a Python ${python.version} environment`);
-  await outputOf('making the Python environment', uv.makeVenv(python, partial));
+  await requireSuccess('making the Python environment', uv.makeVenv(python, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
   const [standard, cpu] = TORCH_LOCKS.map((name) => requirementFile(name, options));
   await installTorch({ default: standard!, cpu: cpu! }, place);
   await installRequirements(requirementFile('requirements.lock', options), place);
   progress.tell('checking that the packages load');
   const loading = runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
-  await outputOf('loading the installed Python packages', loading);
+  await requireSuccess('loading the installed Python packages', loading);
 }
 
 /** For people: which Python it is; throws what stands in the way. Installs nothing. */

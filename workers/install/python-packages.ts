@@ -1,7 +1,7 @@
 /** What is installed into the GPU worker's environment, in which order, and how far it is. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { outputOf, type Progress } from './install.ts';
+import { requireSuccess, type Progress } from './install.ts';
 import type { Uv } from './uv.ts';
 
 export interface Place {
@@ -64,7 +64,7 @@ async function install(
       count.read(line);
       tell();
     };
-    await outputOf(message, uv.run(['pip', 'install', '--python', python, ...requirements], { onLine }));
+    await requireSuccess(message, uv.run(['pip', 'install', '--python', python, ...requirements], { onLine }));
   } finally {
     clearInterval(beat);
   }

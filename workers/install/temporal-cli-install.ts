@@ -7,7 +7,14 @@ import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';
-import { installOnce, isDiskFull, outputOf, withProgress, type InstallOptions, type Progress } from './install.ts';
+import {
+  installOnce,
+  isDiskFull,
+  requireSuccess,
+  withProgress,
+  type InstallOptions,
+  type Progress,
+} from './install.ts';
 
 /** Newer tags carry a `replace` in their go.mod, which `go install` refuses. */
 export const TEMPORAL_CLI_VERSION = '1.5.1';
@@ -58,7 +65,7 @@ async function download(
   try {
     const { archiveUrl, sha256 } = await describeArchive();
     checkArchive(await fetchTo(archiveUrl, archive, progress, signal), sha256);
-    await outputOf('unpacking the Temporal server', runCommand('tar', ['-xf', archive, '-C', partial, program]));
+    await requireSuccess('unpacking the Temporal server', runCommand('tar', ['-xf', archive, '-C', partial, program]));
     rmSync(archive);
     return null;
   } catch (error) {

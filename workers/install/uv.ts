@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand, type CommandOptions, type CommandResult } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
-import { installOnce, outputOf, saysDiskFull, type InstallOptions, type Progress } from './install.ts';
+import { installOnce, requireSuccess, saysDiskFull, type InstallOptions, type Progress } from './install.ts';
 import type { Interpreter } from './python-interpreter.ts';
 
 /** Names one version, by hash. */
@@ -60,10 +60,10 @@ async function bootstrapUv(
   const make = async (partial: string) => {
     progress.tell('installing uv, which installs the rest');
     const making = runCommand(python.executable, ['-m', 'venv', partial], { env, signal });
-    await outputOf('making a virtual environment', making);
+    await requireSuccess('making a virtual environment', making);
     const locked = ['--require-hashes', '--no-deps', '-r', UV_LOCK];
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir', ...locked];
-    await outputOf('installing uv with pip', runCommand(programOf(partial, 'python'), pip, { env, signal }));
+    await requireSuccess('installing uv with pip', runCommand(programOf(partial, 'python'), pip, { env, signal }));
   };
   await installOnce(folder, make, {
     onWait: () => progress.tell('waiting for another process that installs uv'),

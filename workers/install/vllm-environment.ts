@@ -6,7 +6,14 @@ import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { checkEngineKind, type ChosenEngine } from '../config/config.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
-import { installOnce, isComplete, outputOf, withProgress, type InstallOptions, type Progress } from './install.ts';
+import {
+  installOnce,
+  isComplete,
+  requireSuccess,
+  withProgress,
+  type InstallOptions,
+  type Progress,
+} from './install.ts';
 import { hasAccelerator, TORCH_LOCKS } from './python-environment.ts';
 import { installRequirements, installTorch } from './python-packages.ts';
 import { findInterpreter, type Interpreter } from './python-interpreter.ts';
@@ -101,7 +108,7 @@ async function makeEnvironment(
   const interpreter: Interpreter = await findInterpreter(options.env, !own);
   const uv = await openUv(interpreter, own, progress, options);
   progress.tell(`making a Python ${interpreter.version} environment for vLLM`);
-  await outputOf('making the environment of vLLM', uv.makeVenv(interpreter, partial));
+  await requireSuccess('making the environment of vLLM', uv.makeVenv(interpreter, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: build === 'cuda' };
   if (build === 'cpu') {
     const [standard, cpu] = TORCH_LOCKS.map((name) => join(GPU_WORKER_FOLDER, name));
@@ -111,7 +118,7 @@ async function makeEnvironment(
   progress.tell('checking that vLLM loads');
   const { env, signal } = options;
   const loading = runCommand(place.python, ['-c', 'import vllm.entrypoints.openai.api_server'], { env, signal });
-  await outputOf('loading vLLM', loading);
+  await requireSuccess('loading vLLM', loading);
 }
 
 const lockOf = (build: VllmBuild): string => `requirements-vllm-${build}.lock`;

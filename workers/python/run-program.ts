@@ -10,12 +10,12 @@ import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 export interface PythonProgram extends InstallOptions {
   readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'plan';
   /** Those that are null, undefined or false are left out. */
-  readonly flags: Flags;
+  readonly flags: ProgramFlags;
   readonly onLine?: (line: string) => void;
 }
 
 /** A list's values follow its flag. */
-export type Flags = Readonly<
+export type ProgramFlags = Readonly<
   Record<string, string | number | boolean | null | undefined | readonly (string | number)[]>
 >;
 
@@ -35,7 +35,7 @@ export async function runPythonProgram(program: PythonProgram): Promise<{ answer
   return { answer: null, lastLine };
 }
 
-function argumentsOf(flags: Flags): string[] {
+function argumentsOf(flags: ProgramFlags): string[] {
   return Object.entries(flags).flatMap(([name, value]) => {
     if (value === null || value === undefined || value === false) return [];
     return [`--${name}`, ...(value === true ? [] : [value].flat().map(String))];
