@@ -21,7 +21,7 @@ FailureType = Literal[
 
 FAILURE_TYPES: tuple[FailureType, ...] = get_args(FailureType)
 
-# What may pass by itself; everything else stays wrong however often it is tried.
+# Types that may pass by themselves; a retry of any other is useless.
 RETRYABLE: frozenset[FailureType] = frozenset(
     [
         "JudgeFailed",

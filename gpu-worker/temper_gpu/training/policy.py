@@ -106,11 +106,9 @@ class TrainablePolicy:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The base model's type."""
         return self.base.dtype
 
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
-        """Loads values in place: allocations stay."""
         self._trained.require_same("the checkpoint that a step trains", tensors)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
@@ -120,7 +118,6 @@ class TrainablePolicy:
         self._trained.updated()
 
     def with_adapter(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
-        """Computes with another checkpoint of the same kind."""
         return self._trained.as_checkpoint(tensors)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
@@ -130,7 +127,6 @@ class TrainablePolicy:
         return self._optimizer.tensors()
 
     def without_adapter(self) -> AbstractContextManager[None]:
-        """Computes with the base model."""
         return self._trained.as_base()
 
     @property
@@ -235,7 +231,6 @@ class TrainablePolicy:
 
     @cached_property
     def compiled_layers(self) -> CompiledLayers | None:
-        """None if layers are not compiled."""
         if not self._compiles:
             return None
         layers = self._causal_lm.get_decoder().layers[:-1]
