@@ -157,10 +157,10 @@ class TrainablePolicy:
         chunk = max(1, MAX_LOGITS // self._head.weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
-        given = (hidden_ND, batch.targets_N, batch.temperatures_N, trains_entropy, chunk)
+        inputs = (hidden_ND, batch.targets_N, batch.temperatures_N, trains_entropy, chunk)
         if self._scores_forward:
-            return TokenScores(*frozen_head_scores(self._head.weight, *given))
-        return TokenScores(*plain_scores(self._logits, *given))
+            return TokenScores(*frozen_head_scores(self._head.weight, *inputs))
+        return TokenScores(*plain_scores(self._logits, *inputs))
 
     @property
     def _head(self) -> Any:
