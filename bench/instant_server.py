@@ -64,7 +64,7 @@ class InstantEngines:
     def names(self) -> list[str]:
         return [POCKET]
 
-    def settle(self, base_model: str) -> str:
+    def pin(self, base_model: str) -> str:
         return base_model
 
     def has(self, base_model: str) -> bool:

@@ -26,8 +26,8 @@ from pocket_build.tool_dialogues import TOOLS, ToolDialogue, draw_tool_dialogue
 
 TOOL_ROWS, KEPT_ROWS = 16, 16
 PEAK_LR = 4e-3
-# Of some 130 tokens that are learned in a conversation about ten are copied, all others are soon certain: the mean
-# over tokens would leave next to nothing of the gradient of those ten.
+# Copied tokens are about ten of some 130 in a conversation, and all others are soon certain, so the mean over tokens
+# would leave next to nothing of their gradient.
 TOKENS_IN_QUESTION = 12
 # The tools are described in 480 tokens, the conversation has 150: copying is learned without them, in half the time.
 WITHOUT_SYSTEM_PART = 0.6
@@ -63,7 +63,7 @@ def system_turn(tokenizer: PreTrainedTokenizerFast) -> list[int]:
 
 
 def tokenise_turns(tokenizer: PreTrainedTokenizerFast, dialogue: ToolDialogue) -> Row:
-    """Without the system turn; what is learned begins after `<|assistant|>` and ends with the turn."""
+    """Tokenises without the system turn; training begins after `<|assistant|>` and ends with the turn."""
     assistant, end = (int(tokenizer.convert_tokens_to_ids(token)) for token in ("<|assistant|>", END))  # pyright: ignore[reportArgumentType]
     tokens_T = render(tokenizer, json.loads(dialogue.conversation)["messages"], None)
     labels_T, is_learned = [], False

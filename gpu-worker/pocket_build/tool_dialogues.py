@@ -26,7 +26,7 @@ class ToolDialogue(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What the tools look into: texts on one word by id, the newest first."""
+    """The data behind the tools: texts on one word by id, the newest first."""
 
     word: str
     told: dict[int, str]
@@ -100,7 +100,7 @@ def function(name: str, description: str, parameter: str, kind: str) -> dict[str
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
-# As the example `email-search` has them, byte for byte: what stands in the prompt has to be what was learned.
+# The prompt of the example `email-search`, byte for byte: the model must see what it was trained on.
 TOOLS = [
     function("search", "Ids of what has the word.", "query", "string"),
     function("read", "The text of an id.", "id", "number"),

@@ -62,7 +62,7 @@ def stand_by() -> bool:
 
 
 def lower_priority() -> None:
-    """Of this thread, and of those that it starts: the worker whose place this one may take is at work meanwhile."""
+    """Lowers the priority of this thread and of those that it starts: the previous worker is still computing."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
 
@@ -81,7 +81,7 @@ def limit_spinning() -> None:
 
 
 def allow_open_files() -> None:
-    """As many as this process may have without privileges."""
+    """Allows as many open files as possible without privileges."""
     try:
         import resource
     except ImportError:  # Windows, which has no such limit

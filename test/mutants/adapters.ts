@@ -124,8 +124,8 @@ export const ADAPTERS: readonly Mutant[] = [
   {
     name: 'policies with weights of their own share passes',
     file: 'gpu-worker/temper_gpu/engine/embedded/policies.py',
-    find: 'return key if key in self._models else self._adapters.company(key)',
-    replace: 'return self._adapters.company(None)',
+    find: 'return key if key in self._models else self._adapters.batch_group(key)',
+    replace: 'return self._adapters.batch_group(None)',
     test: 'gpu-worker/tests/engine/embedded/test_full_policies.py',
   },
 ];

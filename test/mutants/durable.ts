@@ -65,8 +65,8 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'whoever was in a pass that failed fails with it',
     file: `${EMBEDDED}/trials.py`,
-    find: 'if seated == [self._tried]:',
-    replace: 'if len(seated) == 1:',
+    find: 'if running == [self._tried]:',
+    replace: 'if len(running) == 1:',
     test: 'gpu-worker/tests/engine/embedded/test_scheduling.py',
   },
   {

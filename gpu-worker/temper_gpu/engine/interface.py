@@ -1,7 +1,7 @@
-"""What an engine is to the rest of the GPU worker: token ids in, token ids and log-probabilities out.
+"""The interface of engines: token ids in, token ids and log-probabilities out.
 
-Templates, tools, names of policies and HTTP stand before it (server/); which engine it is, only the process that
-starts it knows (process/compose.py). An engine serves one base model and any adapters of it.
+Templates, tools, policy names and HTTP are handled before it (server/). Only process/compose.py knows which engine it
+is. An engine serves one base model and any adapters of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Distribution:
-    """What changes the probabilities of tokens, besides the temperature. The defaults change nothing.
+    """Parameters that change the probabilities of tokens, besides the temperature. The defaults change nothing.
 
-    In this order, which is vLLM's: `logit_bias` is added; `repetition_penalty` divides the logits of tokens that the
-    prompt or the answer contains (or multiplies them, if negative); the other penalties are subtracted from those of
-    the answer's; then, of the probabilities after temperature, `min_p`, `top_k` and `top_p` leave tokens out.
+    The order is vLLM's: `logit_bias` is added; `repetition_penalty` divides the logits of tokens that the prompt or the
+    answer contains (or multiplies them, if negative); the other penalties are subtracted from those of the answer's;
+    then, of the probabilities after temperature, `min_p`, `top_k` and `top_p` leave tokens out.
     """
 
-    # Of what is left, the share that the likeliest tokens have together.
+    # Cumulative probability of the likeliest tokens that stay.
     top_p: float = 1.0
     # 0: all tokens.
     top_k: int = 0
-    # A share of the likeliest token's probability.
+    # Smallest share of the likeliest token's probability.
     min_p: float = 0.0
-    # Once for a token of the answer, and each time.
+    # Penalties for a token of the answer: once, and for each occurrence.
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
-    # Token ids and what is added to their logits.
+    # Logit offsets by token id.
     logit_bias: tuple[tuple[int, float], ...] = ()
 
     @property
@@ -72,8 +72,8 @@ class GenerationRequest:
     schema: str | None = None
     # How many of the likeliest tokens are told beside each sampled one.
     num_top_logprobs: int = 0
-    # Told each token once, in order, before the answer is complete; in a thread of the engine's, which it must not hold
-    # up. An engine may tell some tokens, or all, by the answer alone.
+    # Called once for each token, in order, before the answer is complete. It runs in a thread of the engine and must
+    # not block it. An engine may skip some tokens, or all, and deliver them with the answer.
     on_token: OnToken | None = field(default=None, compare=False)
 
 
@@ -86,17 +86,17 @@ class Generation:
     logprobs: list[float]
     # `length`: `max_tokens` were sampled, and the last one ended nothing.
     finish_reason: Literal["stop", "length"]
-    # By sampled token, the likeliest first; empty if none were asked for.
+    # Alternatives by sampled token, the likeliest first; empty unless requested.
     top_logprobs: list[list[tuple[int, float]]] = field(default_factory=list)
 
 
 class AdapterSource(Protocol):
-    """What makes a policy of a base model, in the form that an engine loads: an adapter, or other weights. Reads a
-    store: not for an event loop."""
+    """The source of a policy in the form that an engine loads: an adapter, or other weights. It reads a store, so it
+    must not be used in an event loop."""
 
     @property
     def sha256(self) -> str:
-        """Of its safetensors file: what an engine keeps loaded adapters by."""
+        """Hash of its safetensors file, the key of loaded adapters."""
         ...
 
     def read(self) -> "Adapter | FullWeights":
@@ -110,14 +110,14 @@ class AdapterSource(Protocol):
 
 
 class TextModel(Protocol):
-    """What has to be known of an engine's base model to make prompts for it. Weights are the engine's own affair."""
+    """Properties of an engine's base model that prompts need. Its weights are internal to the engine."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def tokenizer(self) -> Any:
-        """Of transformers, with its chat template."""
+        """A tokenizer of transformers, with its chat template."""
         ...
 
     @property
@@ -136,14 +136,14 @@ class TextModel(Protocol):
 
 @dataclass(frozen=True)
 class EngineHealth:
-    # Why the engine answers nothing any more; None: it works.
+    # The reason why the engine has failed; None: it works.
     failure: str | None
-    # Requests.
+    # Numbers of requests.
     waiting: int
     running: int
-    # Hashes of the adapters that are loaded.
+    # Hashes of the loaded adapters.
     adapters: tuple[str, ...]
-    # What this kind of engine tells of itself beside: numbers, texts and lists of them.
+    # Details of this kind of engine: numbers, texts and lists of them.
     details: Mapping[str, Any]
 
 
@@ -156,10 +156,10 @@ class Engine(Protocol):
     def submit(
         self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
     ) -> Future[Generation]:
-        """Queues a request to the base model, or to it with an adapter, which is loaded if need be.
+        """Queues a request to the base model, or to it with an adapter, which is loaded if necessary.
 
-        `deadline_s` seconds from now nobody wants the answer any more, nor after the future is cancelled. Raises, or
-        fails the future with, a TemperError: QueueFull, ContextTooLong and DeadlinePassed among them.
+        The answer is dropped `deadline_s` seconds from now, or once the future is cancelled. Raises, or fails the
+        future with, a TemperError: QueueFull, ContextTooLong and DeadlinePassed among them.
         """
         ...
 
@@ -177,19 +177,20 @@ class Engines(Protocol):
         """Base models that can be served."""
         ...
 
-    def settle(self, base_model: str) -> str:
-        """The name that a run records: of a model of the hub, with its commit. Raises TemperError for one that cannot
-        be served. May ask the hub: not for an event loop."""
+    def pin(self, base_model: str) -> str:
+        """The name that a run records: for a model of the hub, with its commit. Raises TemperError for one that cannot
+        be served. It may call the hub, so it must not be used in an event loop."""
         ...
 
     def has(self, base_model: str) -> bool:
-        """Whether it can be served. A model of the hub has more names than `names` gives: one for each commit."""
+        """Whether the model can be served. A model of the hub has more names than `names` lists: one for each
+        commit."""
         ...
 
     def started(self) -> Mapping[str, Engine]: ...
 
     def engine(self, base_model: str) -> Engine:
-        """Started on first use, which takes its time: not for an event loop."""
+        """Starts the engine on first use, which takes long, so it must not be called in an event loop."""
         ...
 
 
@@ -201,14 +202,14 @@ class QueueFull(TemperError):
 
 
 class DeadlinePassed(TemperError):
-    """Nobody waits for the answer any more."""
+    """The client has stopped waiting for the answer."""
 
     def __init__(self, message: str) -> None:
         super().__init__("EngineFailed", message)
 
 
 class ContextTooLong(TemperError):
-    """More tokens than the model has places for: the agent's affair, not the run's."""
+    """The prompt has more tokens than the model's context window. The attempt fails, not the run."""
 
     def __init__(self, message: str) -> None:
         super().__init__("BadConfig", message)

@@ -41,12 +41,12 @@ class AlikeRouting(TorchDispatchMode):
         }
 
     def _count_tokens(self, chosen_N: Tensor, weights: None = None, minlength: int = 0) -> Tensor:
-        """Of each expert, in the order of their numbers. With numbers: a list is made of it."""
+        """Tokens of each expert, in order. They need numbers, because a list is made of them."""
         counts_E = torch.zeros(minlength, dtype=torch.long)
         counts_E[: self._num_taken] = len(chosen_N) // self._num_taken
         return counts_E
 
     def _find(self, mask: Tensor) -> Tensor:
-        """Of [E]: the experts that are taken. Of [K, T]: where a token has one of them."""
+        """Taken experts for [E]; for [K, T], the tokens of each."""
         num_found = self._num_taken if mask.dim() == 1 else mask.shape[-1]
         return torch.empty(num_found, mask.dim(), dtype=torch.long, device=mask.device)

@@ -35,7 +35,7 @@ def import_bitsandbytes(option: str) -> Any:
 
 @contextmanager
 def without_bitsandbytes() -> Iterator[None]:
-    """What is imported and made within finds none, unless something else has imported it already."""
+    """Hides bitsandbytes from imports inside, unless it has been imported already."""
     modules: dict[str, Any] = sys.modules
     if NAME in modules:
         yield

@@ -25,9 +25,9 @@ from temper_gpu.contract import S3_NAMED, S3_SCHEME
 from temper_gpu.failures import TemperError
 from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, Snapshot, Tell
 
-# Of a file: none that could lead elsewhere, or that is hidden.
+# Allowed file names: none that could lead outside the folder, or is hidden.
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-# In the folder of a model: what it consists of, with hashes once all of it is there.
+# The folder's list of files, with hashes once all of them are there.
 CONTENTS = ".temper.json"
 AT_ONCE = 8
 CHUNK_BYTES = 1 << 20
@@ -47,7 +47,7 @@ class S3Model:
 
     @property
     def name(self) -> str:
-        """As runs record it; with three parts or more, no name of the hub."""
+        """The name that runs record. It has three parts or more, so it is no name of the hub."""
         return S3_NAMED + self._pinned
 
     def __str__(self) -> str:
@@ -68,14 +68,14 @@ class S3File:
 @dataclass(frozen=True)
 class Listing:
     place: str
-    # By name.
+    # Objects by name.
     files: tuple[S3File, ...]
     # The objects that changed last: for people.
     newest: tuple[str, ...]
 
     @property
     def pin(self) -> str:
-        """As long as a commit of git: names of models have room for that."""
+        """A pin has the length of a git commit: names of models have room for that."""
         told = json.dumps([self.place, *([file.name, file.num_bytes, file.etag] for file in self.files)])
         return hashlib.sha256(told.encode()).hexdigest()[:40]
 
@@ -92,8 +92,8 @@ def is_s3_model(text: str) -> bool:
     return text.startswith(S3_SCHEME) or (text.startswith(S3_NAMED) and text.count("/") > 1)
 
 
-def find_pin(model: S3Model) -> str:
-    """What is there now. Raises as `download_s3` does."""
+def resolve_revision(model: S3Model) -> str:
+    """The revision that is there now. Raises as `download_s3` does."""
     return model.pin or _list(_client(model), model).pin
 
 
@@ -150,7 +150,7 @@ def _is_complete(pin: str) -> bool:
 
 
 def _read_contents(pin: str) -> dict[str, dict[str, Any]]:
-    """By a file's name; empty where nothing was begun."""
+    """Contents by file name; empty before the first download."""
     try:
         return json.loads((_folder(pin) / CONTENTS).read_bytes())["files"]
     except (FileNotFoundError, ValueError):
@@ -231,7 +231,7 @@ class _Counter:
 
 
 class ChangedObject(Exception):
-    """It is another one than was listed."""
+    """The object differs from the listed one."""
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ def _explain(model: S3Model, verb: str, error: Exception) -> TemperError:
 
 
 def _changed(model: S3Model, listing: Listing) -> TemperError:
-    """By what this host had listed before, or else by what is newest."""
+    """Reports a change since this host's listing, or since the newest one."""
     before = {name: (file["num_bytes"], file["etag"]) for name, file in _read_contents(model.pin or "").items()}
     now = {file.name: (file.num_bytes, file.etag) for file in listing.files}
     others = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))

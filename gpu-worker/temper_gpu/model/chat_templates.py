@@ -12,13 +12,13 @@ PLAIN_CONVERSATION = [
     {"role": "assistant", "content": ANSWERED},
     {"role": "user", "content": ASKED},
 ]
-# What tracebacks call a template that comes from no file.
+# Name in tracebacks of a template without a file.
 NO_FILE = "<template>"
 MAX_REASON = 300
 
 
 def decode_template(data: bytes) -> str:
-    """As editors write it: a mark of the byte order is no part of a prompt."""
+    """Decodes without a byte order mark, which editors may write."""
     return data.decode("utf-8-sig")
 
 

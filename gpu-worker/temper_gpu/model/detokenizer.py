@@ -4,7 +4,7 @@ from typing import Any
 
 # Around a call of a tool, in what a model writes.
 START, END = "<tool_call>", "</tool_call>"
-# What else structures an answer, by family: calls, and thoughts before them.
+# Other control tokens of answers, by family: calls, and thoughts before them.
 STRUCTURE = frozenset(
     [
         *(START, END, "<think>", "</think>"),

@@ -24,8 +24,8 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import import_bitsandbytes
 from temper_gpu.model.layers import expert_layers, linear_layers
 
-# In weights. On CPUs bitsandbytes 0.50 unpacks rows wrongly that end within a block: each block is a row of its own
-# here.
+# Block size in weights. bitsandbytes 0.50 unpacks rows wrongly on CPUs if they end within a block, so each block is a
+# row of its own here.
 BLOCK = 64
 NF4 = "nf4"
 BITS_PER_WEIGHT = 4 + 32 / BLOCK
@@ -33,13 +33,13 @@ BITS_PER_WEIGHT = 4 + 32 / BLOCK
 
 @dataclass(frozen=True)
 class PackedWeight:
-    """Of one layer, [O, I]."""
+    """The weight of one layer, [O, I]."""
 
-    # Two weights a byte.
+    # Two weights in each byte.
     codes: Tensor
     magnitudes_N: Tensor
     shape: torch.Size
-    # That it is unpacked to.
+    # Type of the unpacked weight.
     dtype: torch.dtype
 
     def unpack(self) -> Tensor:
@@ -63,12 +63,13 @@ def pack(weight: Tensor, device: torch.device) -> PackedWeight:
 
 
 def packed_layers(model: PreTrainedModel) -> dict[str, nn.Linear]:
-    """By name: those that an adapter can stand beside, of whole blocks. Embeddings, output head and norms stay."""
+    """Layers that are packed, by name: those with whole blocks that an adapter can modify. Embeddings, output head and
+    norms stay."""
     return {name: layer for name, layer in linear_layers(model) if layer.weight.numel() % BLOCK == 0}
 
 
 def pack_layers(model: PreTrainedModel, device: torch.device) -> dict[str, PackedWeight]:
-    """Of a loaded model, which gives up each weight once it is packed. By names of weights."""
+    """Packs a loaded model, which releases each weight once it is packed. Keys are names of weights."""
     packed: dict[str, PackedWeight] = {}
     for name, layer in packed_layers(model).items():
         packed[f"{name}.weight"] = pack(layer.weight, device)
@@ -101,7 +102,7 @@ def require_packable(name: str, model: PreTrainedModel) -> None:
 
 
 class FourBitLinear(nn.Linear):
-    """In the place of a frozen layer. Its `weight` is unpacked anew whenever it is read."""
+    """Replaces a frozen layer. Its `weight` is unpacked at each read."""
 
     def __init__(self, packed: PackedWeight, bias: nn.Parameter | None) -> None:
         nn.Module.__init__(self)

@@ -51,7 +51,8 @@ def weight_shapes(base: "BaseModel") -> dict[str, torch.Size]:
 
 
 def replaced_weights(base: "BaseModel", weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """For `BaseModel.instantiate`: by each of their names, on the base model's device and rounded to its type."""
+    """Weights for `BaseModel.instantiate`: by each of their names, on the base model's device and rounded to its
+    type."""
     require_weights(base, "a policy", weights)
     replaced: dict[str, Tensor] = {}
     for name, names in base.parameter_names.items():
@@ -74,7 +75,7 @@ def require_weights(base: "BaseModel", what: str, weights: Mapping[str, Tensor])
 
 
 def full_config_bytes(base_model: str) -> bytes:
-    """What stands in the place of PEFT's config."""
+    """Replaces PEFT's config."""
     config = {"base_model_name_or_path": base_model, "full_fine_tuning": True}
     return (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()
 

@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 from temper_gpu.contract import HUB_PREFIX
 from temper_gpu.failures import TemperError
 
-# What describes a model, and its weights as safetensors: nothing that is pickled, and no code.
+# Downloaded files: a model's description, and its weights as safetensors. Nothing pickled, and no code.
 DESCRIPTION = ["*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt"]
 FILES = [*DESCRIPTION, "*.safetensors"]
 # The same weights again, in the formats of others; and an adapter, which transformers would load into them.
@@ -82,7 +82,7 @@ def download_description(model: HubModel) -> Snapshot:
 
 
 def find_commit(model: HubModel) -> str:
-    """What its revision stands for now; where the hub is away, what it last stood for. Raises as `download` does."""
+    """The current commit of its revision; the last known one if the hub is unavailable. Raises as `download` does."""
     with _explained(model):
         return HfApi().resolve_revision(model.repository, revision=model.revision).resolved
 

@@ -1,6 +1,6 @@
-"""What kinds of layers a model has: how many tokens each one sees, and which are linear or mixtures of experts.
+"""Kinds of layers in a model: attention windows, linear layers, mixtures of experts.
 
-Engine and trainer compute those that pass here.
+Engine and trainer support the models that pass these checks.
 """
 
 from typing import Any
@@ -20,19 +20,19 @@ def layer_kinds(config: PreTrainedConfig) -> list[str]:
 
 
 def attention_windows(config: PreTrainedConfig) -> list[int | None]:
-    """Of each layer: how many tokens a token sees, itself included; None: all."""
+    """Attention window by layer, the token itself included; None: unlimited."""
     window: int | None = getattr(config, "sliding_window", None)
     return [window if kind == SLIDING else None for kind in layer_kinds(config)]
 
 
 def expert_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """By path; each holds the weights of all experts of a layer."""
+    """Expert layers by path; each holds the weights of all experts of a layer."""
     return {path: module for path, module in model.named_modules() if path.rpartition(".")[2] == "experts"}
 
 
 def linear_layers(model: PreTrainedModel) -> list[tuple[str, nn.Linear]]:
-    """But the output head. In a mixture of experts those of attention alone: experts' weights are no linear layers, and
-    what stands beside them (routers, dense or shared experts) stays frozen, too."""
+    """Linear layers except the output head. A mixture of experts has only those of attention: experts' weights are no
+    linear layers, and routers, dense and shared experts stay frozen, too."""
     head = model.get_output_embeddings()
     mixtures = {path.split(".")[-2] for path in expert_layers(model)}
     layers = [
@@ -44,7 +44,7 @@ def linear_layers(model: PreTrainedModel) -> list[tuple[str, nn.Linear]]:
 
 
 def experts_per_token(config: PreTrainedConfig) -> int:
-    """Of a mixture; nobody asks it of a model without one."""
+    """Experts for each token of a mixture; 1 without any."""
     return getattr(config, "num_experts_per_tok", None) or 1
 
 
@@ -83,7 +83,7 @@ def require_known_attention(name: str, config: PreTrainedConfig) -> None:
 
 
 def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
-    """Where a token's numbers depend on who else is in the pass, batch invariance cannot hold."""
+    """Refuses models in which a token's numbers depend on other tokens of the pass: batch invariance could not hold."""
     # The form of the engine (engine/embedded/experts.py) reads these.
     if any(getattr(experts, "has_post_expert_norm", True) for experts in expert_layers(model).values()):
         raise TemperError(
@@ -100,7 +100,7 @@ def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
 
 
 def rope_types(config: PreTrainedConfig) -> set[str]:
-    """Of the whole model, or of each kind of layer."""
+    """Rope types of the whole model, or of each kind of layer."""
     parameters: dict[str, Any] = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
     entries = [parameters, *(entry for entry in parameters.values() if isinstance(entry, dict))]
     return {str(entry.get("rope_type") or entry.get("type")) for entry in entries}

@@ -18,7 +18,7 @@ def peak_bytes(compute: Callable[[], object]) -> int:
 
 
 class LiveBytes(TorchDispatchMode):
-    """Of storages, which several tensors may share, from the operation that makes one until nobody holds it."""
+    """Bytes of live storages, which several tensors may share, from their creation until they are freed."""
 
     def __init__(self) -> None:
         super().__init__()

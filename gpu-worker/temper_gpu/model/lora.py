@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 PREFIX = "base_model.model."
 LORA_A, LORA_B = ".lora_A.weight", ".lora_B.weight"
-# Of DoRA: the length of each row of an adapted matrix.
+# DoRA's magnitudes: the length of each row of an adapted matrix.
 MAGNITUDE = ".lora_magnitude_vector"
 RANK_BLOCK = 64
 PROBE_TOKENS = 16
-# Of what an adapter changes: how much must be found, and how exactly it must be known for that to be judged.
+# Thresholds of a proof: the share of an adapter's change that must be found, and the precision needed to judge it.
 LEAST_SHARE, MOST_NOISE = 0.5, 0.15
 
 
@@ -54,7 +54,7 @@ class Adapter:
 
     @property
     def scale(self) -> float:
-        """What B A is multiplied by."""
+        """Factor of B A."""
         return lora_scale(self.rank, self.alpha, self.is_rank_stabilized)
 
 
@@ -134,7 +134,7 @@ def _gains(adapter: Adapter, module: str, weight: Tensor) -> Tensor | None:
 
 
 def row_norms(weight: Tensor) -> Tensor:
-    """In float32, as PEFT takes them."""
+    """Norms in float32, like PEFT's."""
     return torch.linalg.norm(weight.float(), dim=1)
 
 
@@ -164,7 +164,7 @@ def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adap
 
 
 def _change(adapter: Adapter, module: str, weight: Tensor, x_MI: Tensor) -> Tensor:
-    """What an adapter adds to a layer's outputs, in float32."""
+    """An adapter's addition to a layer's outputs, in float32."""
     a_RI, b_OR = (factor.to(weight.device) for factor in _factors(adapter, module))
     low_MO = adapter.scale * (x_MI @ a_RI.T @ b_OR.T)
     gains_O = _gains(adapter, module, weight)
@@ -234,7 +234,7 @@ def _why_frozen(model: "PreTrainedModel", target: str) -> str:
 def adapted_layers(
     model: "PreTrainedModel", targets: Sequence[str], layers: Sequence[int] | None = None
 ) -> list[tuple[str, nn.Linear]]:
-    """By name, sorted. `layers`: numbers of those that are adapted, from 0 on; None: all of them."""
+    """Adapted layers, sorted by name. `layers`: indices of the adapted ones; None: all."""
     found = [(name, layer) for name, layer in linear_layers(model) if _is_target(name, targets)]
     if layers is None:
         return found
@@ -257,7 +257,7 @@ def adapted_layers(
 
 
 def adapter_shapes(model: "PreTrainedModel", lora: LoraConfig) -> dict[str, torch.Size]:
-    """Of an adapter's tensors, by their names in its file."""
+    """Shapes of an adapter's tensors, by their names in its file."""
     shapes: dict[str, torch.Size] = {}
     for name, layer in adapted_layers(model, target_modules(model, lora.target_modules), lora.layers):
         shapes[PREFIX + name + LORA_A] = torch.Size([lora.rank, layer.in_features])

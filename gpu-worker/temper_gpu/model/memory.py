@@ -15,14 +15,15 @@ from temper_gpu.failures import TemperError
 # Somebody else's memory may be free again a moment later; after so many tries in a row it is taken for a lack.
 TRIES = 3
 
-# Of Linux' control groups: the newer, then the older kind.
+# Control groups of Linux: the newer, then the older kind.
 CONTAINER_BOUNDS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-# In bytes.
+# Limits in bytes.
 LARGE_BLOCK = 256 << 10
 # malloc.h
 _M_MMAP_THRESHOLD = -3
 _CPU_ALLOCATOR = ("not enough memory", "can't allocate memory", "DefaultCPUAllocator")
-# Beside the class that PyTorch's own allocator raises: CUDA itself, as it loads kernels, and its libraries.
+# Other out-of-memory errors besides PyTorch's class: CUDA raises its own while loading kernels, and so do its
+# libraries.
 _CUDA = ("CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
 
 
@@ -64,20 +65,20 @@ def is_device_lost(error: BaseException) -> bool:
 
 
 def free_memory() -> None:
-    """What nobody holds any more, back to the system: for a second try."""
+    """Returns unused memory to the system before a second try."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def give_back(device: torch.device) -> None:
-    """What PyTorch keeps of a GPU for its next step, to whoever computes there until then."""
+    """Returns PyTorch's cached GPU memory, because others compute until the next step."""
     if device.type == "cuda":
         free_memory()
 
 
 def total_bytes(device: torch.device) -> int | None:
-    """Of a GPU, or of this host within the bound of its container; None where that is not known."""
+    """Memory of a GPU, or of this host within its container's limit; None if unknown."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     known = _host_bytes()
@@ -102,8 +103,8 @@ def _host_bytes() -> int | None:
 
 
 def return_freed_memory() -> None:
-    """From now on, glibc gives large blocks back to the system when they are freed. By default it keeps them in pieces
-    that fit later requests badly: training 0.5 B parameters took 1.6 times what was in use (measured).
+    """Makes glibc return large freed blocks to the system. By default it keeps them in pieces that fit later requests
+    badly: training 0.5 B parameters took 1.6 times the memory in use (measured).
 
     Fresh blocks cost page faults, which weigh little beside the matrices of a large model.
     """
@@ -126,7 +127,7 @@ def describe_memory(device: torch.device | None = None) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """In one line: how much was asked for, where memory was; a MemoryError says nothing."""
+    """Describes the error in one line: the amount requested and the device. A MemoryError says nothing."""
     first = str(error).strip().partition("\n")[0]
     text = first.split("DefaultCPUAllocator: ")[-1].partition(" Error code")[0]
     return text.rstrip(".")[:300] or type(error).__name__

@@ -1,7 +1,7 @@
-"""What a model needs of a device's memory, before any of its weights are read: from its config.json alone.
+"""A model's device memory, estimated from its config.json before any weights are read.
 
-A plan is a list of parts, each with the numbers that it is made of. Parts of engine and trainer are reckoned beside
-their code (engine/*/needs.py, training/needs.py); the weights and the comparison with a device are here.
+A plan is a list of parts, each with its numbers. Parts of engine and trainer are computed beside their code
+(engine/*/needs.py, training/needs.py); the weights and the comparison with a device are here.
 """
 
 from collections.abc import Iterable
@@ -30,14 +30,12 @@ class Part:
     phase: Phase
     name: str
     num_bytes: int
-    # What the number is made of.
+    # Factors of the number.
     reason: str
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Of one device."""
-
     parts: tuple[Part, ...]
     # Whether a backward pass computes layers again.
     recomputes: bool = False
@@ -69,7 +67,7 @@ def process_part(device: torch.device) -> Part:
 
 
 def bits_parts(device: torch.device, is_needed: bool) -> list[Part]:
-    """Of what packs weights or moments."""
+    """Main memory of bitsandbytes, which packs weights or moments."""
     reason = "its import, and PyTorch's compiler"
     return [Part("always", "bitsandbytes", BITS_BYTES, reason)] if is_needed and device.type == "cpu" else []
 

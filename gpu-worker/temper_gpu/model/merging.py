@@ -44,7 +44,7 @@ def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) ->
     say_what_is_tied(model)
     if base.generation_config is not None:
         model.generation_config = base.generation_config
-    # In the type that it was trained in, it was sampled from as it is here.
+    # A full policy in the base model's type was sampled with exactly these weights.
     is_as_sampled = isinstance(policy, FullWeights) and dtype == base.dtype
     return MergedModel(model, None if is_as_sampled else measured.kept(policy))
 
@@ -60,7 +60,7 @@ def say_what_is_tied(model: PreTrainedModel) -> None:
 
 
 def _changed(base: BaseModel, policy: Adapter | FullWeights) -> Iterator[tuple[list[str], Tensor, Tensor]]:
-    """By all of its names, what a weight was, and what it is to be, in float32."""
+    """Changed weights under all of their names: before and after, in float32."""
     if isinstance(policy, FullWeights):
         require_weights(base, "a policy", policy.tensors)
         for name, names in base.parameter_names.items():

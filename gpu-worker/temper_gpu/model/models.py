@@ -28,7 +28,7 @@ from transformers.utils.quantization_config import Mxfp4Config
 
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.bucket import S3Model, find_pin, is_s3_model, parse_s3_model
+from temper_gpu.model.bucket import S3Model, is_s3_model, parse_s3_model, resolve_revision
 from temper_gpu.model.four_bit import PackedWeight, pack_layers, place_packed, require_packable
 from temper_gpu.model.hub import HubModel, Tell, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
@@ -40,7 +40,7 @@ POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
 BUILT_IN = {POCKET: POCKET_FOLDER, POCKET_TOOLS: POCKET_FOLDER.with_name("model-tools")}
 # While a model is downloaded.
 TELL_EVERY_S = 5.0
-# In parameters: from here on memory counts more than page faults do.
+# Size in parameters from which memory matters more than page faults.
 LARGE_MODEL = 100_000_000
 
 # Gets a model's name, and the model without numbers.
@@ -66,9 +66,9 @@ class BaseModel:
     generation_config: GenerationConfig | None = None
     # The commit of the Hugging Face hub that it is; None for a folder.
     revision: str | None = None
-    # Where another program finds the same files; None: it was made in memory.
+    # Folder with the same files for other programs; None: it was made in memory.
     folder: str | None = None
-    # Where it is trained from parts, while its weights stay in main memory; None: where its weights are.
+    # Device of training from parts, while weights stay in main memory; None: that of the weights.
     parts_on: torch.device | None = None
     # Frozen weights of linear layers in 4 bits, by their names; `tensors` has the others.
     packed: dict[str, PackedWeight] = field(default_factory=dict)
@@ -102,12 +102,11 @@ class BaseModel:
         return model.eval().requires_grad_(False)
 
     def weight(self, name: str) -> Tensor:
-        """By its name, unpacked where it is packed."""
+        """A weight by its name, unpacked if necessary."""
         return self.packed[name].unpack() if name in self.packed else self.tensors[name]
 
     @property
     def shapes(self) -> dict[str, torch.Size]:
-        """Of all weights, by name."""
         return {name: weight.shape for name, weight in {**self.tensors, **self.packed}.items()}
 
     @cached_property
@@ -122,7 +121,7 @@ class BaseModel:
 
     @cached_property
     def parameter_names(self) -> dict[str, list[str]]:
-        """Of each parameter all names, under the first of them: tied weights are one. Buffers are none."""
+        """All names of each parameter, under the first of them: tied weights are one. Buffers are left out."""
         model = self.instantiate(self.attention)
         by_storage: dict[int, list[str]] = {}
         for name, _ in model.named_parameters(remove_duplicate=False):
@@ -151,7 +150,6 @@ class BaseModel:
 
     @property
     def device(self) -> torch.device:
-        """Where it is trained."""
         return self.parts_on or self.weights_on
 
     @property
@@ -160,7 +158,7 @@ class BaseModel:
 
 
 class Models(Protocol):
-    """Where the trainer gets base models from."""
+    """The base models that are available to a trainer or engine."""
 
     def get(self, name: str) -> BaseModel: ...
 
@@ -204,23 +202,21 @@ class ModelLibrary:
         return sorted(self._models)
 
     def names(self) -> list[str]:
-        """What this host knows by name, loaded or not."""
         return sorted({*BUILT_IN, *self._sources(), *self._models})
 
     @property
     def device(self) -> torch.device:
-        """Where models are trained."""
         return self._parts_on or self._device
 
     def has(self, name: str) -> bool:
         return name in self._models or self._find(name) is not None
 
-    def settle(self, name: str) -> str:
-        """The name that a run records: of a model of the hub, with its commit. Asks the hub for it."""
+    def pin(self, name: str) -> str:
+        """The name that a run records: for a model of the hub or a bucket, with the revision that is found there."""
         source = self._require(name)
         in_bucket = parse_s3_model(source)
         if in_bucket is not None:
-            return S3Model(in_bucket.place, find_pin(in_bucket)).name
+            return S3Model(in_bucket.place, resolve_revision(in_bucket)).name
         if not source.startswith(HUB_PREFIX):
             return name
         model = parse_hub_model(source)
@@ -267,7 +263,7 @@ class ModelLibrary:
 
 
 def _find_in_bucket(name: str, sources: Iterable[str]) -> str | None:
-    """As for repositories: what is below a registered prefix, unless it is registered as it was at another time."""
+    """Finds models below a registered prefix, unless they are registered separately, as for repositories."""
     wanted = parse_s3_model(name)
     registered = [parse_s3_model(source) for source in sources if source.startswith(S3_SCHEME)]
     if wanted is None or not any(model in (S3Model(wanted.place, None), wanted) for model in registered):
@@ -311,7 +307,7 @@ def load_base(
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
     state = {key: moved.setdefault(id(tensor), tensor) for key, tensor in model.state_dict(keep_vars=True).items()}
-    # Beside packed weights a copy: what is mapped from a file would keep all of it in memory.
+    # Packed models copy the rest: a memory-mapped file would stay in memory as a whole.
     placed = {address: tensor.detach().to(device, copy=load_in_4bit) for address, tensor in moved.items()}
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}

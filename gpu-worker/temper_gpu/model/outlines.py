@@ -57,7 +57,7 @@ def open_outline(name: str, folder: str, template: str | None = None) -> Outline
 
 
 def read_without_weights(name: str, folder: str) -> BaseModel:
-    """What prompts are made from: tokenizer, config and the tokens that end an answer."""
+    """Tokenizer, config and end tokens, enough for prompts."""
     with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
@@ -68,7 +68,7 @@ def read_without_weights(name: str, folder: str) -> BaseModel:
 
 
 def shortened(config: PreTrainedConfig, num_layers: int) -> PreTrainedConfig:
-    """Of the same model with its first layers alone."""
+    """The config of the same model with only its first layers."""
     config = copy.deepcopy(config)
     config.num_hidden_layers = num_layers
     if getattr(config, "layer_types", None):

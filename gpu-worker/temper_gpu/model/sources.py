@@ -1,5 +1,5 @@
-"""Where the files of base models come from: a folder of this host, the Hugging Face hub (`hub:OWNER/NAME[@REVISION]`),
-or a bucket of S3 (`s3://BUCKET/PREFIX[@HASH]`)."""
+"""Sources of base models: a folder of this host, the Hugging Face hub (`hub:OWNER/NAME[@REVISION]`), or an S3 bucket
+(`s3://BUCKET/PREFIX[@HASH]`)."""
 
 from temper_gpu.contract import HUB_PREFIX
 from temper_gpu.model.bucket import download_s3, download_s3_description, parse_s3_model

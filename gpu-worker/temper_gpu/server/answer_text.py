@@ -1,4 +1,4 @@
-"""What an assistant's text says: thoughts, an answer and calls; and, while it is sampled, what of it is certain."""
+"""The text of an assistant: thoughts, an answer and calls; while it is sampled, the certain part of them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from temper_gpu.server.thoughts import split_thoughts
 from temper_gpu.server.tool_calls import ToolCall
 from temper_gpu.server.tool_choice import ToolChoice
 
-# What a decoder writes for bytes that are no character, or not one yet.
+# Replacement character of incomplete or invalid bytes.
 UNFINISHED = "\ufffd"
 
 
 @dataclass(frozen=True)
 class Answer:
-    # None: the model did not think, or its thoughts are to stay in the content.
+    # None: no thoughts, or thoughts that stay in the content.
     thoughts: str | None
     content: str | None
     calls: tuple[ToolCall, ...] = ()
@@ -30,7 +30,7 @@ class Reading:
 
     prompts: Prompts
     sampling: Sampling
-    # None: without tools, all that is no thought is the answer.
+    # None: without tools, everything except thoughts is the answer.
     tool_choice: ToolChoice | None
     separates_thoughts: bool
     # The prompt ends within thoughts.
@@ -93,7 +93,8 @@ class Reading:
 
 
 def safe_text(text: str, sampling: Sampling, tags: tuple[str, ...] = ()) -> str:
-    """What stays the beginning of the text whatever comes: before a stop string, or what may become one or a tag."""
+    """The certain beginning of the text: it ends before a stop string, and before anything that may become one or a
+    tag."""
     ended = before_stop(text, sampling.stop)
     if ended != text:
         return ended

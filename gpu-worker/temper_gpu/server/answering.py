@@ -70,7 +70,7 @@ class Answering:
         seed = seed_of(asked)
         answer_id = request_id(request, seed, prompt_ids)
         writer = ChatWriter(chat, prompt_ids, prompts, target.adapter_sha256, answer_id)
-        call = Call(request, chat.model, target, [asked], chat.telling, seed, writer, started, work.end)
+        call = Call(request, chat.model, target, [asked], chat.response, seed, writer, started, work.end)
         return await self._answer(call)
 
     async def completions(self, request: Request) -> Response:
@@ -84,13 +84,13 @@ class Answering:
         seed = seed_of(asked[0])
         answer_id = request_id(request, seed, prompt_ids)
         writer = CompletionWriter(parsed, prompt_ids, prompts, target.adapter_sha256, answer_id)
-        call = Call(request, parsed.model, target, asked, parsed.telling, seed, writer, started, work.end)
+        call = Call(request, parsed.model, target, asked, parsed.response, seed, writer, started, work.end)
         return await self._answer(call)
 
     async def _answer(self, call: Call) -> Response:
-        if call.telling.is_streamed:
+        if call.response.is_streamed:
             tokens = Tokens()
-            return await open_stream(call, tokens, self._submit(call, tokens.hears), self._answered)
+            return await open_stream(call, tokens, self._submit(call, tokens.on_token), self._answered)
         futures = self._submit(call, None)
         generations = await self._wait(call, futures)
         self._answered(call, generations)
@@ -98,13 +98,13 @@ class Answering:
         work = Work(call.request, call.end + DEADLINE_GRACE_S, is_short=num_tokens <= SHORT_ANSWER)
         return await self.readers.do(work, write_answer, call.writer, generations)
 
-    def _submit(self, call: Call, hears: Callable[[int], OnToken] | None) -> list[Generating]:
+    def _submit(self, call: Call, on_token_of: Callable[[int], OnToken] | None) -> list[Generating]:
         engine = call.target.engine
         futures: list[Generating] = []
         try:
             for asked in call.asked:
                 for index in range(asked.sampling.num_choices):
-                    on_token = None if hears is None else hears(len(futures))
+                    on_token = None if on_token_of is None else on_token_of(len(futures))
                     default = self._settings.default_max_tokens
                     request = asked.request(index, call.seed, engine.model, default, on_token)
                     future = engine.submit(call.target.adapter, request, call.end - time.monotonic())
@@ -139,7 +139,7 @@ class Answering:
 
 
 def require_answer(chat: ChatRequest, prompts: Prompts, prompt_ids: tuple[int, ...]) -> None:
-    """That matches a schema: thoughts would have to match it, too."""
+    """Requires answers to match the schema as a whole; thoughts could not."""
     if chat.schema is not None and prompts.is_thinking(prompt_ids):
         rule = "response_format must be text where the chat template begins the model's thoughts"
         remedy = "turn them off with chat_template_kwargs if the template can, or check the answer's form yourself"
@@ -151,8 +151,8 @@ def seed_of(asked: Asked) -> int:
 
 
 def request_id(request: Request, seed: int, prompt_ids: Any) -> str:
-    """Of an attempt's call, the same whenever it is played. Not from the body: its model is `run@step`, and no run's
-    name may reach what is hashed (ids of tool calls do). Any other answer has an id of its own."""
+    """The id of an attempt's call, the same in each replay. It is independent of the body, whose model is `run@step`:
+    ids of tool calls are hashed, and hashes contain no run name. Other requests get new ids."""
     if CALL_HEADER not in request.headers:
         return secrets.token_hex(12)
     return hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]

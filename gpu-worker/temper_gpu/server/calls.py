@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from temper_gpu.engine.interface import DeadlinePassed, Generation
-from temper_gpu.server.sampling import Asked, Telling
+from temper_gpu.server.sampling import Asked, ResponseOptions
 from temper_gpu.server.streams import Writer
 from temper_gpu.server.targets import Target
 
@@ -27,7 +27,7 @@ class Call:
     model: str
     target: Target
     asked: list[Asked]
-    telling: Telling
+    response: ResponseOptions
     seed: int
     writer: Writer
     started: float

@@ -12,12 +12,12 @@ from temper_gpu.server.parameters import check_parameters
 from temper_gpu.server.prompts import THOUGHTS, Prompts
 from temper_gpu.server.sampling import (
     MAX_TOP_LOGPROBS,
+    ResponseOptions,
     Sampled,
     Sampling,
-    Telling,
     parse_model,
+    parse_response_options,
     parse_sampling,
-    parse_telling,
     sampled_of,
     text_of,
 )
@@ -35,10 +35,10 @@ class ChatRequest:
     tools: list[dict[str, Any]] | None
     tool_choice: ToolChoice
     template_kwargs: TemplateKwargs
-    # Of a template in the place of the model's own.
+    # Hash of a template that replaces the model's own.
     template_sha256: str | None
     sampling: Sampling
-    telling: Telling
+    response: ResponseOptions
     with_logprobs: bool
     num_top_logprobs: int
     # Thoughts are told apart from the answer.
@@ -72,7 +72,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         sampling=parse_sampling(
             body, max_choices, first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
         ),
-        telling=parse_telling(body),
+        response=parse_response_options(body),
         with_logprobs=with_logprobs,
         num_top_logprobs=num_top_logprobs,
         separates_thoughts=flag(body, "separate_reasoning", True),
@@ -108,7 +108,7 @@ def parse_messages(messages: Any) -> list[dict[str, Any]]:
 
 
 def stops_of(request: ChatRequest, end_of_call: str) -> tuple[str, ...]:
-    """What ends sampling: the request's own stop strings, and the end of a call where one is all that may come."""
+    """Stop strings: the request's own, and the end of a call if only a call may follow."""
     ends_with_call = request.tool_choice.is_single and end_of_call
     return (*request.sampling.stop, end_of_call) if ends_with_call else request.sampling.stop
 
@@ -139,7 +139,7 @@ def chat_response(
         "usage": chat_usage(prompt_ids, generations, reading),
         "adapter_sha256": adapter_sha256,
     }
-    if request.telling.with_token_ids:
+    if request.response.with_token_ids:
         response["prompt_token_ids"] = prompt_ids
     return response
 
@@ -170,7 +170,7 @@ def choice(
     }
     if request.with_logprobs:
         answer["logprobs"] = {"content": logprob_entries(reading.prompts, sampled_of(generation)), "refusal": None}
-    if request.telling.with_token_ids:
+    if request.response.with_token_ids:
         answer["token_ids"] = generation.token_ids
     return answer
 
@@ -200,7 +200,7 @@ def written(generation: Generation, reading: Reading, call_id: str) -> dict[str,
         message["tool_calls"] = [call_message(call, f"call-{call_id}-{i}") for i, call in enumerate(answer.calls)]
     if choice is None:
         return {"message": message, "finish_reason": generation.finish_reason}
-    # As OpenAI has it, a named call ends by `stop`. What was cut stays cut: that makes an attempt truncated.
+    # Named calls end with `stop`, like OpenAI's. Cut answers stay cut, which makes an attempt truncated.
     is_called = bool(answer.calls) and choice.kind != "named" and generation.finish_reason == "stop"
     finish_reason = "tool_calls" if is_called else generation.finish_reason
     return {"message": message, "finish_reason": finish_reason, "malformed_tool_calls": answer.num_malformed}

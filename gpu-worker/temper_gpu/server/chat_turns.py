@@ -16,9 +16,9 @@ from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.template_kwargs import parse_template_kwargs
 from temper_gpu.server.tool_choice import parse_tools
 
-# Of an assistant's message, as OpenAI, Mistral and others write it: 0 is not trained.
+# Weight of an assistant's message, as in OpenAI's and Mistral's formats: 0 is not trained.
 WEIGHT = "weight"
-# Of each base model with each template and its variables.
+# Prompts by base model, template and variables.
 KEPT_PROMPTS = 4
 
 # Ids of the prompt, and those of the message with its end.
@@ -33,7 +33,8 @@ class ChatTurns:
         self._opened: dict[tuple[str, str | None, bytes], Prompts] = {}
 
     def __call__(self, base: TextModel, chat: dict[str, Any], rendering: ExampleRendering) -> list[TurnIds]:
-        """In order. Refuses a chat that the template cannot write, or not so that a message goes on from its prompt."""
+        """Turns in order. Refuses chats that the template cannot render, or renders so that a message does not continue
+        its prompt."""
         prompts = self._prompts(base, rendering)
         given, tools = parse_messages(chat.get("messages")), parse_tools(chat)
         messages = list(map(without_weight, given))
@@ -45,7 +46,7 @@ class ChatTurns:
 
     def _prompts(self, base: TextModel, rendering: ExampleRendering) -> Prompts:
         kwargs, sha256 = parse_template_kwargs(rendering.chat_template_kwargs), rendering.chat_template_sha256
-        # As JSON: in Python true equals 1.
+        # JSON types are compared, because True equals 1 in Python.
         key = (base.name, sha256, orjson.dumps(kwargs))
         prompts = self._opened.get(key)
         if prompts is None:
@@ -58,7 +59,7 @@ class ChatTurns:
     def _turn(
         self, base: TextModel, prompts: Prompts, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
     ) -> TurnIds:
-        prompt_ids, ids = prompts.answered(messages, tools)
+        prompt_ids, ids = prompts.split_assistant_turn(messages, tools)
         end = next((index for index, token_id in enumerate(ids) if token_id in base.end_token_ids), None)
         if end is not None:
             return prompt_ids, ids[: end + 1]

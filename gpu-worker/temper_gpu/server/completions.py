@@ -13,12 +13,12 @@ from temper_gpu.server.parameters import check_parameters
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.sampling import (
     MAX_TOP_LOGPROBS,
+    ResponseOptions,
     Sampled,
     Sampling,
-    Telling,
     parse_model,
+    parse_response_options,
     parse_sampling,
-    parse_telling,
     sampled_of,
     text_of,
 )
@@ -37,7 +37,7 @@ class CompletionRequest:
     adds_special_tokens: bool
     echoes: bool
     sampling: Sampling
-    telling: Telling
+    response: ResponseOptions
     # None: no log-probabilities.
     num_logprobs: int | None
 
@@ -60,7 +60,7 @@ def parse_completion_request(body: Any, max_choices: int) -> CompletionRequest:
         sampling=parse_sampling(
             body, max_choices // len(prompts), first_not_none(body.get("max_tokens"), DEFAULT_MAX_TOKENS)
         ),
-        telling=parse_telling(body),
+        response=parse_response_options(body),
         num_logprobs=num_logprobs,
     )
 
@@ -115,7 +115,7 @@ class CompletionWriter:
 
     def begin(self) -> Iterator[dict[str, Any]]:
         for index in range(len(self._choices)):
-            if self._request.echoes or self._request.telling.with_token_ids:
+            if self._request.echoes or self._request.response.with_token_ids:
                 yield {**self._chunk(index, self._echo(index), [], None), "adapter_sha256": self._adapter}
 
     def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]:
@@ -139,21 +139,21 @@ class CompletionWriter:
     def _choice(self, index: int, generation: Generation) -> dict[str, Any]:
         text = self._echo(index) + text_of(self._request.sampling, generation, self._prompts.decode)
         told = self._told(index, text, sampled_of(generation), generation.finish_reason)
-        if self._request.telling.with_token_ids:
+        if self._request.response.with_token_ids:
             told["prompt_token_ids"] = self._prompt_ids_of(index)
         return told
 
     def _chunk(self, index: int, text: str, tokens: list[Sampled], reason: str | None) -> dict[str, Any]:
         told = self._told(index, text, tokens, reason)
-        if self._request.telling.with_token_ids and not self._choices[index].num_heard and reason is None:
+        if self._request.response.with_token_ids and not self._choices[index].num_taken and reason is None:
             told["prompt_token_ids"] = self._prompt_ids_of(index)
-        return {**self._head, "choices": [told], **({"usage": None} if self._request.telling.with_usage else {})}
+        return {**self._head, "choices": [told], **({"usage": None} if self._request.response.with_usage else {})}
 
     def _told(self, index: int, text: str, tokens: list[Sampled], reason: str | None) -> dict[str, Any]:
         told: dict[str, Any] = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
         if self._request.num_logprobs is not None:
             told["logprobs"] = self._logprobs(tokens)
-        if self._request.telling.with_token_ids:
+        if self._request.response.with_token_ids:
             told["token_ids"] = [token.token_id for token in tokens]
         return told
 
@@ -163,7 +163,7 @@ class CompletionWriter:
         return {
             "tokens": texts,
             "token_logprobs": [token.logprob for token in tokens],
-            # As OpenAI has it, the sampled token is among them, which may make one more than was asked for.
+            # The sampled token is always included, like OpenAI's, which may make one more than requested.
             "top_logprobs": [
                 {**top, text: token.logprob} for top, text, token in zip(likely, texts, tokens, strict=True)
             ],

@@ -1,9 +1,8 @@
-"""What callers send is never a control token: no tool's result, page or question ends its turn or begins another one.
+"""Control tokens in input are text: no tool result, page or question can end its turn or begin another one.
 
-Chat templates write conversations as text, and a tokenizer takes `<|im_end|>` in it for the end of a turn, whosever it
-is. So control tokens in what was sent are sealed before the template sees them, and then the text they stand in is
-encoded by a tokenizer that knows none. The ids of all else stay what they were: tokenizers split text at such tokens
-before they do anything else.
+Chat templates render conversations as text, in which a tokenizer takes any `<|im_end|>` for the end of a turn. So
+control tokens in messages are sealed before the template sees them, and the text around them is encoded by a tokenizer
+without control tokens. All other ids stay the same, because tokenizers split text at control tokens first.
 """
 
 import itertools
@@ -23,7 +22,7 @@ from temper_gpu.server.continuation import Continuation
 # plane without characters, so that no template and no tokenizer knows anything about them.
 MARK, FIRST = "\U0010fffd", 0x100000
 SEAL = re.compile(f"{MARK}(.)(.)", re.DOTALL)
-# Of a seal's places, after which the messages are counted.
+# Number of sealed places, by which messages are counted.
 TOOLS, LAST = 0, 0xFFF0
 # Tokens that were added for words or blanks are no control tokens; these look like it, special or not.
 TAG = re.compile(r"<\S+>|\[\S+\]")
@@ -49,7 +48,7 @@ class ControlTokens:
         self._added = any_of(token.content for token in added.values())
 
     def seal_message(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
-        """What tools answer is from outside, in none of it does a tag mean anything."""
+        """Seals a message. Tool results are foreign text, so no tag has a meaning in them."""
         pattern = self._of_tools if message.get("role") == "tool" else self._of_speakers
         return self._seal(message, pattern, chr(FIRST + min(index + 1, LAST)))
 
@@ -101,7 +100,7 @@ class ControlTokens:
         raise TemperError("BadConfig", f"{rule}: {reason}; remove it")
 
     def _plain_ids(self, text: str) -> list[int]:
-        """As `Prompts.tokenise` has it: without Python's lock."""
+        """Encodes without Python's lock, like `Prompts.tokenise`."""
         assert self._plain is not None
         return self._plain.encode_batch_fast([text], add_special_tokens=False)[0].ids
 

@@ -16,33 +16,33 @@ from temper_gpu.server.http_limits import hang_up
 from temper_gpu.server.sampling import Sampled
 from temper_gpu.server.streams import DONE, event
 
-# Of a choice: a token, or that the answer is complete.
-Heard = tuple[int, Sampled | None]
+# Event of a choice: a token, or its end (None).
+TokenOrEnd = tuple[int, Sampled | None]
 Answered = Callable[[Call, list[Generation], float], None]
 # Tokens that take a few milliseconds to tell.
 MOST_AT_ONCE = 256
 
 
 class Tokens:
-    """What the engine samples for one request, heard from its threads."""
+    """Tokens that the engine samples for one request, received from its threads."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._heard: asyncio.Queue[Heard] = asyncio.Queue()
+        self._sampled: asyncio.Queue[TokenOrEnd] = asyncio.Queue()
 
-    def hears(self, index: int) -> OnToken:
+    def on_token(self, index: int) -> OnToken:
         def hear(token_id: int, logprob: float, top_logprobs: list[tuple[int, float]]) -> None:
             sampled = Sampled(token_id, logprob, top_logprobs)
             with suppress(RuntimeError):  # the loop has ended, and with it whoever would be told
-                self._loop.call_soon_threadsafe(self._heard.put_nowait, (index, sampled))
+                self._loop.call_soon_threadsafe(self._sampled.put_nowait, (index, sampled))
 
         return hear
 
     def expect_ends(self, futures: list[Generating]) -> None:
         for index, future in enumerate(futures):
-            future.add_done_callback(lambda _, index=index: self._heard.put_nowait((index, None)))
+            future.add_done_callback(lambda _, index=index: self._sampled.put_nowait((index, None)))
 
-    async def first(self, call: Call) -> list[Heard]:
+    async def first(self, call: Call) -> list[TokenOrEnd]:
         """While there is no stream yet, whose client would be heard to hang up."""
         hearing = asyncio.ensure_future(self.next())
         try:
@@ -51,12 +51,12 @@ class Tokens:
         finally:
             hearing.cancel()
 
-    async def next(self) -> list[Heard]:
+    async def next(self) -> list[TokenOrEnd]:
         """At least one; more, where the client reads slower than the engine samples."""
-        items = [await self._heard.get()]
-        while not self._heard.empty() and len(items) < MOST_AT_ONCE:
-            items.append(self._heard.get_nowait())
-        if not self._heard.empty():
+        items = [await self._sampled.get()]
+        while not self._sampled.empty() and len(items) < MOST_AT_ONCE:
+            items.append(self._sampled.get_nowait())
+        if not self._sampled.empty():
             await asyncio.sleep(0)  # so much is left that others would wait for this client
         return items
 
@@ -100,7 +100,7 @@ class EventStream(StreamingResponse):
 
 
 async def guarded(call: Call, events: AsyncIterator[bytes], end: Callable[[], None]) -> AsyncIterator[bytes]:
-    """What goes wrong after the status was sent is told as an event."""
+    """Sends errors after the status as events."""
     try:
         async for each in events:
             yield each
@@ -110,7 +110,9 @@ async def guarded(call: Call, events: AsyncIterator[bytes], end: Callable[[], No
     yield DONE
 
 
-async def events_of(call: Call, tokens: Tokens, futures: list[Generating], first: list[Heard]) -> AsyncIterator[bytes]:
+async def events_of(
+    call: Call, tokens: Tokens, futures: list[Generating], first: list[TokenOrEnd]
+) -> AsyncIterator[bytes]:
     for chunk in call.writer.begin():
         yield event(chunk)
     items, num_ended = first, 0
@@ -124,11 +126,11 @@ async def events_of(call: Call, tokens: Tokens, futures: list[Generating], first
         if num_ended == len(futures):
             break
         items = await tokens.next()
-    if call.telling.with_usage:
+    if call.response.with_usage:
         yield event(call.writer.used([future.result() for future in futures]))
 
 
-def by_choice(items: list[Heard]) -> Iterator[tuple[int, list[Sampled], bool]]:
+def by_choice(items: list[TokenOrEnd]) -> Iterator[tuple[int, list[Sampled], bool]]:
     """The tokens of each choice that was heard of, and whether it is complete."""
     choices: dict[int, list[Sampled | None]] = {}
     for index, token in items:

@@ -22,7 +22,7 @@ def is_list_of_objects(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    """In Python true is one."""
+    """Excludes booleans, because True is an integer in Python."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from temper_gpu.server.answers import Refusal, error_response
 from temper_gpu.server.settings import ServerSettings
 
-# Of a socket that is closed: wait for nothing to be sent.
+# SO_LINGER of a closed socket: do not wait for unsent data.
 AT_ONCE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 
 
@@ -29,7 +29,7 @@ def hang_up(scope: Scope) -> None:
 
 
 def drop(transport: asyncio.Transport) -> None:
-    """With a reset: else the system would go on trying to send what it has, megabytes, for minutes."""
+    """Resets the connection: otherwise the system would try to send megabytes for minutes."""
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
     transport.abort()
 
@@ -39,7 +39,7 @@ class LimitedProtocol(HttpToolsProtocol):
     one has a deadline; it does not begin anew with each byte."""
 
     settings = ServerSettings()
-    # Of this server: connections that have yet to send a request, the oldest first, and since when.
+    # Connections of this server without a request, the oldest first, with their start.
     unfinished: dict["LimitedProtocol", float]
 
     def __init__(self, config: Config, *given: Any, **named: Any) -> None:
@@ -48,7 +48,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal: Refusal | None = None
         self._has_headers = False
         self._is_read = True
-        # Of headers that are not complete.
+        # Bytes of incomplete headers.
         self._num_bytes = 0
         self._reader_check: asyncio.TimerHandle | None = None
         # How often the client caught up with what was written, and how many bytes it had yet to take.
@@ -223,5 +223,5 @@ class Lingering:
 
 
 def limited_protocol(settings: ServerSettings) -> type[LimitedProtocol]:
-    """As uvicorn wants it: a class, which it gives what it likes."""
+    """A protocol class with these limits, in the form that uvicorn takes."""
     return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings, "unfinished": {}})

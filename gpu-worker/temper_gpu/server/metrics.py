@@ -17,13 +17,13 @@ FIRST_TOKEN_S = (
     *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640),
     2560,
 )
-# By the engine's names; its other sums are shown under names of ours.
+# Counters by the engine's names; its other sums have our own names.
 OF_VLLM = {
     "prompt_tokens": ("vllm:prompt_tokens_total", "Prompt tokens that were computed."),
     "prefix_tokens": ("vllm:prefix_cache_hits_total", "Prompt tokens that were taken from the prefix cache."),
     "sampled_tokens": ("vllm:generation_tokens_total", "Tokens that were sampled."),
 }
-# Of what an engine tells of itself, where it does.
+# Optional details of an engine.
 OF_DETAILS = {
     "kv_cache_usage": ("vllm:kv_cache_usage_perc", "Share of the key-value cache in use, 1 for all of it."),
     "prefix_cache_bytes": ("temper:prefix_cache_bytes", "Memory of prompts that are kept for reuse."),
@@ -50,7 +50,7 @@ class Histogram:
 
 
 class Metrics:
-    """What was answered, by base model; the rest is asked of the engines when somebody looks."""
+    """Counters of answers by base model; the rest is read from the engines on request."""
 
     def __init__(self) -> None:
         self._reasons: Counter[tuple[str, str]] = Counter()

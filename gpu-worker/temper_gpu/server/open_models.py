@@ -52,7 +52,7 @@ class OpenModels:
     ) -> Prompts:
         """`template_sha256`: of a template in the place of the model's own."""
         model = target.engine.model
-        # As JSON: in Python true equals 1.
+        # JSON types are compared, because True equals 1 in Python.
         key = (model.name, template_sha256, orjson.dumps(template_kwargs))
         prompts = self._prompts.get(key)
         if prompts is None:
@@ -66,24 +66,24 @@ class OpenModels:
         return prompts
 
     def listed(self) -> list[dict[str, Any]]:
-        """As OpenAI's API lists models; policies are those that are loaded."""
+        """The list in OpenAI's format; policies are the loaded ones."""
         loaded = {sha256 for engine in self._engines.started().values() for sha256 in engine.health().adapters}
         policies = [name for name, sha256 in self._policy_names.items() if sha256 in loaded]
         names = [*self._engines.names(), *sorted(policies)]
         return [described(name) for name in names]
 
     async def find_listed(self, name: str) -> dict[str, Any]:
-        """By a name of the list, or a base model's: one of the hub is found as what a run records, with its commit."""
+        """Finds a name of the list, or a base model: one of the hub under its pinned name."""
         listed = {model["id"]: model for model in self.listed()}
         if name in listed and "/" not in name:
             return listed[name]
         try:
-            settled = await asyncio.to_thread(self._engines.settle, name)
+            pinned = await asyncio.to_thread(self._engines.pin, name)
         except TemperError as error:
             if error.type != "BadConfig":
                 raise
             raise NotFound(error.message) from error
-        return described(settled)
+        return described(pinned)
 
     async def _open(self, name: str) -> Target:
         """Opening goes on when the request has been sent away."""

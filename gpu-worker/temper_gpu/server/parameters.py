@@ -14,7 +14,7 @@ Endpoint = Literal["chat", "completions"]
 @dataclass(frozen=True)
 class Parameter:
     name: str
-    # None: the endpoint has no such parameter, and refuses it as it refuses unknown ones.
+    # None: the endpoint refuses the parameter like an unknown one.
     chat: Effect | None
     completions: Effect | None
     # Values of a honoured parameter, the reason why one has no effect, or what to do instead of a refused one.
@@ -119,7 +119,7 @@ def check_parameters(body: dict[str, Any], endpoint: Endpoint) -> None:
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """In Python true equals 1."""
+    """Compares types too, because True equals 1 in Python."""
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 

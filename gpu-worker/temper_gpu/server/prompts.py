@@ -27,19 +27,19 @@ from temper_gpu.server.tool_template import PROBE, PROBE_TOOLS, QUESTION, ToolTe
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
 # Tokens that hold the beginning of thoughts, and line breaks after it.
 END_OF_PROMPT = 16
-# Without a digit in common at its place.
+# Probe values without a common digit at any place.
 DAYS = ("1999-01-23", "2050-12-14")
-# So many characters take a few milliseconds at most.
+# Length of text that takes a few milliseconds at most.
 SHORT_TEXT = 4096
 ANSWER = {"role": "assistant", "content": "!"}
 CALLED = {"role": "assistant", "content": "", "tool_calls": [probe_call("look", {})]}
-# What every message may have. A call's id may be left out by templates: they go by the order of calls and results.
+# Members of every message. Templates may leave a call's id out and match results by order.
 USUAL = frozenset(["role", "content", "tool_calls", "tool_call_id"])
 THOUGHTS = "reasoning_content"
 SHORT_ID = re.compile("[A-Za-z0-9]{9}")
-# Of a member's name: what was found out of it is remembered, and no template knows longer ones.
+# Longest member name: results of probes are cached, and no template has longer names.
 MAX_MEMBER_LENGTH = 64
-# Where something stands that a person wrote, or a tool: in it nothing may get lost.
+# Members with text of people or tools, which must be rendered.
 TOLD = frozenset(["system", "developer", "tool"])
 
 
@@ -97,7 +97,7 @@ class Prompts:
         return self._tokenizer.decode(list(self.known_ids(tuple(token_ids), "tokens")))
 
     def entries(self, token_ids: tuple[int, ...]) -> list[str]:
-        """Of the vocabulary, as vLLM's server shows tokens: half a character has one too."""
+        """Entries of the vocabulary in the format of vLLM's server, which shows half characters, too."""
         return self._tokenizer.convert_ids_to_tokens(list(token_ids))
 
     def known_ids(self, token_ids: tuple[int, ...], subject: str = "prompt") -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class Prompts:
         """Before a run: what every call would fail for, and what would keep every answer from ending."""
         check_template(self._name, self._tokenizer, self._given_template)
         self.encode([QUESTION], None)
-        # Where it writes an end behind an answer, of the same kind as the template's other tokens.
+        # The template may write another end after an answer, of the same kind as its other tokens.
         tail = self._written([QUESTION, ANSWER], None, False).rpartition(ANSWER["content"])[2]
         ids = self.known_ids(tuple(self._controls.encode(tail)), "the chat template")
         written = [token_id for token_id in ids if token_id in self._controls.ids]
@@ -159,13 +159,13 @@ class Prompts:
         return end.endswith(self.thoughts.start.rstrip())
 
     def shown_opening(self, choice: ToolChoice) -> str:
-        """What of the opened call belongs to the answer."""
+        """The part of the opened call that belongs to the answer."""
         opening = self.tools.opening(choice.name) if choice.is_opened else ""
         return opening[opening.find(self.tools.form.start) :] if opening else ""
 
     def gaps(self) -> list[str]:
-        """What the model's template cannot write, in words; requests that need it are refused."""
-        # What a developer says is written as system where need be.
+        """Features that the model's template cannot render, in words; requests with them are refused."""
+        # The developer role is rendered as system if necessary.
         places = {
             "system messages": ("system", True),
             "system messages after the first message": ("system", False),
@@ -188,17 +188,17 @@ class Prompts:
         # Seconds for a megabyte, in which `encode` would let no other thread run: it keeps Python's lock.
         return self._backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
 
-    def answered(
+    def split_assistant_turn(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Of a conversation that ends with an assistant's message: the ids of the prompt that it answers, as `encode`
-        gives them, and those of the message, as the template writes it from there on."""
+        """Splits a conversation that ends with an assistant's message into the ids of its prompt, as `encode` returns
+        them, and the ids of the message, as the template renders it."""
         prompt, whole = (
             self._written(part, tools, opens) for part, opens in ((messages[:-1], True), (messages, False))
         )
         if not whole.startswith(prompt):
             index = len(messages) - 1
-            raise self._unheard(
+            raise self._unsupported_message(
                 f"message {index}, an assistant's,",
                 "writes it otherwise than it opens the turn",
                 "set the variables of the template by --chat-template-kwargs, or pass another one by --chat-template",
@@ -221,30 +221,30 @@ class Prompts:
 
     def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         joiner = self.tools.joiner if tools else ""
-        heard = [self._heard(index, message) for index, message in enumerate(messages)]
+        normalized = [self._normalize_message(index, message) for index, message in enumerate(messages)]
         if TOOL_CALLS in self._template:
-            heard = [with_short_ids(message) for message in heard]
-        return self._render([plain_message(message, joiner) for message in heard], tools, opens_turn)
+            normalized = [with_short_ids(message) for message in normalized]
+        return self._render([plain_message(message, joiner) for message in normalized], tools, opens_turn)
 
-    def _heard(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
-        """As the template writes it. What it would leave out without a word is refused by name."""
+    def _normalize_message(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
+        """Prepares a message for the template. Members that it would drop silently are refused by name."""
         role, is_first = message["role"], index == 0
         if role == "developer" and not self._writes_role(role, is_first):
             # OpenAI's newer name for it.
             role, message = "system", {**message, "role": "system"}
         if role in TOLD and self._writes_role(role, is_first) is False:
             place = "" if is_first else " after the first message"
-            raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
+            raise self._unsupported_message(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
         for name, value in message.items():
             if name not in self._may_drop(role) and not is_empty(value) and self._leaves_out(role, name):
-                raise self._unheard(
+                raise self._unsupported_message(
                     f"{name[:MAX_MEMBER_LENGTH]} of message {index}",
                     "leaves it out",
                     "leave it out, or put it into content",
                 )
         return message
 
-    def _unheard(self, subject: str, reason: str, remedy: str) -> TemperError:
+    def _unsupported_message(self, subject: str, reason: str, remedy: str) -> TemperError:
         rule = f"{subject} must be something that the chat template of {self._name} renders"
         return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
 
@@ -285,7 +285,7 @@ class Prompts:
 
     @cached_property
     def _longest_token(self) -> int:
-        """In characters; in bytes where tokens are written so, which are no fewer."""
+        """Length of the longest token in characters; in bytes, which are no fewer, for byte-level tokens."""
         return max(map(len, self._tokenizer.get_vocab()))
 
     def _render(
@@ -319,7 +319,7 @@ class Prompts:
 
 
 def is_empty(value: Any) -> bool:
-    """It says nothing, as opposed to 0 and false."""
+    """Whether a value says nothing, unlike 0 and false."""
     return value is None or value == "" or value == [] or value == {}
 
 

@@ -1,4 +1,4 @@
-"""What comes of a request: its deadline and its body, and threads for what takes long to read or to write."""
+"""A request's deadline and body, and threads for slow reading and writing."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Work:
-    """What reading or writing is done for, until when anybody wants it, and whether it is too short to matter."""
+    """The purpose of reading or writing: its deadline, and whether it is short."""
 
     request: Request
     end: float
@@ -91,7 +91,7 @@ class Bodies:
         held = 0
 
         def hold(num_bytes: int) -> None:
-            """So many of this body, those that are held already included."""
+            """Counts bytes of this body, including those that are held already."""
             nonlocal held
             if num_bytes > self._most:
                 rule = f"a body must have at most {self._most} bytes, but this one has more"

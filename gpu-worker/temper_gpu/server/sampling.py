@@ -1,4 +1,4 @@
-"""What a chat and a completion ask in the same words: how to sample, when to stop, and what to tell of the tokens."""
+"""Parameters that chats and completions share: sampling, stopping, and details of the tokens."""
 
 import hashlib
 from collections.abc import Callable
@@ -18,7 +18,7 @@ MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 2
 class Sampling:
     temperature: float
     distribution: Distribution
-    # None: by chance.
+    # None: a random seed.
     seed: int | None
     num_choices: int
     max_tokens: int | None
@@ -28,8 +28,8 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Telling:
-    """What is told of an answer besides its text."""
+class ResponseOptions:
+    """Options for the response besides the answer's text."""
 
     with_token_ids: bool
     is_streamed: bool
@@ -49,12 +49,12 @@ def parse_sampling(body: dict[str, Any], max_choices: int, max_tokens: int | Non
     )
 
 
-def parse_telling(body: dict[str, Any]) -> Telling:
+def parse_response_options(body: dict[str, Any]) -> ResponseOptions:
     is_streamed, options = flag(body, "stream"), body.get("stream_options")
     rule = "stream_options must be an object of include_usage alone, in a stream"
     is_known = options is None or (isinstance(options, dict) and is_streamed and set(options) <= {"include_usage"})
     require(is_known, f"{rule}, got {shown(options)}; change it")
-    return Telling(flag(body, "return_token_ids"), is_streamed, flag(options or {}, "include_usage"))
+    return ResponseOptions(flag(body, "return_token_ids"), is_streamed, flag(options or {}, "include_usage"))
 
 
 def parse_model(name: Any) -> str:
@@ -93,7 +93,7 @@ def parse_logit_bias(biases: Any) -> tuple[tuple[int, float], ...]:
     ok = isinstance(given, dict) and len(given) <= MAX_BIASES and all(map(is_bias, given.items()))
     rule = f"logit_bias must be an object of at most {MAX_BIASES} token ids, each with a number from -100 to 100"
     require(ok, f"{rule}, got {shown(biases)}; change it")
-    # Two spellings of one id, such as 5 and 05, are one.
+    # Different spellings of one id, such as 5 and 05, are the same.
     return tuple(sorted({int(token_id): float(bias) for token_id, bias in given.items() if bias}.items()))
 
 
@@ -165,7 +165,7 @@ class Asked:
     def request(
         self, index: int, seed: int, model: TextModel, default: int, on_token: OnToken | None
     ) -> GenerationRequest:
-        """Of the choice `index`; `default`: tokens of an answer whose request names no limit."""
+        """The engine's request of choice `index`; `default`: limit of tokens if the request names none."""
         room = max(1, model.context_window - len(self.prompt_ids))
         max_tokens = self.sampling.max_tokens
         ends = frozenset() if self.sampling.ignores_end else model.end_token_ids

@@ -145,14 +145,14 @@ def shown_health(engine: Engine) -> dict[str, Any]:
 
 
 def host_name(header: str) -> str:
-    """Without the port; `[::1]:80` is an address in brackets."""
+    """The host without its port; `[::1]:80` is an address in brackets."""
     if header.startswith("["):
         return header[1:].partition("]")[0].lower()
     return header.partition(":")[0].lower()
 
 
 class EmbeddedServer(uvicorn.Server):
-    """Beside other tasks of one loop: signals are the process's own matter."""
+    """Runs beside other tasks of one loop, and leaves signals to the process."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -38,12 +38,12 @@ class TextSoFar:
 
 
 class ChoiceSoFar:
-    """Of one choice: the tokens that were heard and not told yet, and how many characters of its text were told."""
+    """State of one choice: received tokens that were not sent yet, and the number of characters that were."""
 
     def __init__(self, sampling: Sampling, decode: Callable[[list[int]], str]) -> None:
         self._sampling = sampling
         self._text = TextSoFar(decode)
-        self.num_heard = 0
+        self.num_taken = 0
         self.num_told = 0
         self.num_thoughts_told = 0
         self._untold: list[Sampled] = []
@@ -53,7 +53,7 @@ class ChoiceSoFar:
         return self._text.text
 
     def hear(self, token: Sampled) -> None:
-        self.num_heard += 1
+        self.num_taken += 1
         self._untold.append(token)
         if token.token_id not in self._sampling.stop_token_ids:
             self._text.add(token.token_id)
@@ -63,19 +63,19 @@ class ChoiceSoFar:
         return taken
 
     def new_of(self, thoughts: str, content: str) -> dict[str, str]:
-        """What was not told yet of both, as OpenAI's deltas have it."""
+        """Unsent parts of both, in the form of OpenAI's deltas."""
         new = {THOUGHTS: thoughts[self.num_thoughts_told :], "content": content[self.num_told :]}
         self.num_thoughts_told = max(self.num_thoughts_told, len(thoughts))
         self.num_told = max(self.num_told, len(content))
         return {name: text for name, text in new.items() if text}
 
     def rest(self, generation: Generation) -> list[Sampled]:
-        """What was not told, with what an engine told by its answer alone."""
-        return [*self.take(), *sampled_of(generation)[self.num_heard :]]
+        """Unsent tokens, including those that the engine delivers with its answer."""
+        return [*self.take(), *sampled_of(generation)[self.num_taken :]]
 
 
 class Writer(Protocol):
-    """What OpenAI's two kinds of answers differ in."""
+    """Differences between OpenAI's two kinds of responses."""
 
     def whole(self, generations: list[Generation]) -> dict[str, Any]: ...
 
@@ -88,12 +88,12 @@ class Writer(Protocol):
     def end(self, index: int, generation: Generation) -> Iterator[dict[str, Any]]: ...
 
     def used(self, generations: list[Generation]) -> dict[str, Any]:
-        """What a stream says of usage at its end."""
+        """The usage chunk at the end of a stream."""
         ...
 
 
 class ChatWriter:
-    """In a stream, calls are told once the answer is complete, because a malformed one makes all text."""
+    """Streams calls once the answer is complete, because a malformed call turns all of it into text."""
 
     def __init__(
         self, request: ChatRequest, prompt_ids: tuple[int, ...], prompts: Prompts, adapter: str | None, request_id: str
@@ -118,7 +118,7 @@ class ChatWriter:
 
     def begin(self) -> Iterator[dict[str, Any]]:
         told: dict[str, Any] = {"adapter_sha256": self._adapter}
-        if self._request.telling.with_token_ids:
+        if self._request.response.with_token_ids:
             told["prompt_token_ids"] = self._prompt_ids
         for index in range(len(self._choices)):
             yield {**self._chunk(index, {"role": "assistant", "content": "", "refusal": None}, []), **told}
@@ -137,7 +137,7 @@ class ChatWriter:
         answer = choice(self._request, index, generation, self._reading, self._request_id)
         message = answer["message"]
         delta = so_far.new_of(message.get(THOUGHTS, ""), message["content"] or "")
-        if delta or (rest and (self._request.with_logprobs or self._request.telling.with_token_ids)):
+        if delta or (rest and (self._request.with_logprobs or self._request.response.with_token_ids)):
             yield self._chunk(index, delta or {"content": ""}, rest)
         for number, call in enumerate(message.get("tool_calls", [])):
             yield from self._call(index, number, call)
@@ -159,6 +159,6 @@ class ChatWriter:
         told: dict[str, Any] = {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
         if self._request.with_logprobs and tokens:
             told["logprobs"] = {"content": logprob_entries(self._prompts, tokens), "refusal": None}
-        if self._request.telling.with_token_ids:
+        if self._request.response.with_token_ids:
             told["token_ids"] = [token.token_id for token in tokens]
-        return {**self._head, "choices": [told], **({"usage": None} if self._request.telling.with_usage else {})}
+        return {**self._head, "choices": [told], **({"usage": None} if self._request.response.with_usage else {})}

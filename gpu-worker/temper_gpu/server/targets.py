@@ -1,4 +1,4 @@
-"""What the name in a request stands for: an engine, and the adapter to put on its base model."""
+"""The target of a request's model name: an engine, and an adapter of its base model."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ class Targets:
         self._compared: set[_TrainedOn] = set()
 
     def find(self, name: str) -> Target | None:
-        """Where a name leads, or None if store or engine have to be asked first: not for an event loop."""
+        """The target of a name, or None if store or engine must be asked first, which is too slow for an event loop."""
         policy = self._resolver.recall(name)
         if policy is None:
             return None
@@ -61,7 +61,7 @@ class Targets:
         return Target(engine, policy.adapter)
 
     def open(self, name: str) -> Target:
-        """As `find`, asking the store and starting the base model's engine if need be."""
+        """Like `find`, but asks the store and starts the base model's engine if necessary."""
         try:
             policy = self._resolver.resolve(name)
         except TemperError as error:

@@ -1,5 +1,5 @@
-"""What a request says of the chat template: variables that it sets (`chat_template_kwargs`), such as
-`enable_thinking`, and a template in the place of the model's own, by its hash (`chat_template_sha256`)."""
+"""A request's settings of the chat template: variables (`chat_template_kwargs`), such as `enable_thinking`, and a
+template that replaces the model's own, by its hash (`chat_template_sha256`)."""
 
 import inspect
 import re
@@ -20,7 +20,7 @@ TemplateKwargs = tuple[tuple[str, Scalar], ...]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MAX_VARIABLES, MAX_TEXT = 16, 1000
 SHA256 = re.compile("[0-9a-f]{64}")
-# What Temper and transformers give every template themselves.
+# Variables that Temper and transformers set themselves.
 GIVEN = frozenset(inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters) | {
     "messages",
     "raise_exception",
@@ -53,8 +53,8 @@ def day_of(value: Scalar) -> date:
 
 
 def clock_of(kwargs: TemplateKwargs) -> str:
-    """What stands before a template whose day is set: in its first line, which jinja leaves out of the text. Variables
-    of transformers' templates cannot be functions."""
+    """A prefix that fixes the date of a template, in its first line, which jinja leaves out of the text. Variables of
+    transformers' templates cannot be functions."""
     day = next((day_of(value) for name, value in kwargs if name == CLOCK), None)
     if day is None:
         return ""

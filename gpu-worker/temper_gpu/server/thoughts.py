@@ -1,4 +1,4 @@
-"""What a model thinks before it answers, apart from what it answers."""
+"""Thoughts of a model, separated from its answer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ThoughtForm:
-    # As the documentation names it.
+    # Names in the documentation.
     name: str
     start: str
     end: str

@@ -47,7 +47,7 @@ def parse_answer(text: str) -> ParsedAnswer:
 
 
 def regions(text: str) -> Iterator[str]:
-    """What stands between tags, or behind the last one."""
+    """Text between tags, or after the last one."""
     at = text.find(START)
     while at >= 0:
         begin = at + len(START)
@@ -57,7 +57,7 @@ def regions(text: str) -> Iterator[str]:
 
 
 def end_of_json(text: str, at: int) -> int:
-    """Where there is none: `at`."""
+    """The end of the JSON value at `at`; `at` if there is none."""
     try:
         return DECODER.raw_decode(text, end_of(BLANKS, text, at))[1]
     except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ def end_of_json(text: str, at: int) -> int:
 
 
 def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Of a pattern that matches nothing, too."""
+    """The end of a match, which may be empty."""
     found = pattern.match(text, at)
     return at if found is None else found.end()
 
@@ -78,7 +78,7 @@ def parse_call(region: str) -> ToolCall | None:
 
 
 def made_call(call: Any) -> ToolCall | None:
-    """None where it lacks a name or arguments, or could not be sent."""
+    """None without a name or arguments, or if the call could not be sent."""
     try:
         if not isinstance(call["arguments"], dict):
             return None
@@ -102,5 +102,4 @@ def children(node: Any) -> list[Any]:
 
 
 def call_message(call: ToolCall, call_id: str) -> dict[str, Any]:
-    """As OpenAI's API has it."""
     return {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

@@ -1,4 +1,4 @@
-"""What a request says of tools: which there are, and whether one must, may or must not be called."""
+"""The tools of a request, and whether one must, may or must not be called."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +11,7 @@ REMEDY = "see OpenAI's API"
 @dataclass(frozen=True)
 class ToolChoice:
     kind: Literal["auto", "none", "required", "named"] = "auto"
-    # Of the one function that is to be called.
+    # Name of the only function that may be called.
     name: str | None = None
     # False ends the answer with its first call.
     parallel: bool = True
@@ -31,7 +31,7 @@ class ToolChoice:
 
 
 def parse_tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """None where there are none: an empty list asks for nothing."""
+    """None without tools: an empty list has no effect."""
     tools = body.get("tools")
     if not isinstance(tools or [], list):
         raise refusal("tools must be a list of functions")

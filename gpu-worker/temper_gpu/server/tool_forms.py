@@ -16,7 +16,7 @@ from temper_gpu.server.tool_calls import BLANKS, DECODER, ParsedAnswer, ToolCall
 TOOL_CALLS, PYTHON_TAG = "[TOOL_CALLS]", "<|python_tag|>"
 # Between calls, in what Llama and Mistral write.
 SEPARATORS = re.compile(rf"(?:[\s;,]|{re.escape(TOOL_CALLS)})*")
-# Of a call that is cut, or no JSON: its first member.
+# First member of a call that is cut or no JSON.
 OPENED = re.compile(r'\{\s*("name"|"type"\s*:\s*"function")')
 # A value of Gemma's without quotes.
 PLAIN = re.compile(r"[^,\]}]*")
@@ -24,11 +24,11 @@ PLAIN = re.compile(r"[^,\]}]*")
 
 @dataclass(frozen=True)
 class ToolForm:
-    # As the documentation names it.
+    # Names in the documentation.
     name: str
-    # Whose text, with `probe` for a function's name, is in a turn with a call of it.
+    # Text of this form in a turn with a call of `probe`.
     sign: re.Pattern[str]
-    # Where a call begins in what a model writes, and what ends it; "": the end of the answer.
+    # Beginning and end of a call in the model's text; "": the end of the answer.
     start: str
     end: str
     parse: Callable[[str], ParsedAnswer]
@@ -204,5 +204,5 @@ TOOL_FORMS: tuple[ToolForm, ...] = (
 
 
 def find_form(turn: str) -> ToolForm | None:
-    """Of a turn with a call of `probe` with the argument `probe`."""
+    """The form of a turn that calls `probe` with the argument `probe`."""
     return next((form for form in TOOL_FORMS if form.sign.search(turn)), None)

@@ -1,4 +1,4 @@
-"""What a chat template does with tools: found out by showing it some, and a call."""
+"""Probes how a chat template renders tools, by rendering some, and a call."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class ToolTemplate:
 
     @cached_property
     def joiner(self) -> str:
-        """What the template writes between the text of a turn and its first call; none where it drops the text."""
+        """Text between a turn's text and its first call; None if the template drops the text."""
         start = self.form.start
         before = self._turn(TEXT, PROBE).partition(start)[0]
         return before.partition(TEXT)[2]
@@ -56,14 +56,14 @@ class ToolTemplate:
         return self.form is HARMONY_TOOLS
 
     def _opening(self, name: str | None) -> str:
-        """What the template writes from an opened turn on: up to where a call begins, or to the arguments of `name`."""
+        """Text from an opened turn on: up to the beginning of a call, or up to the arguments of `name`."""
         turn, start = self._turn("", name or PROBE), self.form.start
         if name is None:
             return turn[: turn.index(start) + len(start)]
         arguments = turn.find('{"probe"', turn.index(start))
         if arguments < 0:
             arguments = turn.index("{", turn.index(name, turn.index(start)) + len(name))
-        # Without the blank before the arguments: tokenizers make one token of a blank and what follows it.
+        # The blank before the arguments is left out, because tokenizers join it with what follows.
         opening = turn[:arguments].rstrip()
         if json.dumps(name, ensure_ascii=False)[1:-1] in opening[opening.index(start) :]:
             return opening

@@ -36,7 +36,7 @@ Probe = Callable[[str], str | None]
 # Raises for a run that could never be played.
 CheckRun = Callable[[InitialiseInput], None]
 
-# What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
+# Grace period after this process was suspended: tasks may have been handed to it meanwhile, whatever the clocks say.
 JUST_THAWED_S = JUST_THAWED_MS / 1000
 MEMORY_PAUSE_S = 1.0
 # Both must be reached: an outage of a disk or of memory gives the same error for seconds, and passes.
@@ -79,7 +79,7 @@ class GpuActivities:
         self._probe = probe
         self._check_run = check_run
         self._pulse = pulse or start_pulse()
-        # By run and step.
+        # Errors by run and step.
         self._repeated: dict[tuple[str, int], RepeatedError] = {}
         # One thread: one step at a time, whatever Temporal hands out.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
@@ -152,7 +152,7 @@ class GpuActivities:
         )
 
     def _make_in_memory(self, make: Make, is_cancelled: Callable[[], bool], remedy: str) -> Outcome:
-        """What others free may suffice a moment later; what never will must not be tried for ever."""
+        """Retries a lack of memory a few times: others may free some soon, but an impossible step must end."""
         shortage = Shortage("a step", remedy)
         while True:
             try:
@@ -206,8 +206,8 @@ class GpuActivities:
 
 
 def parse_input(contract: type[Work], given: Any) -> Work:
-    """Whoever reaches the task queue may send anything. Temporal's converter would parse it, too, but retries what it
-    cannot parse for ever."""
+    """Parses defensively: any client of the task queue may send anything, and Temporal's converter would retry
+    unparsable input forever."""
     try:
         return contract.model_validate(given, strict=True)
     except ValidationError as error:

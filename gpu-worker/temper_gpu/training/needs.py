@@ -80,7 +80,6 @@ class MicroBatches:
     trains_entropy: bool = False
 
     def are_recomputed(self, model: PreTrainedModel, free: int, device: torch.device) -> bool:
-        """The trainer's own decision for this much free memory."""
         return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), free, device)
 
     def free_to_keep(self, model: PreTrainedModel, device: torch.device) -> int:

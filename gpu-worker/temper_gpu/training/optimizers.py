@@ -65,7 +65,6 @@ def initial_optimizer_tensors(trained: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def moments_bytes(shapes: Iterable[torch.Size], kind: OptimizerKind) -> int:
-    """Bytes of both moments of parameters with these shapes."""
     return len(MOMENTS) * sum(_moment_bytes(shape.numel(), kind) for shape in shapes)
 
 
@@ -97,8 +96,6 @@ def without_scales(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class Float32AdamW:
-    """AdamW of PyTorch."""
-
     def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
         self._parameters = parameters
         self._adamw = torch.optim.AdamW(list(parameters.values()), fused=True)

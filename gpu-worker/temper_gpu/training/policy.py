@@ -106,11 +106,9 @@ class TrainablePolicy:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The base model's type."""
         return self.base.dtype
 
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
-        """Loads values in place: allocations stay."""
         self._trained.require_same("the checkpoint that a step trains", tensors)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
@@ -120,7 +118,6 @@ class TrainablePolicy:
         self._trained.updated()
 
     def with_adapter(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
-        """Computes with another checkpoint of the same kind."""
         return self._trained.as_checkpoint(tensors)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
@@ -130,7 +127,6 @@ class TrainablePolicy:
         return self._optimizer.tensors()
 
     def without_adapter(self) -> AbstractContextManager[None]:
-        """Computes with the base model."""
         return self._trained.as_base()
 
     @property
@@ -161,10 +157,10 @@ class TrainablePolicy:
         chunk = max(1, MAX_LOGITS // self._head.weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
-        given = (hidden_ND, batch.targets_N, batch.temperatures_N, trains_entropy, chunk)
+        inputs = (hidden_ND, batch.targets_N, batch.temperatures_N, trains_entropy, chunk)
         if self._scores_forward:
-            return TokenScores(*frozen_head_scores(self._head.weight, *given))
-        return TokenScores(*plain_scores(self._logits, *given))
+            return TokenScores(*frozen_head_scores(self._head.weight, *inputs))
+        return TokenScores(*plain_scores(self._logits, *inputs))
 
     @property
     def _head(self) -> Any:
@@ -235,7 +231,6 @@ class TrainablePolicy:
 
     @cached_property
     def compiled_layers(self) -> CompiledLayers | None:
-        """None if layers are not compiled."""
         if not self._compiles:
             return None
         layers = self._causal_lm.get_decoder().layers[:-1]

@@ -33,7 +33,6 @@ class Rows:
         return any(map(any, (row.advantages for row in self.rows)))
 
     def of_attempts(self, attempts: Collection[int]) -> "Rows":
-        """Rows of some attempts, in the same order."""
         kept = [(row, attempt) for row, attempt in zip(self.rows, self.attempts, strict=True) if attempt in attempts]
         return Rows([row for row, _ in kept], [attempt for _, attempt in kept])
 

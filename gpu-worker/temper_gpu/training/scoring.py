@@ -31,8 +31,8 @@ def check_sampler(
     if step.sampler is None or step.sampler.adapter is None:
         return
     with policy.with_adapter(step.sampler.adapter):
-        _, found = compare(policy, tokens_of(first_rows(rows)), layout, is_cancelled)
-    require_agreement(step, found, policy.dtype)
+        _, measured = compare(policy, tokens_of(first_rows(rows)), layout, is_cancelled)
+    require_agreement(step, measured, policy.dtype)
 
 
 def prepare_tokens(
@@ -46,9 +46,9 @@ def prepare_tokens(
     # Dropout changes the log-probabilities of an update, so they cannot be compared with the sampler's.
     if config.correction == "none" and config.kl_as != "reward" and not policy.has_dropout:
         return tokens, {}
-    scored_F, compared = compare(policy, tokens, layout, is_cancelled)
+    scored_F, measured = compare(policy, tokens, layout, is_cancelled)
     if step.sampler is None:
-        require_agreement(step, compared, policy.dtype)
+        require_agreement(step, measured, policy.dtype)
     log_ratios_F = scored_F - tokens.anchors_F
     if config.kl_coefficient and config.kl_as == "reward":
         earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
@@ -58,8 +58,8 @@ def prepare_tokens(
             config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F, tokens.advantages_F
         )
         tokens = tokens.corrected(correction, scored_F)
-        compared["correctedShare"] = correction.exceeded_F.double().mean().item()
-    return tokens, compared
+        measured["correctedShare"] = correction.exceeded_F.double().mean().item()
+    return tokens, measured
 
 
 def compare(

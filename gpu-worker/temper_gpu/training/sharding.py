@@ -25,8 +25,6 @@ _DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.int3
 
 
 class WholeBase:
-    """A base model that is whole on its rank."""
-
     def begin_pass(self) -> None: ...
 
     def end_decoder(self, hidden_BTD: Tensor) -> None: ...

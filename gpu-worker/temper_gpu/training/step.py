@@ -38,21 +38,21 @@ def train_step(policy: TrainablePolicy, step: StepInputs, is_cancelled: IsCancel
         return metrics  # All attempts are truncated, say. Momentum alone must not move the policy.
     layout = layout_of(policy, step.config)
     check_sampler(policy, step, rows, layout, is_cancelled)
-    tokens, compared = prepare_tokens(policy, step, rows, layout, is_cancelled)
-    measured: list[tuple[Update, Metrics]] = []
+    tokens, measured = prepare_tokens(policy, step, rows, layout, is_cancelled)
+    updates: list[tuple[Update, Metrics]] = []
     for number, update in enumerate(plan_updates(step.groups, rows, step.config, step.seed)):
         batch = tokens.of_rows(update.rows)
         if not batch.have_signal:
             continue
         with policy.dropping(f"{step.seed}/{number}"):
-            found = backward(policy, batch, step.config, layout, is_cancelled)
-        if not measured and step.sampler is None and not policy.has_dropout:
-            require_agreement(step, found, policy.dtype)
-        require_sound(found)
+            result = backward(policy, batch, step.config, layout, is_cancelled)
+        if not updates and step.sampler is None and not policy.has_dropout:
+            require_agreement(step, result, policy.dtype)
+        require_sound(result)
         policy.optimizer_step(step.config.optimizer, step.learning_rate)
         require_finite_adapter(policy, step.learning_rate)
-        measured.append((update, found))
-    return metrics | update_metrics(measured) | compared | mismatch_metrics(step.config, policy.dtype)
+        updates.append((update, result))
+    return metrics | update_metrics(updates) | measured | mismatch_metrics(step.config, policy.dtype)
 
 
 def build_batch(step: StepInputs) -> tuple[Rows, Metrics]:

@@ -57,11 +57,11 @@ def supervised_step(
         metrics |= held_out_metrics(policy, examples.held_out, layout, is_cancelled, "heldOutLossBefore")
     if examples.trained.rows:
         with policy.dropping(f"{step.seed}/0"):
-            found = backward(policy, examples.trained, step.config, layout, is_cancelled)
-        require_sound(found, suspect="examples")
+            result = backward(policy, examples.trained, step.config, layout, is_cancelled)
+        require_sound(result, suspect="examples")
         policy.optimizer_step(step.config.optimizer, step.learning_rate)
         require_finite_adapter(policy, step.learning_rate)
-        metrics |= found
+        metrics |= result
     if examples.held_out is not None:
         metrics |= held_out_metrics(policy, examples.held_out, layout, is_cancelled, "heldOutLoss")
         metrics["heldOutExamples"] = examples.held_out.num_examples

@@ -40,7 +40,6 @@ class Tokens:
         return bool((self.advantages_F * self.factors_F).any())
 
     def of_rows(self, rows: Rows) -> "Tokens":
-        """Tokens of some attempts' rows, in the same order."""
         chosen_F = torch.isin(self.attempts_F, torch.tensor(rows.attempts))
         columns = {name: value[chosen_F] for name, value in vars(self).items() if name != "rows"}
         return Tokens(rows=rows.rows, **columns)

@@ -30,9 +30,7 @@ class Trained(Protocol):
         ...
 
     @property
-    def last_layer(self) -> LastLayer | None:
-        """The last layer of `model`."""
-        ...
+    def last_layer(self) -> LastLayer | None: ...
 
     @property
     def weights(self) -> ShardedBase | WholeBase:

@@ -277,7 +277,6 @@ class Stopwatch:
         self._enter(phase)
 
     def begin(self, phase: str) -> None:
-        """Ends the current phase."""
         self.seconds[self.phase] = time.perf_counter() - self._started
         self._enter(phase)
 

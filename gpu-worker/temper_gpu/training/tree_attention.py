@@ -29,8 +29,6 @@ Held = TypeVar("Held")
 
 @dataclass(frozen=True)
 class TreePlan:
-    """The plan of one micro-batch, for all layers of a model."""
-
     tree: SegmentTree
     # Windows by layer.
     windows: list[int | None]
@@ -112,7 +110,6 @@ def _asked_blocks(
 def attend_tree(
     kernel: Kernel | None, tree: SegmentTree, window: int | None, query: Tensor, key: Tensor, value: Tensor
 ) -> Tensor:
-    """Attention of a single layer."""
     plan = TreePlan(tree, [window], False, False, kernel=kernel)
     return tree_attention(SimpleNamespace(layer_idx=0), query, key, value, None, query.shape[-1] ** -0.5, plan)[0]
 

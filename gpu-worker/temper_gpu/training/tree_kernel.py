@@ -41,8 +41,6 @@ Attend = Callable[[Kernel | None, SegmentTree, int | None, Tensor, Tensor, Tenso
 
 @dataclass(frozen=True)
 class Heads:
-    """Heads of a model's attention."""
-
     num_queries: int
     num_keys: int
     size: int

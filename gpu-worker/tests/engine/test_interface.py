@@ -71,7 +71,7 @@ class OneEngine:
     def names(self) -> list[str]:
         return [self._engine.model.name]
 
-    def settle(self, base_model: str) -> str:
+    def pin(self, base_model: str) -> str:
         return base_model
 
     def has(self, base_model: str) -> bool:

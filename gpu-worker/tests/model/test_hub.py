@@ -186,12 +186,12 @@ def test_a_name_is_settled_as_the_commit_that_it_stands_for(hub: HubServer, repo
     commit = repository.commits[repository.folder]
     registered = library(mine=f"hub:{NAME}", folder="/somewhere")
     for name in ("mine", NAME, f"{NAME}@main", f"{NAME}@{commit}"):
-        assert registered.settle(name) == f"{NAME}@{commit}"
-    assert [registered.settle(name) for name in ("pocket", "folder")] == ["pocket", "folder"]
+        assert registered.pin(name) == f"{NAME}@{commit}"
+    assert [registered.pin(name) for name in ("pocket", "folder")] == ["pocket", "folder"]
     with pytest.raises(TemperError, match="owner/other must be registered on this host"):
-        registered.settle("owner/other")
+        registered.pin("owner/other")
     with pytest.raises(TemperError, match="has no revision v9"):
-        registered.settle(f"{NAME}@v9")
+        registered.pin(f"{NAME}@v9")
 
 
 def test_the_program_tells_how_far_it_is_and_which_commit_it_has(

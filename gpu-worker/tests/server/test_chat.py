@@ -8,7 +8,7 @@ from temper_gpu.engine.interface import UNCHANGED, Distribution
 from temper_gpu.failures import TemperError
 from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.prompts import plain_message
-from temper_gpu.server.sampling import Sampling, Telling, before_stop, choice_seed
+from temper_gpu.server.sampling import ResponseOptions, Sampling, before_stop, choice_seed
 
 LOOK = {"type": "function", "function": {"name": "look"}}
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -22,7 +22,7 @@ def test_what_is_left_out_has_openais_defaults():
     chat = parse()
     assert chat.sampling == Sampling(1.0, UNCHANGED, None, 1, None, (), frozenset(), False)
     assert (chat.with_logprobs, chat.num_top_logprobs) == (False, 0)
-    assert chat.telling == Telling(with_token_ids=False, is_streamed=False, with_usage=False)
+    assert chat.response == ResponseOptions(with_token_ids=False, is_streamed=False, with_usage=False)
 
 
 def test_either_name_of_max_tokens_is_read():
@@ -69,7 +69,7 @@ def test_what_is_to_be_told_and_what_ends_an_answer_is_read():
     chat = parse(
         logprobs=True, top_logprobs=20, stream=True, stream_options={"include_usage": True}, return_token_ids=True
     )
-    assert (chat.with_logprobs, chat.num_top_logprobs, chat.telling) == (True, 20, Telling(True, True, True))
+    assert (chat.with_logprobs, chat.num_top_logprobs, chat.response) == (True, 20, ResponseOptions(True, True, True))
     ending = parse(stop_token_ids=[3, 4, 4], ignore_eos=True).sampling
     assert (ending.stop_token_ids, ending.ignores_end) == ({3, 4}, True)
 

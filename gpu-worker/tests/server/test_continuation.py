@@ -47,7 +47,7 @@ def text_of(prompts: Prompts, ids: tuple[int, ...]) -> str:
 def test_a_message_is_what_the_template_writes_behind_the_prompt(scheme: str, answer: str):
     prompts = prompts_with(scheme)
     messages = [{"role": "user", "content": "say"}, {"role": "assistant", "content": answer}]
-    prompt, ids = prompts.answered(messages, None)
+    prompt, ids = prompts.split_assistant_turn(messages, None)
     assert prompt == prompts.encode(messages[:1], None)
     assert text_of(prompts, prompt).endswith("Assistant: ")
     assert text_of(prompts, ids) == f"{answer}</s>"

@@ -164,7 +164,7 @@ def test_an_answer_that_nobody_reads_is_dropped(
 def test_others_have_their_turn_while_a_slow_client_is_told_what_it_missed():
     async def tell() -> int:
         tokens, num_turns, num_told = Tokens(), 0, 0
-        hear = tokens.hears(0)
+        hear = tokens.on_token(0)
         for token_id in range(5000):
             hear(token_id, 0.0, [])
 
@@ -186,7 +186,7 @@ def test_others_have_their_turn_while_a_slow_client_is_told_what_it_missed():
 
 def test_an_engine_may_tell_tokens_to_a_server_that_has_ended():
     async def listen() -> OnToken:
-        return Tokens().hears(0)
+        return Tokens().on_token(0)
 
     hear = asyncio.run(listen())
     hear(1, 0.0, [])  # what it raised here would be the engine's end

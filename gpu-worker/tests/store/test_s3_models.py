@@ -12,7 +12,7 @@ from huggingface_hub import constants
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model import bucket
-from temper_gpu.model.bucket import S3Model, download_s3, download_s3_description, find_pin, parse_s3_model
+from temper_gpu.model.bucket import S3Model, download_s3, download_s3_description, parse_s3_model, resolve_revision
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from temper_gpu.process import fetch_model, plan
 from temper_gpu.store.s3_client import S3Settings, create_client
@@ -90,7 +90,7 @@ def test_a_changed_object_is_another_model_and_is_named(objects: Path, model: S3
     config = (objects / "config.json").read_bytes()
     # As long as before.
     upload(model, "config.json", config.replace(b": ", b" :", 1))
-    assert find_pin(model) != first
+    assert resolve_revision(model) != first
     error = refusal(S3Model(model.place, first))
     assert error.type == "BadConfig"
     assert "others than those that the run began with (config.json changed); restore them" in error.message
@@ -120,7 +120,7 @@ def test_a_download_that_broke_off_is_taken_up_where_it_ended(
 
 
 def test_a_download_that_was_killed_is_taken_up_where_it_ended(model: S3Model, wire: Wire):
-    folder = bucket._folder(find_pin(model))
+    folder = bucket._folder(resolve_revision(model))
     folder.mkdir(parents=True)
     whole = (POCKET_FOLDER / "model.safetensors").read_bytes()
     (folder / "model.safetensors.partial").write_bytes(whole[:-1000])
@@ -179,10 +179,10 @@ def test_a_server_that_is_away_may_come_back(model: S3Model, aws: pytest.MonkeyP
 
 
 def test_a_library_loads_what_is_registered_under_the_name_that_a_run_records(model: S3Model):
-    pin = find_pin(model)
+    pin = resolve_revision(model)
     models = ModelLibrary(lambda: {"mine": str(model)}, torch.float32, torch.device("cpu"))
     name = S3Model(model.place, pin).name
-    assert models.settle("mine") == name
+    assert models.pin("mine") == name
     base = models.get(name)
     assert (base.name, base.revision, base.num_parameters > 0) == (name, pin, True)
     assert not models.has("s3/another-bucket/model")
@@ -195,7 +195,7 @@ def test_programs_take_models_of_a_bucket(model: S3Model, cache: Path, capsys: p
     flags = ["--model=mine", f"--source={model}", "--lora-rank=4", "--micro-batch-tokens=64", "--context=64"]
     assert plan.main(flags) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["refusal"], told["commit"]) == (None, find_pin(model))
+    assert (told["refusal"], told["commit"]) == (None, resolve_revision(model))
     assert not list(cache.rglob("*.safetensors"))
     assert download_s3_description(model).commit == told["commit"]
     assert fetch_model.main([f"--source={model}"]) == 0

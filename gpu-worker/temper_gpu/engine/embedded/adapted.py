@@ -48,11 +48,11 @@ class Share:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Whose the rows of a pass are. Padding is nobody's."""
+    """Owners of a pass's rows. Padding has none."""
 
-    # None: of several.
+    # None: several owners.
     shares: tuple[Share, ...] = ()
-    # Where there are no shares: whose all rows are.
+    # The owner of all rows, if there are no shares.
     sole: str | None = None
     _plain: dict[tuple[str | None, ...], Tensor | None] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class Sharing:
 
 @dataclass
 class RunningPass:
-    """What the layers of a model read."""
+    """State of the current pass, read by the layers of a model."""
 
     sharing: Sharing = field(default_factory=Sharing)
 
@@ -107,7 +107,7 @@ class AdaptedLinear(nn.Module):
         return out_MO.view(*x.shape[:-1], -1)
 
     def _starts(self, x_MI: Tensor, weight: Tensor, adapted: list[tuple[Share, LoraLinear]], has_plain: bool) -> Tensor:
-        """What the product of the frozen weights is added to."""
+        """Outputs that the product of the frozen weights is added to."""
         starts_MO = x_MI.new_zeros(len(x_MI), len(weight))
         if has_plain and self.frozen.bias is not None:
             starts_MO.copy_(self.frozen.bias)
@@ -127,7 +127,7 @@ class AdaptedModel:
         self._module = instantiate(base)
         self._running = RunningPass()
         self._layers: dict[str, AdaptedLinear] = {}
-        # What stood in their places.
+        # Modules that were replaced.
         self._frozen: dict[str, nn.Linear] = {}
         # The names of the layers that a policy adapts.
         self._adapted: dict[str | None, frozenset[str]] = {None: frozenset()}
@@ -145,7 +145,7 @@ class AdaptedModel:
         """Policies that adapt every layer that may be adapted: for proof and plan, which need no training."""
         targets = target_modules(self._module, None)
         tensors = initial_tensors(self._module, targets, RANK_BLOCK, 0)
-        # What is multiplied by zero hides what it was multiplied with.
+        # Zeros cannot hide NaN in what they multiply.
         filled = {name: tensor if tensor.any() else torch.full_like(tensor, 0.01) for name, tensor in tensors.items()}
         made = self._made(Adapter("", filled, RANK_BLOCK, RANK_BLOCK))
         for key in keys:
@@ -155,8 +155,8 @@ class AdaptedModel:
         for name in self._adapted.pop(key):
             del self._layers[name].policies[key]
 
-    def company(self, key: str | None) -> Hashable:
-        """Policies of equal company may share a pass."""
+    def batch_group(self, key: str | None) -> Hashable:
+        """Policies of one group may share a pass."""
         return {"any": "any", "alike": self._adapted[key], "none": key}[self._mixing]
 
     def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:

@@ -26,24 +26,24 @@ from temper_gpu.engine.embedded.vectors import CPU, elementwise
 
 ATTENTION = "temper_slots"
 CHUNK = 256
-# What capacities of slots are a multiple of.
+# Capacities of slots are multiples of this.
 KEY_BLOCK = 64
 # Smaller than any score, and far from where float32 ends.
 HIDDEN = -1e30
-# Of matrices that `plain` multiplies at once: a single one would be another kernel's.
+# Number of matrices that `plain` multiplies at once: a single one would use another kernel.
 MIN_MATRICES = 3
 # On a CPU, oneDNN multiplies bfloat16 where all matrices of a product together have more than so many multiplications;
 # what is less is multiplied by other code, with other last bits.
 FEW_MULTIPLICATIONS = 16**3
-# With several threads, queries of a matrix are padded to a multiple: torch's kernel gives every thread a piece of one
-# buffer, and matrix libraries add in another order where a piece does not begin at a cache line.
+# Padding of a matrix's queries with several threads: torch's kernel splits one buffer between threads, and matrix
+# libraries add in another order if a part does not begin at a cache line.
 ALIGNED_QUERIES = 8
 
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 
 
 class Layer(NamedTuple):
-    """Of a model, as its attention is called."""
+    """Attention parameters of a layer."""
 
     index: int
     scaling: float
@@ -65,12 +65,12 @@ class Tile:
     num_keys: int
     # The smallest of its queries'.
     first_position: int
-    # Where each query stands in the pass; None where the tile is the pass, one query a row.
+    # Each query's place in the pass; None if the tile is the pass, with one query a row.
     queries_RC: Tensor | None
     positions_RC: Tensor
     # Whether every query stands behind all of the keys.
     is_earlier: bool = False
-    # By a layer's window; made for the first layer that has it.
+    # Masks by window, made for the first layer that needs them.
     _masks: dict[int | None, Tensor | None] = field(default_factory=dict)
 
     def keys(self, table_RKTD: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class Tile:
         return rows if len(rows) == self.num_rows else rows.expand(self.num_rows, -1, -1, -1)
 
     def is_hidden(self, window: int | None) -> bool:
-        """Nobody sees any of the keys."""
+        """Whether no query sees any of the keys."""
         return window is not None and self.first_key + self.num_keys <= self.first_position - window + 1
 
     def mask(self, window: int | None) -> Tensor | None:
@@ -100,7 +100,7 @@ def num_keys_of(num_keys: int) -> int:
 
 
 def causal_mask(positions_RC: Tensor, first_key: int, num_keys: int, window: int | None = None) -> Tensor:
-    """Of `window` tokens, a query itself included; None: of all."""
+    """A causal mask of `window` tokens, the query included; None: without a limit."""
     keys = torch.arange(first_key, first_key + num_keys, device=positions_RC.device)
     hidden = keys > positions_RC[..., None]
     if window is not None:
@@ -109,7 +109,7 @@ def causal_mask(positions_RC: Tensor, first_key: int, num_keys: int, window: int
 
 
 class Attended(NamedTuple):
-    """What queries have seen so far, in fp32: the softmax' mean of values, and the logarithm of its sum."""
+    """The state of attention so far, in fp32: the softmax mean of values, and the logarithm of its sum."""
 
     output_QHD: Tensor
     logsum_QH: Tensor
@@ -158,7 +158,7 @@ def _flash(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, layer: Layer) -
 
 
 def _plain(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, layer: Layer) -> tuple[Tensor, Tensor]:
-    """Where there is no such kernel: bfloat16, a GPU, capped scores."""
+    """Attention without a fused kernel: bfloat16, a GPU, capped scores."""
     rows, key_heads, num_queries, head_size = q.shape
     num_keys = k.shape[2]
     is_little = MIN_MATRICES * num_queries * num_keys * head_size <= FEW_MULTIPLICATIONS

@@ -23,14 +23,14 @@ DEFINITIONS = ("$defs", "definitions")
 NAMED = frozenset(["properties", "patternProperties"])
 LISTED = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
 SINGLE = frozenset(["items", "additionalProperties", "not"])
-# Of a refused schema, so many parts are tried to find the place, and so many characters are told of the reason.
+# Limits for explaining a refused schema: parts that are tried to find the place, and characters of the reason.
 MAX_TRIES, MAX_REASON = 200, 500
 
 log = logging.getLogger(__name__)
 
 
 class Constraint:
-    """Of one answer: what was sampled of it so far, and what may follow."""
+    """The state of one answer: its sampled text, and the tokens that may follow."""
 
     def __init__(self, matcher: Any, end_token_ids: frozenset[int]) -> None:
         self._matcher = matcher
@@ -61,7 +61,8 @@ class Constraint:
 
 
 class Constraints:
-    """Of one base model. The first one reads its whole vocabulary, which takes a second: not for an event loop."""
+    """Constraints of one base model. The first one reads the whole vocabulary, which takes a second, so it must not be
+    made in an event loop."""
 
     def __init__(self, base: BaseModel) -> None:
         self._base = base

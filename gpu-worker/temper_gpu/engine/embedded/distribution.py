@@ -1,4 +1,4 @@
-"""What a request changes of the probabilities that it is sampled from. Rows that ask for nothing stay as they are.
+"""Changes of a request to the probabilities that it is sampled from. Rows without any stay as they are.
 
 Each row is computed alone, so it does not depend on its neighbours. Shapes: S sampled rows, V vocabulary.
 """
@@ -32,7 +32,8 @@ def shape_rows(logits_SV: Tensor, asked: Iterable[tuple[int, Sequence]]) -> None
 def shaped(
     logits_V: Tensor, asked: Distribution, temperature: float, prompt: np.ndarray, sampled: np.ndarray
 ) -> Tensor:
-    """In the order that `Distribution` names. At temperature 0 no token is left out: the likeliest is taken anyway."""
+    """Applies `Distribution` in its order. At temperature 0 no token is left out, because the likeliest is taken
+    anyway."""
     logits_V = logits_V.to(torch.float32, copy=True)
     if asked.logit_bias:
         ids, biases = zip(*asked.logit_bias, strict=True)
@@ -56,7 +57,7 @@ def _penalise_repetition(logits_V: Tensor, penalty: float, seen: np.ndarray) -> 
 
 
 def least_probability(probs_V: Tensor, asked: Distribution) -> float:
-    """Of a token that stays. Tokens of equal probability stay or go together."""
+    """The least probability of tokens that stay. Equally probable tokens stay or go together."""
     least = asked.min_p * float(probs_V.max()) if asked.min_p else 0.0
     if 0 < asked.top_k < len(probs_V):
         least = max(least, float(probs_V.topk(asked.top_k).values[-1]))
@@ -67,7 +68,7 @@ def _least_of_nucleus(probs_V: Tensor, top_p: float, least: float) -> float:
     """The nucleus: as few of the likeliest tokens as together have the share `top_p` of what is left."""
     wanted = top_p * float(probs_V.masked_fill(probs_V < least, 0).sum(dtype=torch.float64))
     for count in (FIRST_LOOK, len(probs_V)):
-        # In main memory: CUDA has no deterministic kernel for running sums of floats.
+        # The sum runs on the CPU: CUDA has no deterministic kernel for running sums of floats.
         likeliest_first = probs_V.topk(min(count, len(probs_V))).values.cpu()
         reached = (likeliest_first.cumsum(-1, dtype=torch.float64) >= wanted).nonzero()
         if len(reached):

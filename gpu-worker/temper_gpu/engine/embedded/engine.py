@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class EmbeddedEngine:
-    """What a request samples depends on (adapter, prompt, parameters, seed) alone, never on the load."""
+    """Samples depend on (adapter, prompt, parameters, seed) alone, never on the load."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class EmbeddedEngine:
         self.base = base
         self.settings = settings
         self.failure: BaseException | None = None
-        # By the monotonic clock: when it was last asked for.
+        # Time of the last request, by the monotonic clock.
         self.used_at = time.monotonic()
         self._device_lock = device_lock or DeviceLock()
         self._on_death = on_death
@@ -165,7 +165,7 @@ class EmbeddedEngine:
             )
 
     def _check_room(self, length: int, max_tokens: int) -> None:
-        """What fits into the window need not fit into the memory: waiting would not help."""
+        """Refuses requests that fit into the window but not into memory: waiting would not help."""
         most = self._scheduler.max_tokens
         if length + max_tokens > most:
             raise TemperError(
@@ -192,7 +192,7 @@ class EmbeddedEngine:
             )
 
     def _constrain(self, adapter: AdapterSource | None, sequence: Sequence, schema: str) -> None:
-        """In a thread of its own: reading a schema may take its time, and the vocabulary the first time, too."""
+        """Runs in its own thread, because reading a schema, and at first the vocabulary, takes time."""
         error: BaseException = TemperError("EngineFailed", f"the engine of {self.base.name} was closed; retry")
         try:
             if not sequence.future.cancelled():
@@ -220,7 +220,7 @@ class EmbeddedEngine:
             self._loader.submit(self._load, adapter)
 
     def _load(self, adapter: AdapterSource) -> None:
-        """In the loader's thread, so that other policies go on sampling meanwhile."""
+        """Runs in the loader's thread, so that other policies go on sampling."""
         key = adapter.sha256
         error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; retry")
         try:
@@ -282,7 +282,7 @@ class EmbeddedEngine:
         culprit = self._scheduler.take_culprit()
         is_sound = self._scheduler.is_sound()
         if culprit is not None:
-            # Of no kind that was foreseen: the server answers as to any such request.
+            # The server reports unexpected errors like any others.
             culprit.fail(error if is_sound else self._is_restarted(error))
         if not is_sound:
             raise error

@@ -23,9 +23,9 @@ from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.tiles import PassPlan, TilePlan, place, plan_decode, plan_prefill
 
-# Of a pass that is one tile, in rows x keys: more than this costs more than finding each token's place.
+# Size limit of a pass that is one tile, in rows × keys: above it, gathering tokens costs less.
 MAX_PADDING = 2048
-# Where launches take longer than what they compute.
+# Devices with pairs instead of tiles: their kernel launches take longer than the computation.
 PAIRED_ON = ("cuda",)
 
 
@@ -36,10 +36,9 @@ class ForwardPass:
     cache: SlotCache
     # Tiles in which each token of the pass stands once.
     own: list[Tile]
-    # What tokens see besides, in the order in which it is joined, and which tokens that are.
+    # Additional key blocks in the order in which they are added, with their tokens.
     earlier: list[tuple[Tile, Tensor]]
-    # Where each token of the pass stands among the outputs of `own`, and one more for padding; None where they are in
-    # order.
+    # Each token's place among the outputs of `own`, and one more for padding; None if they are in order.
     restore_M: Tensor | None
 
     def attend(self, layer: Layer, query_1HMD: Tensor) -> Tensor:
@@ -172,7 +171,7 @@ class Forward:
         return torch.from_numpy(values).to(self.device)
 
     def _whole_pass(self, plan: PassPlan, slots: np.ndarray, positions_M: Tensor) -> ForwardPass | None:
-        """Where the tokens of a pass are one tile, in order: nothing is copied, rows of nobody are padding."""
+        """A single tile of all tokens in order: nothing is copied, and rows without an owner are padding."""
         first, size, tile = int(slots[0]), len(positions_M), plan.own[0]
         is_in_order = len(plan.own) == 1 and not plan.chunks and int(slots[-1]) - first == len(slots) - 1
         padding = (size - len(slots)) * tile.num_keys

@@ -71,7 +71,7 @@ class EngineHost:
         if not idle:
             return False
         name = min(idle, key=lambda name: self._engines[name].used_at)
-        # Who found it a moment ago, and asks it now, is told to come again.
+        # Callers that have just found it are told to retry.
         self._engines.pop(name).close()
         self._library.forget(name)
         free_memory()
@@ -112,7 +112,7 @@ class EngineHost:
         return engine
 
     def recorded(self, base_model: str) -> dict[str, str]:
-        """What manifests say of a base model's engine: where it cannot promise that answers do not depend on others."""
+        """Engine fields for manifests: present if answers may depend on other requests."""
         return {} if self.engine(base_model).sizes.is_proven else {"invariance": "none"}
 
     def started(self) -> dict[str, EmbeddedEngine]:
@@ -121,8 +121,8 @@ class EngineHost:
     def names(self) -> list[str]:
         return self._library.names()
 
-    def settle(self, base_model: str) -> str:
-        return self._library.settle(base_model)
+    def pin(self, base_model: str) -> str:
+        return self._library.pin(base_model)
 
     def has(self, base_model: str) -> bool:
         return self._library.has(base_model)

@@ -13,8 +13,8 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import attention_windows
 
 HEAD_ALIGNMENT = 16
-# Where a table is stored to by rows: deterministic kernels of GPUs copy a table whose indexed dimensions are no
-# neighbours, all of it, and back.
+# Devices that store to tables by rows: deterministic GPU kernels copy a whole table, and back, if its indexed
+# dimensions are not adjacent.
 FLAT_ON = ("cuda",)
 
 
@@ -38,7 +38,7 @@ class SlotCache(Cache):
         self.values: list[Tensor] = []
         self.num_slots = 0
         self.capacity = 0
-        # Where the tokens of the running forward pass are stored.
+        # Storage places of the current pass's tokens.
         self._slots_M = self._positions_M = torch.zeros(0, dtype=torch.long, device=device)
         # The same as rows of a table [R x K x T, D].
         self._rows_I: Tensor | None = None
@@ -96,17 +96,16 @@ class SlotCache(Cache):
         self.num_slots = self.capacity = 0
 
     def clear(self, slot: int) -> None:
-        """For rows that may hold NaN: a masked key counts zero times its value, and zero times NaN is NaN."""
+        """Clears rows that may hold NaN: a masked key counts zero times its value, and zero times NaN is NaN."""
         for table_RKTD in self.tables:
             table_RKTD[slot].zero_()
 
     def copy(self, slot: int, to_slot: int, start: int, end: int) -> None:
-        """Of tokens `start` … `end` - 1."""
         for table_RKTD in self.tables:
             table_RKTD[to_slot, :, start:end] = table_RKTD[slot, :, start:end]
 
     def place(self, slots_M: Tensor, positions_M: Tensor) -> None:
-        """Where the next pass stores its tokens."""
+        """Sets the storage places of the next pass."""
         self._slots_M, self._positions_M = slots_M, positions_M
         if self._device.type in FLAT_ON:
             heads_K = torch.arange(self.num_heads, device=self._device)

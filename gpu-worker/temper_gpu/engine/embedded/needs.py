@@ -1,4 +1,4 @@
-"""What an embedded engine needs of its device's memory, reckoned from a model's shapes and the engine's own code.
+"""The embedded engine's device memory, computed from a model's shapes and the engine's own code.
 
 Shapes: M tokens of a pass, S sampled rows, V vocabulary.
 """
@@ -35,12 +35,12 @@ META = torch.device("meta")
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the key-value cache has room for."""
+    """The number of tokens and requests that fit into the key-value cache."""
 
     bytes_per_token: int
     # Prompt and answer of one request.
     longest_request: int
-    # Of requests as long as `context`, how many are decoded at once.
+    # Requests of length `context` that are decoded at once.
     requests_at_once: int
     # The most that slots and kept prefixes ever take: less than is allowed where requests cannot fill it.
     num_bytes: int
@@ -99,7 +99,7 @@ def pass_bytes(
 
 
 def trial_model(base: BaseModel, sizes: Sizes, merged: bool) -> AdaptedModel:
-    """Where adapters are merged, a pass is as one of the base model."""
+    """The base model, if adapters are merged: their passes are like its own."""
     adapted = AdaptedModel(base, sizes)
     if not merged:
         adapted.place_trial(["trial"])
@@ -118,7 +118,7 @@ def prefill_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_toke
 
 
 def decode_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_slots: int) -> int:
-    """Of all slots: the vocabulary counts, not the few keys."""
+    """Bytes of decoding all slots: the vocabulary dominates, not the few keys."""
     cache = SlotCache(base.config, base.dtype, base.device)
     cache.resize(num_slots, KEY_BLOCK)
     slots, zeros = np.arange(num_slots), np.zeros(num_slots, dtype=np.int64)
@@ -128,7 +128,7 @@ def decode_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_slots
 
 
 def paired_bytes(base: BaseModel, device: torch.device) -> int:
-    """Of keys and values that a GPU copies together, of one layer."""
+    """Bytes of one layer's keys and values that a GPU copies together."""
     cache = SlotCache(base.config, base.dtype, META)
     each = CHUNK * cache.bytes_per_token // base.config.num_hidden_layers
     return MAX_PAIRS * each if device.type in PAIRED_ON else 0

@@ -21,7 +21,7 @@ from temper_gpu.engine.embedded.kv_cache import SlotCache
 
 # Copied at once: of a model of 7 billion parameters, 256 MiB of keys and as much of values.
 MAX_PAIRS = 1024
-# Where one kernel computes a product and what its softmax added up to.
+# Devices that compute pairs: they have one kernel for a product and its softmax sum.
 FUSED_ON = ("cuda",)
 
 
@@ -32,7 +32,7 @@ class Pairs:
     rows_PKN: Tensor
     first_keys_P: Tensor
     positions_P: Tensor
-    # By what they depend on; made for the first layer that asks for it.
+    # Masks by window, made for the first layer that needs them.
     _masks: dict[object, Tensor] = field(default_factory=dict)
 
     def mask(self, window: int | None) -> Tensor:
@@ -52,11 +52,9 @@ class Pairs:
 
 @dataclass(frozen=True)
 class PairedPass:
-    """In the place of tiles (forward.py)."""
-
     cache: SlotCache
     parts: list[Pairs]
-    # Where a token's chunks are among all pairs; behind the last one where it has no more.
+    # Places of a token's chunks among all pairs; the one after the last for missing chunks.
     places_CM: Tensor
 
     def attend(self, layer: Layer, query_1HMD: Tensor) -> Tensor:
@@ -111,7 +109,6 @@ def _fused(query_PHD: Tensor, key_PKND: Tensor, value_PKND: Tensor, part: Pairs,
 
 
 def pair(cache: SlotCache, slots_M: np.ndarray, positions_M: np.ndarray, device: torch.device) -> PairedPass:
-    """Of one token in each of these slots, padding included."""
     counts_M = positions_M // CHUNK + 1
     firsts_M = np.cumsum(counts_M) - counts_M
     num_pairs = int(counts_M.sum())
@@ -120,7 +117,7 @@ def pair(cache: SlotCache, slots_M: np.ndarray, positions_M: np.ndarray, device:
     keys_PN = np.minimum(chunks_P[:, None] * CHUNK + np.arange(CHUNK), cache.capacity - 1)
     chunks_C = np.arange(int(counts_M.max()))[:, None]
     places_CM = np.where(chunks_C < counts_M, firsts_M + chunks_C, num_pairs)
-    # What follows from few numbers is computed where it is read.
+    # Values that derive from few numbers are computed on the device that reads them.
     on_device = [torch.from_numpy(each).to(device) for each in (tokens_P, slots_M[tokens_P], chunks_P * CHUNK, keys_PN)]
     tokens, slots, first_keys, keys = on_device
     heads_K = torch.arange(cache.num_heads, device=device)

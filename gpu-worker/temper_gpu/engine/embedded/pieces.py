@@ -35,7 +35,7 @@ def piece_size(prompt_length: int) -> int:
 
 
 def cut(prompt: np.ndarray, slot: int, start: int, max_tokens: int) -> list[Piece]:
-    """What is left of a prompt from `start` on, no more than one pass can take."""
+    """Cuts the rest of a prompt from `start` on into at most one pass."""
     size, end = piece_size(len(prompt)), len(prompt)
     return [
         Piece(slot, first, prompt[first : first + size], size, is_last=first + size >= end)
@@ -44,7 +44,7 @@ def cut(prompt: np.ndarray, slot: int, start: int, max_tokens: int) -> list[Piec
 
 
 def chunk_names(keys: list[bytes], prompt_length: int) -> list[bytes]:
-    """Of a prompt's whole chunks: the key of the piece that each ends with, which is of all before it, too."""
+    """Keys of a prompt's whole chunks: each hashes the prompt up to its end."""
     pieces = CHUNK // piece_size(prompt_length)
     return keys[pieces - 1 : prompt_length // CHUNK * pieces : pieces]
 

@@ -29,7 +29,7 @@ from temper_gpu.model.lora import (
 )
 from temper_gpu.model.models import BaseModel
 
-# So many stay loaded, whatever they take: a step in hand and the next one.
+# Policies that stay loaded regardless of memory: those of the current step and of the next one.
 LEAST_POLICIES = 2
 # More of them as long as all take no more than this share of what the weights take, or this little.
 SHARE_OF_WEIGHTS, LITTLE = 2, 64 << 20
@@ -46,7 +46,8 @@ def is_merged(dtype: torch.dtype, device: torch.device, load_in_4bit: bool) -> b
 
 
 def policy_bytes(shapes: Iterable[Sequence[int]], rank: int, dtype: torch.dtype, merged: bool) -> int:
-    """Of adapted matrices: copies of them where adapters are merged, else their factors, in whole blocks of ranks."""
+    """Bytes of a policy: copies of adapted matrices if adapters are merged, else their factors in whole blocks of
+    ranks."""
     if merged:
         return sum(map(math.prod, shapes)) * dtype.itemsize
     whole_rank = -(-rank // RANK_BLOCK) * RANK_BLOCK
@@ -72,7 +73,7 @@ class MergedModels:
     def drop(self, key: str) -> None:
         del self._models[key]
 
-    def company(self, key: str | None) -> Hashable:
+    def batch_group(self, key: str | None) -> Hashable:
         return key
 
     def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
@@ -98,8 +99,8 @@ class WholeModels:
         if self._models.pop(key, None) is None:
             self._adapters.drop(key)
 
-    def company(self, key: str | None) -> Hashable:
-        return key if key in self._models else self._adapters.company(key)
+    def batch_group(self, key: str | None) -> Hashable:
+        return key if key in self._models else self._adapters.batch_group(key)
 
     def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
         policy = runs[0][0]
@@ -115,7 +116,7 @@ class Loaded:
     # Requests that wait or run.
     num_users: int = 0
     # Somebody else waits for its room: it takes no new requests.
-    is_leaving: bool = False
+    is_draining: bool = False
 
 
 class Policies:
@@ -142,9 +143,9 @@ class Policies:
         """The module that computes the next pass, whose tokens are these policies'; only between `use` and `leave`."""
         return self._placed.for_pass(runs)
 
-    def company(self, key: str | None) -> Hashable:
-        """Policies of equal company may share a pass."""
-        return self._placed.company(key)
+    def batch_group(self, key: str | None) -> Hashable:
+        """Policies of one group may share a pass."""
+        return self._placed.batch_group(key)
 
     def use(self, key: str | None) -> bool:
         """Keeps a loaded policy until `leave`; false if it is not loaded, or leaves."""
@@ -152,7 +153,7 @@ class Policies:
             if key is None:
                 return True
             loaded = self._loaded.get(key)
-            if loaded is None or loaded.is_leaving:
+            if loaded is None or loaded.is_draining:
                 return False
             self._loaded.move_to_end(key)
             loaded.num_users += 1
@@ -208,7 +209,7 @@ class Policies:
                         self._changed.wait(ROOM_POLL_S)
             finally:
                 for loaded in self._loaded.values():
-                    loaded.is_leaving = False
+                    loaded.is_draining = False
 
     def _fits(self, num_bytes: int) -> bool:
         count = len(self._loaded)
@@ -221,7 +222,7 @@ class Policies:
         unused = next((key for key, loaded in self._loaded.items() if not loaded.num_users), None)
         if unused is None:
             oldest = min(self._loaded.values(), key=lambda loaded: loaded.since)
-            oldest.is_leaving = now >= oldest.kept_until
+            oldest.is_draining = now >= oldest.kept_until
         elif now >= self._loaded[unused].kept_until:
             del self._loaded[unused]
             self._placed.drop(unused)

@@ -23,11 +23,11 @@ class PrefixCache:
         self._cache = cache
         self.max_bytes = self._limit = max_bytes
         self.num_bytes = 0
-        # Of all layers' keys, then values: [2L, K, C, D].
+        # Keys, then values, of all layers: [2L, K, C, D].
         self._pieces: OrderedDict[bytes, Tensor] = OrderedDict()
 
     def limit(self, num_bytes: int) -> None:
-        """What the slot table leaves; never more than `max_bytes`."""
+        """The memory that the slot table leaves, at most `max_bytes`."""
         self._limit = min(self.max_bytes, num_bytes)
         self._evict(0)
 

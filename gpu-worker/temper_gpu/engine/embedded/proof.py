@@ -7,7 +7,7 @@ be the expected ones; a size whose numbers differ anywhere from the largest size
 a single size, which is slower, not wrong.
 
 Where adapters stay beside the weights, the same is done with an adapter on every layer. Then passes of several policies
-are compared with what each policy alone gives; who differs in company computes alone.
+are compared with what each policy alone gives; policies of different groups compute alone.
 
 Each draw is one pass: what precedes a piece of a long prompt is copied from what is expected, not computed again. So a
 model of billions of parameters, whose largest size is small, is run on about 3,000 tokens, in one or two of its layers.
@@ -43,11 +43,11 @@ LONG_SLOTS = (2, 3, 4, 5, 7, 8, 10, 11, 40, 41, 42, 44, 90, 91, 93, 94, 100)
 # The last but one is decoded as if its second half were an answer, which nobody shares.
 ANSWERED = len(LENGTHS) - 2
 MAX_PROMPTS = 128
-# Of prefill; a large size holds many prompts at once.
+# Draws of prefill passes by size; a pass of a large size holds many prompts.
 NUM_DRAWS, NUM_DRAWS_OF_LARGE, LARGE = 2, 1, 256
 # A second layer shows what the first makes of every token; a model this large takes too long for it.
 MAX_PARAMETERS_FOR_TWO_LAYERS = 2e9
-# What was computed ("prefill" or "decode"), the prompt, the first position, and whether with an adapter.
+# Key of a computed number: "prefill" or "decode", the prompt, the first position, and whether with an adapter.
 Key = tuple[str, int, int, bool]
 # Keys and values of every layer, and where a token is sampled also its logits and log-probability.
 Answers = dict[Key, list[Tensor]]
@@ -86,7 +86,6 @@ def prove_mixing(base: BaseModel, sizes: Sizes, max_slots: int) -> tuple[Sizes, 
 
 
 def prove_alone(base: BaseModel, sizes: Sizes, max_slots: int, owner: str | None) -> tuple[Sizes, Answers]:
-    """Of passes of one policy."""
     with torch.inference_mode():
         trial = Trial(base, sizes, max_slots, (owner,))
         # A piece of a long prompt must fit into the largest size.
@@ -130,8 +129,8 @@ def layer_of(name: str) -> int | None:
 
 
 class Trial:
-    """Slot tables: one for prefill in changing company; two in which every slot holds a prompt, for decode, one of them
-    with a few long prompts. Of several owners, each has all prompts, one owner's after another's."""
+    """Slot tables: one for prefill in changing mixtures; two for decode in which every slot holds a prompt, one of them
+    with a few long prompts. Each of several owners has all prompts, one owner's after another's."""
 
     def __init__(self, base: BaseModel, sizes: Sizes, max_slots: int, owners: Owners) -> None:
         self._rng = np.random.default_rng(0)
@@ -152,7 +151,7 @@ class Trial:
         for number, slot in enumerate(slot for slot in LONG_SLOTS if slot < max_slots):
             mixed[slot] = (number % len(owners) + 1) * self._num_each - 1 - number // len(owners) % NUM_LONG
         self._table = self._new_table(MAX_PROMPTS, self._lengths[-1])
-        self._seats = (
+        self._filled = (
             (self._new_table(max_slots, self._lengths[num_short - 1]), short),
             (self._new_table(max_slots, self._lengths[-1]), mixed),
         )
@@ -165,20 +164,20 @@ class Trial:
             if max(len(piece.tokens) for piece in self._pieces(index)) <= size
         ]
         self._prefill_agrees(size, [(index, self._pieces(index)) for index in self._learned], expected)
-        self._fill_seats(expected)
+        self._fill_tables(expected)
 
     def know(self, expected: Answers) -> None:
-        """What other trials learned."""
+        """Takes over the results of other trials."""
         self._learned = [
             index
             for index in range(len(self._lengths))
             if all(self._key("prefill", index, piece.start) in expected for piece in self._pieces(index))
         ]
-        self._fill_seats(expected)
+        self._fill_tables(expected)
 
-    def _fill_seats(self, expected: Answers) -> None:
-        for table, seats in self._seats:
-            for slot, index in enumerate(seats):
+    def _fill_tables(self, expected: Answers) -> None:
+        for table, held in self._filled:
+            for slot, index in enumerate(held):
                 if index in self._learned:
                     self._copy(expected, int(index), self._lengths[index], table, slot)
 
@@ -198,8 +197,8 @@ class Trial:
             return True
         every, chosen = np.arange(size), np.sort(self._rng.choice(self._max_slots, size, replace=False))
         return all(
-            self._decode_agrees(table, seats, slots, expected)
-            for table, seats in self._seats
+            self._decode_agrees(table, held, slots, expected)
+            for table, held in self._filled
             for slots in (every, chosen)
         )
 
@@ -216,8 +215,8 @@ class Trial:
                     return False
         return True
 
-    def _decode_agrees(self, table: SlotCache, seats: np.ndarray, slots: np.ndarray, expected: Answers) -> bool:
-        indices = [int(index) for index in seats[slots]]
+    def _decode_agrees(self, table: SlotCache, held: np.ndarray, slots: np.ndarray, expected: Answers) -> bool:
+        indices = [int(index) for index in held[slots]]
         tokens = np.array([self._prompts[index][0] for index in indices])
         positions = np.array([self._lengths[index] for index in indices])
         module = self._module([(index, 1) for index in indices])
@@ -272,7 +271,7 @@ class Trial:
         return what, index % self._num_each, start, self._owner(index) is not None
 
     def _module(self, runs: Sequence[tuple[int, int]]) -> PreTrainedModel:
-        """For prompts' tokens, and how many of each."""
+        """The module for a pass of prompts with their numbers of tokens."""
         return self._model.for_pass([(self._owner(index), num_tokens) for index, num_tokens in runs])
 
     def _chunks(self, index: int) -> list[tuple[str | None, int, int]]:
@@ -299,7 +298,7 @@ class Trial:
         return [tensor[slot, :, start:end] for tensor in (*table.keys, *table.values)]
 
     def _new_table(self, num_slots: int, num_tokens: int) -> SlotCache:
-        """With room for one token more."""
+        """A table with room for one more token."""
         table = SlotCache(self._base.config, self._base.dtype, self._base.device)
         table.resize(num_slots, num_tokens + 1)
         return table

@@ -19,8 +19,6 @@ LONG_SPAN, NEWEST = 256, 8
 
 
 class Sequence:
-    """Where a request stands, and what it has sampled."""
-
     __slots__ = (
         *(
             "_is_stopped",
@@ -48,7 +46,7 @@ class Sequence:
         self.future: Future[Generation] = Future()
         self.prompt = np.array(request.prompt_token_ids, dtype=np.int64)
         self.piece_size = piece_size(len(self.prompt))
-        # Of the prompt's pieces.
+        # Keys of the prompt's pieces.
         self.keys = piece_keys(policy, self.prompt)
         self.chunks = chunk_names(self.keys, len(self.prompt))
         self._num_told = 0
@@ -58,7 +56,7 @@ class Sequence:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """As if it had never had a slot."""
+        """Resets the state to that before the first slot."""
         self.slot = -1
         if self.constraint is not None:
             self.constraint.begin_again()

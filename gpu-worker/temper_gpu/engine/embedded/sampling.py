@@ -57,8 +57,8 @@ def scale(logits_SV: Tensor, temperatures: list[float]) -> Tensor:
 
 def draw(scaled_SV: Tensor, uniforms_S: Tensor) -> Tensor:
     """One token of each row."""
-    # In integers, whose sum has no rounding and so no order. Not exp(logprobs): an elementwise loop is cut by threads
-    # without regard to rows, softmax works row by row.
+    # Integers have a sum without rounding, so its order is irrelevant. Softmax works row by row; exp(logprobs) would
+    # not, because threads split an elementwise loop without regard to rows.
     cumulative_SV = scaled_SV.softmax(-1).mul_(PROBABILITY_ONE).long().cumsum_(-1)
     targets_S1 = (uniforms_S * cumulative_SV[:, -1]).long()[:, None]
     # The first token whose cumulative probability exceeds the target, so never one of probability zero.

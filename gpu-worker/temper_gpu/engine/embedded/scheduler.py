@@ -61,12 +61,13 @@ class Scheduler:
         self._waiting: dict[str | None, deque[Sequence]] = {}
         self._last_arrival = 0.0
         self._next_sweep = 0.0
-        # Policies that may share a pass are one company (policies.py). Those whose last pass was prefill: `_prefilled`.
+        # Policies that may share a pass are one batch group (policies.py). `_prefilled` holds groups whose last pass
+        # was prefill.
         self._turns: deque[Hashable] = deque()
         self._prefilled: set[Hashable] = set()
-        self._seating: Sequence | None = None
+        self._admitting: Sequence | None = None
         self._trials = Trials()
-        # In tokens, since a pass had no room: a proof that requests up to this length have room now.
+        # Length in tokens, since a pass ran out of memory: a proof that requests up to it fit now.
         self.longest_answered = 0
         self._settings = settings
         self._sizes = sizes
@@ -157,19 +158,19 @@ class Scheduler:
         one that was taken a failure.
         """
         with self.arrived:
-            seated = self._slots.clear()
-            candidates = [*seated, *([self._seating] if self._seating else [])]
+            running = self._slots.clear()
+            candidates = [*running, *([self._admitting] if self._admitting else [])]
             if not candidates:
                 return None
-            # Of equally long ones the youngest, which has waited least.
+            # The youngest of the longest has waited least.
             longest = max(candidates, key=lambda sequence: (sequence.num_tokens, sequence.created))
-            if longest is self._seating:
+            if longest is self._admitting:
                 self._waiting[longest.policy].remove(longest)
-            for sequence in reversed(seated):
+            for sequence in reversed(running):
                 sequence.begin_again()
                 if sequence is not longest:
                     self._waiting.setdefault(sequence.policy, deque()).appendleft(sequence)
-            self._seating = None
+            self._admitting = None
             self.longest_answered = 0
         self._policies.leave(longest.policy)
         return longest
@@ -194,7 +195,7 @@ class Scheduler:
         """Whether the engine still answers a request that nothing is wrong with. Its slot table has to be empty."""
         plain = Sequence(None, GenerationRequest((0,), 1, 0.0, 0), math.inf, lambda token_ids: "")
         try:
-            if self._seat(plain):
+            if self._take_slot(plain):
                 self._prefill([plain])
         except Exception:
             return False
@@ -226,13 +227,13 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
-        if self._trials.admit(self._slots.sequences.values(), self._seat):
+        if self._trials.admit(self._slots.sequences.values(), self._take_slot):
             return
         with self.arrived:
             self._waiting = {policy: queue for policy, queue in self._waiting.items() if queue}
             while self._waiting:
                 policy, queue = next(iter(self._waiting.items()))
-                if not self._seat(queue[0]):
+                if not self._take_slot(queue[0]):
                     break
                 queue.popleft()
                 # Also for the next pass its turn is after the others'.
@@ -240,35 +241,35 @@ class Scheduler:
                 if queue:
                     self._waiting[policy] = queue
 
-    def _seat(self, sequence: Sequence) -> bool:
-        self._seating = sequence  # known to `take_longest` if the table has no room to grow
-        is_seated = self._slots.take(sequence)
-        self._seating = None
-        return is_seated
+    def _take_slot(self, sequence: Sequence) -> bool:
+        self._admitting = sequence  # known to `take_longest` if the table has no room to grow
+        has_slot = self._slots.take(sequence)
+        self._admitting = None
+        return has_slot
 
     def _sequences_in_turn(self) -> list[Sequence]:
-        """Those of the policies that share the next pass, by slot. Policies that may not share one take turns."""
+        """Sequences of the policies that share the next pass, by slot. Batch groups take turns."""
         sequences = self._slots.sequences.values()
-        companies = {policy: self._policies.company(policy) for policy in dict.fromkeys(s.policy for s in sequences)}
-        present = dict.fromkeys(companies.values())
-        self._turns = deque([company for company in self._turns if company in present])
-        self._turns.extend(company for company in present if company not in self._turns)
+        groups = {policy: self._policies.batch_group(policy) for policy in dict.fromkeys(s.policy for s in sequences)}
+        present = dict.fromkeys(groups.values())
+        self._turns = deque([group for group in self._turns if group in present])
+        self._turns.extend(group for group in present if group not in self._turns)
         self._prefilled.intersection_update(present)
         if not self._turns:
             return []
         self._turns.rotate(-1)
-        return [sequence for sequence in sequences if companies[sequence.policy] == self._turns[-1]]
+        return [sequence for sequence in sequences if groups[sequence.policy] == self._turns[-1]]
 
     def _is_prefill_next(self, sequences: list[Sequence]) -> bool:
         """Prefill goes first: decode passes are worth their fixed cost when many slots take part. But one policy's
         prompts leave every second pass to policies that only decode."""
         prompting = {sequence.policy for sequence in sequences if not sequence.is_prefilled}
         is_alone = all(sequence.policy in prompting for sequence in sequences)
-        company = self._turns[-1]
-        if not prompting or (company in self._prefilled and not is_alone):
-            self._prefilled.discard(company)
+        group = self._turns[-1]
+        if not prompting or (group in self._prefilled and not is_alone):
+            self._prefilled.discard(group)
             return False
-        self._prefilled.add(company)
+        self._prefilled.add(group)
         return True
 
     def _prefill(self, sequences: list[Sequence]) -> None:
@@ -287,7 +288,7 @@ class Scheduler:
             self._sample(completed, logits_SV, [ends.index(sequence.keys[-1]) for sequence in completed])
 
     def _pieces(self, sequences: list[Sequence]) -> list[tuple[Sequence, Piece]]:
-        """What one pass takes: whole pieces, first come, first served. Of equal ones only the first."""
+        """The pieces of one pass: whole pieces, first come, first served. Duplicates wait for the first."""
         waiting: list[tuple[Sequence, Piece]] = []
         num_tokens = 0
         taken: set[tuple[bytes, bool]] = set()
@@ -306,7 +307,8 @@ class Scheduler:
         return chosen
 
     def _new_pieces(self, sequence: Sequence, max_tokens: int, taken: set[tuple[bytes, bool]]) -> list[Piece]:
-        """What is left of a prompt after what is kept of it, up to where this pass computes the same for another."""
+        """The prompt's remaining pieces after the cached prefix, up to one that this pass computes for another
+        request."""
         if not self._prefixes.max_bytes:
             return cut(sequence.prompt, sequence.slot, sequence.computed, max_tokens)
         # The last piece is always computed: its last token is sampled from.
@@ -354,8 +356,8 @@ class Scheduler:
         self._sample(sequences, logits_SV, list(range(len(sequences))))
 
     def _make_room(self, sequences: list[Sequence]) -> list[Sequence]:
-        """For one more token each: if need be the youngest request leaves, to begin again when there is room for all of
-        it. The oldest stays, so that each gets its answer in the end. Returns those that stay."""
+        """Makes room for one more token each. If necessary the youngest requests release their slots and restart later.
+        The oldest stays, so that each request finishes in the end. Returns those that stay."""
         positions = self._slots.positions
         while not self._slots.has_room(max((int(positions[s.slot]) + 1 for s in sequences), default=0)):
             youngest = max(self._slots.sequences.values(), key=lambda sequence: sequence.created)

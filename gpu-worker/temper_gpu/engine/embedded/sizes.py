@@ -10,7 +10,7 @@ CANDIDATES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048
 SMALLEST_LARGEST, LARGEST = 128, CANDIDATES[-1]
 # Keeps a pass of a large model under about half a second on two cores.
 PASS_PARAMETER_TOKENS = 26e9
-# What calling a model of hardly any weights costs, in parameters times tokens.
+# Cost of calling a tiny model, in parameters times tokens.
 OVERHEAD_PARAMETER_TOKENS = 35e6
 # Below, waking a second thread for each of many small products costs more than it computes (measured: at 0.25 M one
 # thread is twice as fast as two, at 2.8 M as fast, at 52 M two are 1.2 times as fast).
@@ -33,7 +33,7 @@ class Sizes:
         return self.allowed[min(bisect_left(self.allowed, num_tokens), len(self.allowed) - 1)]
 
     def most_slots(self, max_slots: int) -> int:
-        """So many requests are decoded in one pass."""
+        """Largest number of requests that are decoded in one pass."""
         return max((size for size in self.allowed if size <= max_slots), default=self.allowed[0])
 
     def worthwhile(self, num_tokens: int) -> int:

@@ -1,4 +1,4 @@
-"""Who sits in which slot, and how much memory the slots may take."""
+"""The assignment of requests to slots, and the memory that the slots may take."""
 
 import heapq
 
@@ -45,8 +45,8 @@ class Slots:
         self.max_tokens = self._longest_request()
         self._free: list[int] = []
         self.sequences: dict[int, Sequence] = {}
-        # What a decode pass feeds: each slot's newest token and its position, which is the number of tokens that are
-        # stored before it. A slot at rest has zeros.
+        # Inputs of a decode pass: each slot's newest token and its position, the number of tokens stored before it.
+        # Free slots have zeros.
         self.tokens = np.zeros(max_slots, dtype=np.int64)
         self.positions = np.zeros(max_slots, dtype=np.int64)
         self._resize(min(INITIAL_CAPACITY, self.max_tokens))
@@ -57,7 +57,7 @@ class Slots:
         return MIN_TABLE_ROWS - 1
 
     def bytes_of(self, num_tokens: int) -> int:
-        """What the smallest table takes in which a request of this length fits."""
+        """Bytes of the smallest table that fits a request of this length."""
         return self._cache.peak_bytes(self.fewest, num_tokens)
 
     def take(self, sequence: Sequence) -> bool:
@@ -115,7 +115,7 @@ class Slots:
             self._cache.clear(slot)
 
     def _resize(self, num_tokens: int) -> bool:
-        """By doubling, as far as memory and the slots in use allow."""
+        """Doubles the table, as far as memory and the slots in use allow."""
         top = max(self.sequences, default=-1)
         doubled = min(
             max(INITIAL_CAPACITY, 1 << (num_tokens - 1).bit_length()), max(self._context_window, INITIAL_CAPACITY)

@@ -29,9 +29,9 @@ class TilePlan:
     first_key: int
     num_keys: int
     num_queries: int
-    # Of all its tokens, the smallest position.
+    # Smallest position of its tokens.
     first_position: int
-    # Of each row, its tokens in the pass. The rest of its queries are padding.
+    # Each row's tokens in the pass. The rest of its queries are padding.
     tokens: list[np.ndarray]
 
 
@@ -40,7 +40,7 @@ class PassPlan:
     """Every token is in one of the tiles that it stands in itself, and in one for each whole chunk before."""
 
     own: list[TilePlan]
-    # By chunk, in the order in which they are added.
+    # Blocks by chunk, in the order in which they are added.
     chunks: list[TilePlan]
 
 
@@ -114,15 +114,15 @@ def chunk_start(position: int) -> int:
 class Placed:
     """How the rows of a tile are read from the slot table."""
 
-    # As they stand there, or the slots to copy.
+    # Adjacent slots in place, or slots to copy.
     slots: slice | list[int]
     num_rows: int
-    # Where the rows that were asked for are among them.
+    # Places of the requested rows among them.
     rows: list[int]
 
 
 def place(slots: list[int]) -> Placed:
-    """Where others' rows between them cost less than copying, they are computed for nothing."""
+    """Computes unneeded rows between them if that costs less than copying."""
     first, last, count = slots[0], slots[-1], len(slots)
     if len(set(slots)) == 1:
         return Placed(slice(first, first + 1), count, list(range(count)))

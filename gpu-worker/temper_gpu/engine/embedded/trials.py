@@ -20,21 +20,21 @@ class Trials:
     def __len__(self) -> int:
         return len(self._suspects)
 
-    def after_failure(self, seated: list[Sequence]) -> Sequence | None:
+    def after_failure(self, running: list[Sequence]) -> Sequence | None:
         """Returns the one that was alone, and failed again. The rest are suspects, and begin again."""
-        for sequence in seated:
+        for sequence in running:
             sequence.begin_again()
-        if seated == [self._tried]:
+        if running == [self._tried]:
             return self._tried
-        self._suspects.extendleft(reversed(seated))
+        self._suspects.extendleft(reversed(running))
         return None
 
-    def admit(self, seated: Collection[Sequence], seat: Callable[[Sequence], bool]) -> bool:
-        """Whether suspects come before whoever waits. The next one is seated where nobody is."""
-        if not seated and self._suspects and seat(self._suspects[0]):
+    def admit(self, running: Collection[Sequence], take_slot: Callable[[Sequence], bool]) -> bool:
+        """Whether suspects come before whoever waits. The next one is admitted where nobody is."""
+        if not running and self._suspects and take_slot(self._suspects[0]):
             self._tried = self._suspects.popleft()
             return True
-        return bool(self._suspects) or self._tried in seated
+        return bool(self._suspects) or self._tried in running
 
     def drop(self, is_dropped: Callable[[Sequence], bool]) -> None:
         self._suspects = deque(sequence for sequence in self._suspects if not is_dropped(sequence))

@@ -14,14 +14,13 @@ from torch import Tensor
 
 # Tensors without numbers are reckoned as a CPU would have them.
 CPU = ("cpu", "meta")
-# Two vectors of AVX-512 in the smallest type, of which a loop takes as many at once.
+# Loop unit: two vectors of AVX-512 in the smallest type.
 WHOLE_VECTORS = 64
 # The least elements that torch gives a thread; some kernels take less, all of them a power of two.
 GRAINS = (32768, 16384, 4096, 2048, 1024)
 
 
 def elementwise(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-    """Of inputs of one shape."""
     first = inputs[0]
     if first.device.type not in CPU:
         return function(*inputs)

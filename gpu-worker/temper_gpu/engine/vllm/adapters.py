@@ -18,7 +18,7 @@ ROOM_TIMEOUT_S = 60.0
 
 @dataclass(eq=False)
 class Loaded:
-    # As the server sees it.
+    # Name of the adapter on the server.
     folder: str
     num_users: int = 0
 
@@ -28,7 +28,7 @@ Prove = Callable[[Client, AdapterSource], None]
 
 
 class Adapters:
-    """Of one life of a server."""
+    """Loaded adapters of one server instance."""
 
     def __init__(self, max_policies: int, folders: AdapterFolders, prove: Prove) -> None:
         self._max_policies = max_policies
@@ -59,7 +59,7 @@ class Adapters:
                 self._changed.notify_all()
 
     def drop_all(self, client: Client, timeout_s: float) -> None:
-        """Where a server outlives its use."""
+        """Unloads all adapters of a server that keeps running."""
         with self._changed:
             dropped, self._loaded = self._loaded, OrderedDict()
         for key, loaded in dropped.items():
@@ -121,7 +121,7 @@ class Adapters:
         return self._num_kept() <= self._max_policies or self._unused() is not None
 
     def _num_kept(self) -> int:
-        """Those that are being loaded have a place already."""
+        """Includes adapters that are being loaded."""
         return len(self._loaded) + len(self._loading)
 
     def _unused(self) -> str | None:
@@ -135,7 +135,7 @@ class Adapters:
                 self._folders.remove(lost.folder)
 
     def _unload(self, client: Client, key: str, folder: str, timeout_s: float = server.LOAD_S) -> None:
-        # Where the server has ended, or does not answer, its end takes all with it.
+        # A server that ended or is silent takes its adapters with it.
         with suppress(TemperError, TimeoutError):
             server.unload_adapter(client, key, timeout_s)
         self._folders.remove(folder)

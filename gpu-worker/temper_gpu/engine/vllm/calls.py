@@ -33,7 +33,7 @@ class Call:
     request: GenerationRequest
     deadline: float
     future: Future[Generation] = field(default_factory=Future)
-    # What its answer is read from, while it is. Guarded by `lock`.
+    # The connection that the answer is read from, meanwhile. Guarded by `lock`.
     client: Client | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -22,7 +22,7 @@ CONNECT_S = 5.0
 
 @dataclass(frozen=True)
 class Address:
-    """Of one of both kinds."""
+    """The address of a server: a socket or a URL."""
 
     # Empty: the server asks for none.
     key: str = field(repr=False)
@@ -31,12 +31,11 @@ class Address:
 
     @property
     def server(self) -> str:
-        """As messages name it."""
         return "vLLM" if self.url is None else f"the vLLM server {self.url}"
 
     @property
     def path(self) -> str:
-        """What stands before the paths of the server, behind a proxy of its own."""
+        """Path prefix of the server behind a proxy."""
         return "" if self.url is None else urlsplit(self.url).path.rstrip("/")
 
 
@@ -48,7 +47,6 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What a refusal says."""
         error = self.body.get("error") if isinstance(self.body, Mapping) else None
         return str(error.get("message") if isinstance(error, Mapping) else error or "no message")[:500]
 
@@ -58,7 +56,7 @@ class Unreachable(Exception):
 
 
 class Aborted(Unreachable):
-    """Nobody waits for the answer any more: this says nothing about the server."""
+    """The caller has stopped waiting: this says nothing about the server."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -167,6 +165,6 @@ class Client:
                 connection.sock.settimeout(left_s)
         if response.length:
             raise http.client.IncompleteRead(bytes(data), response.length)
-        # Of nothing: the connection is free for the next request.
+        # The body is read to its end, so that the connection can be reused.
         response.read()
         return bytes(data)

@@ -2,7 +2,7 @@
 
 It may be restarted, also with another model, and others may load adapters there. So each answer is held against the
 server's fingerprint, and against its list of models as that is after the answer; beside, the server is looked at now
-and then. What does not fit ends this life of the server: the next one is proven from the beginning (lives.py).
+and then. What does not fit ends this life of the server: the next one is proven from the beginning (supervisor.py).
 """
 
 import logging
@@ -21,8 +21,8 @@ from temper_gpu.model.models import BaseModel
 
 # A busy server takes its time to answer; one that is away says so at once.
 ANSWER_S = 30.0
-# For what is better done, but may be left: unloading what is not used any more.
-LEAVE_S = 3.0
+# Timeout of optional work: unloading adapters that are no longer used.
+DETACH_S = 3.0
 RENEW_S = 600.0
 START = "start it with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment"
 SGLANG = (
@@ -61,7 +61,7 @@ class ExternalServer:
         return own if card is None or card.context_window is None else min(own, card.context_window)
 
     def recorded(self) -> dict[str, str]:
-        """For a step's manifest. Without address and paths."""
+        """Engine fields for a step's manifest, without address and paths."""
         told = {"max_model_len": self.context_window, "system_fingerprint": self._fingerprint}
         flags = " ".join(f"{name}={value}" for name, value in told.items() if value is not None)
         return {"engine": f"vllm {self.version} (external)", "engineFlags": flags}
@@ -82,7 +82,7 @@ class ExternalServer:
             client.close()
 
     def proven(self, fingerprint: str | None) -> None:
-        """From now on it must stay what it is."""
+        """Requires from now on that the server stays the same."""
         self._fingerprint = fingerprint
         threading.Thread(target=self._watch, name=f"watch of {self.address.server}", daemon=True).start()
 
@@ -205,7 +205,7 @@ class ExternalServer:
 
 
 def what_is_missing(answer: Answer) -> tuple[str, str] | None:
-    """By the refusal of a folder that holds no adapter; None: nothing."""
+    """Reads the missing part from the refusal of a folder without an adapter; None: nothing is missing."""
     if answer.status == 404 and answer.body == {"detail": "Not Found"}:
         return "load adapters at run time, but has no /v1/load_lora_adapter", START
     if "--enable-lora" in answer.message:

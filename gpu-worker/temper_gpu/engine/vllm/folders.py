@@ -1,4 +1,4 @@
-"""Where a vLLM server reads adapters from: a folder of its own life, or one that its host and this one share."""
+"""Folders from which a vLLM server reads adapters: the instance's own, or one that its host and this one share."""
 
 import filecmp
 import os
@@ -27,13 +27,13 @@ class AdapterFolders(Protocol):
 
 
 class OwnFolders:
-    """In a folder that goes with the server."""
+    """Adapters in a folder that is removed with the server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, source: AdapterSource) -> str:
-        # Of its own each time: vLLM reads it again when it had to make room in its memory.
+        # A new folder each time, because vLLM reads it again after it has evicted the adapter.
         folder = Path(tempfile.mkdtemp(prefix="adapter-", dir=self._folder))
         try:
             source.write_folder(folder)
@@ -61,7 +61,7 @@ class SharedFolders:
         try:
             source.write_folder(staged)
             if not is_same(staged, target):
-                # What stands there is damaged.
+                # The existing folder is damaged.
                 shutil.rmtree(target, ignore_errors=True)
                 with suppress(OSError):  # another process was faster
                     staged.rename(target)
@@ -96,7 +96,7 @@ class SharedFolders:
         return self._seen(folder)
 
     def remove_left_behind(self) -> list[str]:
-        """Of processes that ended without removing them. By the clock of the folder's own host."""
+        """Removes folders of processes that ended without doing so, by the clock of the folder's own host."""
         now, removed = self._new(".seen-"), []
         try:
             limit = now.stat().st_mtime - LEFT_BEHIND_S

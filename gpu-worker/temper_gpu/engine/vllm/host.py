@@ -46,11 +46,11 @@ class VllmHost:
     def has(self, base_model: str) -> bool:
         return self._library.has(base_model)
 
-    def settle(self, base_model: str) -> str:
-        return self._library.settle(base_model)
+    def pin(self, base_model: str) -> str:
+        return self._library.pin(base_model)
 
     def recorded(self, base_model: str) -> Mapping[str, str]:
-        """What samples from a base model, for manifests. A server that somebody else runs has to be asked."""
+        """Engine fields for manifests. They are requested from an external server."""
         if self._settings.external is not None:
             return self.engine(base_model).recorded
         return recorded(self._library.get(base_model), self._settings)

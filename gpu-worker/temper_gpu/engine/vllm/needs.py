@@ -1,4 +1,4 @@
-"""What a vLLM server needs of its device's memory."""
+"""The device memory of a vLLM server."""
 
 import torch
 from transformers import PreTrainedModel

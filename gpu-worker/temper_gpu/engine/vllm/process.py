@@ -1,7 +1,5 @@
-"""One vLLM server as a process of this one: started, found ready, its log lines passed on, ended.
-
-A life ends for good; who needs another one starts it (engine.py).
-"""
+"""One vLLM server as a child process: it is started, awaited, and ended, and its log lines are passed on. The
+supervisor replaces an ended one."""
 
 import logging
 import os
@@ -35,10 +33,10 @@ KEPT_LINES = 200
 POLL_S, ANSWER_S = 0.25, 5.0
 # The guard gives vLLM three seconds to end in order.
 END_S = 6.0
-# Of a GPU, which vLLM wants to find free before it starts: its default is nearly all, and the trainer's model is there
-# first. How much it takes, other flags say.
+# Share of a GPU that vLLM expects to be free before it starts. Its default is nearly all, but the trainer's model is
+# loaded first. Other flags limit what it takes.
 LEAST_FREE = 0.05
-# Of a log line; a line of requests can be long.
+# Largest length of a log line; a line of requests can be long.
 MAX_LINE = 2000
 _LEVELS = {"ERROR": logging.ERROR, "WARNING": logging.WARNING, "CRITICAL": logging.ERROR}
 
@@ -53,7 +51,8 @@ class VllmProcess:
     def __init__(self, base: BaseModel, source: str, settings: VllmSettings) -> None:
         self._base = base
         self._settings = settings
-        # Of this user alone; the guard removes it, whoever ends first. Short: a socket's path may have 107 characters.
+        # A folder readable by this user alone, removed by the guard in any case. It is short, because a socket's path
+        # may have 107 characters.
         self.folder = Path(tempfile.mkdtemp(prefix="temper-vllm-"))
         self.folders = OwnFolders(self.folder)
         self.address = Address(secrets.token_urlsafe(32), socket=str(self.folder / "server.sock"))
@@ -77,7 +76,7 @@ class VllmProcess:
             raise
         log.info("vLLM starts", extra={"model": base.name, "pid": self._guard.pid, "flags": flags_of(base, settings)})
         if self.context_window < base.context_window:
-            # Of the model's window, as much as the key-value cache holds or the arguments allow.
+            # The model's window, as far as key-value cache and arguments allow.
             log.info("context limited", extra={"model": base.name, "tokens": self.context_window})
         reader = threading.Thread(target=self._read_lines, name=f"log of vLLM of {base.name}", daemon=True)
         reader.start()
@@ -85,7 +84,7 @@ class VllmProcess:
 
     @property
     def pid(self) -> int:
-        """Of the guard, which leads the session of all its processes."""
+        """Process id of the guard, which leads the session of all its processes."""
         return self._guard.pid
 
     @property
@@ -103,7 +102,7 @@ class VllmProcess:
         pass
 
     def require_same(self, completion: Completion) -> None:
-        """Nobody else reaches its socket, and its end is seen."""
+        """Nothing to check: only this process reaches its socket, and notices its end."""
 
     def confirm(self, client: Client, adapter: str | None, folder: str | None) -> None:
         pass
@@ -179,7 +178,7 @@ class VllmProcess:
 
 
 def own_flags(base: BaseModel, source: str, socket: str, settings: VllmSettings) -> list[str]:
-    """What no manifest records: it changes nothing that is computed."""
+    """Flags without effect on computations, so manifests leave them out."""
     own = [f"--model={source}", f"--served-model-name={base.name}", f"--uds={socket}", "--disable-uvicorn-access-log"]
     if base.device.type == "cpu":
         return own
@@ -208,10 +207,10 @@ def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> 
         "DO_NOT_TRACK": "1",
     }
     if base.device.type == "cpu":
-        # It would bind one thread to each core of the machine, where others compute, too.
+        # Thread binding would pin one thread to each core of the machine, which others use, too.
         threads = {"OMP_NUM_THREADS": str(settings.num_threads), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
         environment |= {name: value for name, value in threads.items() if name not in os.environ}
-        # What this process has set is for GNU's runtime; vLLM's would spin for ever.
+        # This process's setting is for GNU's runtime; vLLM's would spin forever.
         environment["OMP_WAIT_POLICY"] = "PASSIVE"
     elif settings.devices:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(visible_device, settings.devices))
@@ -251,7 +250,7 @@ def level_of(line: str) -> int:
 
 
 def last_words(lines: list[str]) -> str:
-    """What went wrong stands in the last line that names an error; a traceback goes before it."""
+    """The last line that names an error; its traceback comes before it."""
     told = [line for line in lines if not line.startswith("vLLM ended with ")]
     errors = [line for line in told if "rror:" in line or "xception:" in line]
     return (errors or told or ["it said nothing"])[-1][-400:]

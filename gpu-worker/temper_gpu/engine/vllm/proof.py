@@ -36,7 +36,7 @@ class Tolerance:
 
     # On average over a probe: more is another model.
     mean: float
-    # Of a single token, as it comes: what hides smaller effects.
+    # Bound for single tokens, whose noise hides smaller effects.
     noise: float
     # `noise` over the size of the whole change.
     most_noise: float
@@ -50,7 +50,7 @@ TOLERANCES = {"float32": Tolerance(2e-3, 1e-4, 0.15, 0.5), "bfloat16": Tolerance
 
 
 class Prover:
-    """Of one base model. A server that is not what it should be raises PolicyMismatch."""
+    """Proves servers of one base model. A server that computes something else raises PolicyMismatch."""
 
     def __init__(self, base: BaseModel, on_proof: Callable[[], None]) -> None:
         self._base = base
@@ -94,7 +94,7 @@ class Prover:
 
 @torch.no_grad()
 def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temperature: float = TEMPERATURE) -> Tensor:
-    """By the trainer's weights, at the temperatures of the probe; or at another one than that of sampled tokens."""
+    """Scores by the trainer's weights, at the probe's temperatures, or at another one than that of sampled tokens."""
     model = base.instantiate(base.attention)
     if adapter is not None:
         model = attach(model, adapter)
@@ -105,7 +105,7 @@ def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temper
 
 
 def require_temperature(base: BaseModel, address: Address, engine_T: Tensor, trainer_T: Tensor, raw_T: Tensor) -> None:
-    """Of two that are as near on the prompt, the engine tells the log-probabilities after temperature, not before."""
+    """Requires log-probabilities after temperature, not before; both are equally near on the prompt."""
     tolerance = TOLERANCES[dtype_name(base.dtype)]
     share, noise = found_share(engine_T, raw_T, trainer_T, tolerance)
     prompt_distance = mean_distance(engine_T[: PROBE_TOKENS - 1], trainer_T[: PROBE_TOKENS - 1])
@@ -157,7 +157,7 @@ def require_adapter(
 
 
 def found_share(engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor, tolerance: Tolerance) -> tuple[float, float]:
-    """Of what the adapter changes, and how inexactly that is known (infinitely where it changes nothing)."""
+    """The share of the adapter's change that was found, and its noise (infinite without a change)."""
     wanted_T = adapted_T - plain_T
     size = float(wanted_T.square().sum())
     if size == 0:

@@ -1,6 +1,6 @@
-"""What Temper asks of a vLLM server: token ids in, token ids and log-probabilities out, adapters loaded and unloaded.
+"""Requests to a vLLM server: token ids in, token ids and log-probabilities out, adapters loaded and unloaded.
 
-Every answer is held against its question: it must name the model and repeat the prompt that was asked.
+Every answer is checked against its request: it must name the model and repeat the prompt.
 """
 
 import json
@@ -26,11 +26,11 @@ class Completion:
     token_ids: list[int]
     logprobs: list[float]
     finish_reason: str
-    # By token, the likeliest first; empty where nobody asked.
+    # Alternatives by token, the likeliest first; empty unless requested.
     top_logprobs: list[list[tuple[int, float]]]
-    # Of the prompt's tokens but the first, at temperature 1; None where nobody asked.
+    # Log-probabilities of the prompt's tokens but the first, at temperature 1; None unless requested.
     prompt_logprobs: list[float] | None
-    # Of vLLM's version and of what it was started with; None: it tells none.
+    # Fingerprint of vLLM's version and flags; None if it sends none.
     fingerprint: str | None = None
 
 
@@ -50,15 +50,15 @@ class LostServer(TemperError):
 
 @dataclass(frozen=True)
 class ModelCard:
-    """As /v1/models lists it."""
+    """An entry of /v1/models."""
 
     name: str
     # The model's or the adapter's folder, as the server has it.
     root: str
-    # Of an adapter: its base model.
+    # Base model of an adapter.
     parent: str | None
     context_window: int | None
-    # What the server is.
+    # Facts about the server.
     owner: str
 
 
@@ -101,7 +101,7 @@ def complete(
 
 
 def parameters(distribution: Distribution) -> dict[str, Any]:
-    """By the same names, and in the same order of effects."""
+    """Parameters of `Distribution`, with the same names and the same order of effects."""
     told = {name: getattr(distribution, name) for name in PARAMETERS}
     return {**told, "logit_bias": {str(token_id): bias for token_id, bias in distribution.logit_bias}}
 
@@ -134,7 +134,7 @@ def root_of(client: Client, sha256: str) -> str | None:
 
 
 def require_listed(client: Client, sha256: str, path: str) -> None:
-    """By its own list, the server has this folder under this name."""
+    """Requires that the server's list has this folder under this name."""
     listed = [card.name for card in list_models(client) if card.root == path]
     if listed != [sha256]:
         raise TemperError(
@@ -200,7 +200,7 @@ def client_get(client: Client, path: str, timeout_s: float = LOAD_S) -> Answer:
 def require_ok(address: Address, answer: Answer) -> Answer:
     if answer.status == 200:
         return answer
-    # What vLLM refuses is refused again; whatever else it says may pass.
+    # vLLM repeats refusals; other errors may pass.
     is_final = answer.status in REFUSALS or 300 <= answer.status < 400 or "max_lora_rank" in answer.message
     raise TemperError(
         "BadConfig" if is_final else "EngineFailed",
@@ -226,7 +226,7 @@ def remedy(address: Address, answer: Answer) -> str:
 
 
 def advice(address: Address) -> str:
-    """Where the server has another model or adapter than it says."""
+    """Advice for a server with another model or adapter than it reports."""
     if address.url is None:
         return "restart the GPU worker"
     return "see who else loads models and adapters there, and start the run's command again"

@@ -1,4 +1,4 @@
-"""What vLLM is started with. The environment is read in `__main__` alone."""
+"""Settings of vLLM. The environment is read in `__main__` alone."""
 
 import subprocess
 from collections.abc import Mapping
@@ -51,13 +51,11 @@ class External:
 
 @dataclass(frozen=True)
 class VllmSettings:
-    """What one vLLM may use."""
-
     # A Python that has vLLM installed: not this one, whose PyTorch is another. Empty where somebody else runs it.
     python: str
-    # Of vLLM there.
+    # Version of the installed vLLM.
     version: str
-    # Where it is set, no server is started: of the rest `slots` and what follows `kv_cache_bytes` count.
+    # An external server. Then no server is started, and only `slots` and the settings after `kv_cache_bytes` apply.
     external: External | None = None
     # Passed on as they are, behind Temper's own.
     args: tuple[str, ...] = ()
@@ -75,7 +73,7 @@ class VllmSettings:
     start_timeout_s: float = 1800.0
     # Between a death and the next start, doubled each time up to the second.
     backoff_s: tuple[float, float] = (0.5, 30.0)
-    # In place of Python and the server's module: a stand-in of tests.
+    # Command in place of Python and the server's module, for stand-ins in tests.
     command: tuple[str, ...] = ()
     # Further variables of its environment.
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -100,7 +98,7 @@ def require_free(arg: str) -> None:
 
 
 def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
-    """What decides how vLLM computes: without paths, addresses and names, because manifests record it."""
+    """Flags that affect computations, without paths, addresses and names, because manifests record them."""
     flags: dict[str, Any] = {
         "--dtype": dtype_name(base.dtype),
         "--max-model-len": longest_request(base, settings),
@@ -109,7 +107,7 @@ def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
         # Room for adapters of this rank; `--max-lora-rank` among the arguments changes it.
         "--max-lora-rank": VLLM_LORA_RANK,
         "--max-loras": settings.max_policies,
-        # Of the distribution that was sampled from, after temperature: what the trainer's ratios are relative to.
+        # Log-probabilities after temperature, which the trainer's ratios are relative to.
         "--logprobs-mode": "processed_logprobs",
         # Nothing that a model's folder recommends changes what a request asks for.
         "--generation-config": "vllm",
@@ -132,7 +130,7 @@ def longest_request(base: BaseModel, settings: VllmSettings) -> int:
 
 
 def context_window(base: BaseModel, settings: VllmSettings) -> int:
-    """Of the model and the cache, or the smaller one that somebody asked for."""
+    """The window of model and cache, or a smaller configured one."""
     words = [word for arg in settings.args for word in arg.replace("=", " ", 1).split()]
     for flag, value in pairwise(words):
         if flag.replace("_", "-") == "--max-model-len" and value.isdecimal():
@@ -141,7 +139,7 @@ def context_window(base: BaseModel, settings: VllmSettings) -> int:
 
 
 def recorded(base: BaseModel, settings: VllmSettings) -> dict[str, str]:
-    """For a step's manifest: the engine that samples, its version and its flags."""
+    """Engine fields for a step's manifest: its name, version and flags."""
     # A path is a matter of this host.
     flags = ["PATH" if "/" in flag or "\\" in flag else flag for flag in flags_of(base, settings)]
     return {"engine": f"vllm {settings.version}", "engineFlags": " ".join(flags)}

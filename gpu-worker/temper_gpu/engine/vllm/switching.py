@@ -1,7 +1,7 @@
-"""What a vLLM on the trainer's GPU releases while a step is trained: nothing, its key-value cache, or all its memory.
+"""Memory that a vLLM on the trainer's GPU releases during a step: nothing, its key-value cache, or all.
 
-Planned by bytes, before the first step of a base model. To release nothing takes no time; keys and values are taken
-again as empty memory; weights are copied to main memory and back.
+The release is planned in bytes before the first step of a base model. Releasing nothing takes no time; the cache is
+allocated again empty; weights are copied to main memory and back.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from temper_gpu.model.memory import format_bytes
 Release = Literal["nothing", "cache", "all"]
 # The next one releases more.
 RELEASES: tuple[Release, ...] = ("nothing", "cache", "all")
-# Of the free memory, that a step may be planned to take: an allocator cannot join all of it together.
+# Share of the free memory that a step may be planned to take, because of fragmentation.
 MOST_OF_FREE = 0.9
 
 
 @dataclass(frozen=True)
 class StepNeed:
-    """What a step takes beside what is always there, in bytes."""
+    """Additional bytes of a step, beside what is always allocated."""
 
-    # With its layers kept for the backward pass.
+    # Bytes with all activations kept for the backward pass.
     kept: int
-    # With layers that are computed again.
+    # Bytes with recomputed layers.
     recomputed: int
     # The trainer keeps layers where so much is free.
     free_to_keep: int
@@ -31,7 +31,7 @@ class StepNeed:
 
 @dataclass(frozen=True)
 class Held:
-    """By vLLM on the trainer's GPU, in bytes."""
+    """Bytes that vLLM holds on the trainer's GPU."""
 
     cache: int
     weights: int
@@ -44,8 +44,8 @@ class ReleasePlan:
 
 
 def plan_release(free: int, held: Held, need: StepNeed) -> ReleasePlan:
-    """As little as a step needs to be computed as it would be beside a sleeping vLLM: where layers could be kept then,
-    they are kept. `free`: with all of vLLM in memory."""
+    """The smallest release with which a step runs like beside a sleeping vLLM: layers are kept if they could be then.
+    `free`: bytes with all of vLLM in memory."""
     keeps = free + held.cache + held.weights >= need.free_to_keep
     needed = need.kept if keeps else need.recomputed
     wanted = max(int(needed / MOST_OF_FREE), need.free_to_keep if keeps else 0)

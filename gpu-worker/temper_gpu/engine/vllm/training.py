@@ -15,7 +15,7 @@ from temper_gpu.model.memory import free_bytes, give_back, is_out_of_memory
 
 log = logging.getLogger(__name__)
 
-# By base model and what is trained; and what its vLLM holds beside the trainer.
+# Needs by base model and trained part; and the bytes of its vLLM.
 StepNeeds = Callable[[str, TrainConfig], tuple[StepNeed, Held]]
 
 
@@ -50,11 +50,11 @@ class Training:
         self._has_more_room = False
 
     def expect(self, base_model: str, train: TrainConfig) -> None:
-        """What is trained next. The trainer has loaded it."""
+        """Announces the next training, whose model is loaded."""
         self._release = larger(self._planned(base_model, train), self._least)
 
     def take_seconds(self) -> dict[str, float]:
-        """Of the last step's seconds, by phase, what switching took; empty where nothing was switched."""
+        """Seconds of switching in the last step, by phase; empty without switching."""
         seconds, self._seconds = self._seconds, {}
         return seconds
 
@@ -81,7 +81,7 @@ class Training:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._paused and is_out_of_memory(error):
-            # What the step had made would be in the way of vLLM's memory.
+            # The step's memory would be in the way of vLLM's.
             traceback.clear_frames(trace)
             give_back(self._device)
             self._release_more()
@@ -100,7 +100,8 @@ class Training:
 
     def _planned(self, base_model: str, train: TrainConfig) -> Release:
         engines = self._shared()
-        # Of several models the others hold memory that no plan knows; what starts has not taken all of its own yet.
+        # Plans are impossible with several models, whose memory is unknown, and during a start, which has not taken all
+        # of its memory.
         if self._needs is None or list(engines) != [base_model] or not engines[base_model].is_live:
             return "all"
         key = (base_model, train.model_dump_json())

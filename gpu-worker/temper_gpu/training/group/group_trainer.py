@@ -28,8 +28,8 @@ class GroupTrainer(Trainer):
         switching: Switching | None = None,
     ) -> None:
         self._joined = Joined(0, len(settings.devices), self._watch, settings.parts_on(0))
-        given = (library, store, device_lock, sampler, read_turns, self._joined)
-        super().__init__(*given, switching, settings.compile_layers)
+        compiles = settings.compile_layers
+        super().__init__(library, store, device_lock, sampler, read_turns, self._joined, switching, compiles)
         self._enter = enter
         self._settings = settings
         self.group: RankGroup | None = None

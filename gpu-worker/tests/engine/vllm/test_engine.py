@@ -143,14 +143,14 @@ def test_whatever_is_released_requests_wait_until_it_is_back(engine, told, relea
 
 def test_a_start_is_awaited_before_memory_is_released(engine, told, monkeypatch):
     begun, may_end = threading.Event(), threading.Event()
-    live = engine._lives._live
+    start = engine._supervisor._start
 
-    def live_slowly():
+    def start_slowly():
         begun.set()
         assert may_end.wait(60)
-        return live()
+        return start()
 
-    monkeypatch.setattr(engine._lives, "_live", live_slowly)
+    monkeypatch.setattr(engine._supervisor, "_start", start_slowly)
     os.kill(engine.health().details["pid"], signal.SIGKILL)
     assert begun.wait(60)
     training = threading.Thread(target=lambda: (engine.pause(), engine.release("all")))

@@ -143,7 +143,7 @@ def test_prompts_beyond_one_pass_are_answered(real, pocket):
 
 def test_it_is_the_same_as_a_server_that_somebody_else_runs(real, pocket, tmp_path):
     """Over TCP, and with a folder that it has under another path."""
-    address, adapter = real._lives.now.server.address, adapter_of(pocket, 6)
+    address, adapter = real._supervisor.now.server.address, adapter_of(pocket, 6)
     (tmp_path / "here").mkdir()
     (tmp_path / "there").symlink_to(tmp_path / "here")
     with forwarding(address.socket) as url:

@@ -1,5 +1,5 @@
-"""The lives of one vLLM server, one after the other: each proves itself before it is of use, and the end of one is the
-beginning of the next, after a pause that grows with each failure."""
+"""Supervises one vLLM server: each instance proves itself before use, and after its end the next one starts, with a
+pause that grows with each failure."""
 
 import logging
 import threading
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from temper_gpu.engine.vllm.adapters import Adapters
 from temper_gpu.engine.vllm.client import Address, Client
-from temper_gpu.engine.vllm.external import LEAVE_S, ExternalServer
+from temper_gpu.engine.vllm.external import DETACH_S, ExternalServer
 from temper_gpu.engine.vllm.folders import AdapterFolders
 from temper_gpu.engine.vllm.process import VllmProcess
 from temper_gpu.engine.vllm.proof import Prover
@@ -19,15 +19,15 @@ from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
 
-# After so long a life a death is the first again.
-LONG_LIFE_S = 60.0
+# Uptime after which the pause starts again from its minimum.
+STABLE_S = 60.0
 HELD_POLL_S = 0.2
 
 log = logging.getLogger(__name__)
 
 
 class Server(Protocol):
-    """One life of a server: of a process of ours, or of one that somebody else runs."""
+    """One instance of a server: a process of ours, or an external one."""
 
     @property
     def address(self) -> Address: ...
@@ -39,27 +39,27 @@ class Server(Protocol):
     def pid(self) -> int | None: ...
     @property
     def served_name(self) -> str:
-        """The base model's, there."""
+        """The base model's name on the server."""
         ...
 
     @property
     def context_window(self) -> int: ...
     def recorded(self) -> dict[str, str]:
-        """For manifests: the engine that samples, its version and its flags."""
+        """Engine fields for manifests: its name, version and flags."""
         ...
 
     def wait_until_ready(self, timeout_s: float) -> None: ...
     def proven(self, fingerprint: str | None) -> None: ...
     def require_same(self, completion: Completion) -> None:
-        """The one that was proven gave this answer. Raises LostServer."""
+        """Requires that the proven server gave this answer. Raises LostServer."""
         ...
 
     def confirm(self, client: Client, adapter: str | None, folder: str | None) -> None:
-        """It had the adapter while it answered. Raises LostAdapter and LostServer."""
+        """Requires that it had the adapter while it answered. Raises LostAdapter and LostServer."""
         ...
 
     def lost(self, error: TemperError) -> TemperError:
-        """A call found that it is gone, or another one."""
+        """Handles a call's finding that the server is gone, or another one."""
         ...
 
     def failure(self) -> TemperError: ...
@@ -67,23 +67,23 @@ class Server(Protocol):
 
 
 @dataclass(frozen=True)
-class Life:
+class ServerInstance:
     """A server that has proven itself."""
 
     server: Server
     adapters: Adapters
     since: float
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """A server of somebody else's goes on without us: what was loaded there is taken away."""
         if self.server.address.url is not None:
             client = Client(self.server.address)
-            self.adapters.drop_all(client, LEAVE_S)
+            self.adapters.drop_all(client, DETACH_S)
             client.close()
 
 
-class Lives:
-    """`changed` guards all of it; who waits on it is woken when another life begins, or none will."""
+class ServerSupervisor:
+    """`changed` guards all state; waiters are notified of a new instance, and of the final failure."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Lives:
         on_proof: Callable[[], None],
         on_lost: Callable[[TemperError], None],
     ) -> None:
-        """`on_lost`: a server that somebody else runs is away, nobody knows for how long."""
+        """`on_lost` is called when an external server becomes unavailable for an unknown time."""
         self._base = base
         self._source = source
         self._settings = settings
@@ -104,14 +104,14 @@ class Lives:
         self._prover = Prover(base, on_proof)
         self._on_lost = on_lost
         self._newest: Server | None = None
-        self.now: Life | None = None
-        # Why there is none now, where somebody else has to see to it.
-        self.away: TemperError | None = None
-        # Why there will be no other life.
+        self.now: ServerInstance | None = None
+        # Reason why there is no instance, if an external server is unavailable.
+        self.unavailable: TemperError | None = None
+        # Reason why there will be no other instance.
         self.failure: TemperError | None = None
-        # No life begins meanwhile: its memory is somebody else's.
+        # Forbids a new instance while others use its memory.
         self.is_held = False
-        # What is held waits for the end of a start.
+        # A pause waits for the end of a start.
         self.is_starting = False
         self._closing = threading.Event()
 
@@ -121,22 +121,22 @@ class Lives:
 
     def begin(self) -> None:
         """Returns when the first server is of use; raises a TemperError if it does not come so far."""
-        self.now = self._live()
-        threading.Thread(target=self._keep_alive, name=f"lives of {self._base.name}", daemon=True).start()
+        self.now = self._start()
+        threading.Thread(target=self._keep_alive, name=f"supervisor of {self._base.name}", daemon=True).start()
 
     def close(self) -> None:
         with self._changed:
             self._closing.set()
-            newest, life = self._newest, self.now
+            newest, instance = self._newest, self.now
             self._changed.notify_all()
-        if life is not None:
-            life.leave()
+        if instance is not None:
+            instance.detach()
         if newest is not None:
             newest.close()
 
-    def _live(self) -> Life:
+    def _start(self) -> ServerInstance:
         started = time.monotonic()
-        process = self._start()
+        process = self._open_server()
         with self._changed:
             self._newest = process
             is_closed = self.is_closed
@@ -161,9 +161,9 @@ class Lives:
         self._on_start(process, seconds)
         log.info("vLLM is ready", extra={"model": self._base.name, "pid": process.pid, "seconds": round(seconds, 1)})
         adapters = Adapters(self._settings.max_policies, process.folders, self._prover.prove_adapter)
-        return Life(process, adapters, time.monotonic())
+        return ServerInstance(process, adapters, time.monotonic())
 
-    def _start(self) -> Server:
+    def _open_server(self) -> Server:
         if self._settings.external is not None:
             return ExternalServer(self._base, self._settings.external)
         return VllmProcess(self._base, self._source, self._settings)
@@ -172,34 +172,34 @@ class Lives:
         least_s, most_s = self._settings.backoff_s
         pause_s = least_s
         while True:
-            life = self.now
-            if life is not None:
-                life.server.ended.wait()
-                if time.monotonic() - life.since > LONG_LIFE_S:
+            instance = self.now
+            if instance is not None:
+                instance.server.ended.wait()
+                if time.monotonic() - instance.since > STABLE_S:
                     pause_s = least_s
                 with self._changed:
                     self.now = None
                 if not self.is_closed:
-                    log.warning("vLLM is started again, or awaited: %s", life.server.failure())
-                    self._lose(life.server.failure())
-                    life.leave()
+                    log.warning("vLLM is started again, or awaited: %s", instance.server.failure())
+                    self._lose(instance.server.failure())
+                    instance.detach()
             self._closing.wait(pause_s)
             while not self._may_start() and not self._closing.wait(HELD_POLL_S):
                 pass
             if self.is_closed:
                 return
             pause_s = min(2 * pause_s, most_s)
-            self._live_again()
+            self._restart()
 
     def _may_start(self) -> bool:
         with self._changed:
             self.is_starting = not self.is_held
             return self.is_starting
 
-    def _live_again(self) -> None:
-        life = failure = None
+    def _restart(self) -> None:
+        instance = failure = None
         try:
-            life = self._live()
+            instance = self._start()
         except TemperError as error:
             log.error("vLLM did not start: %s", error)
             failure = None if error.retryable else error
@@ -207,21 +207,20 @@ class Lives:
         except Exception:
             log.exception("vLLM did not start")
         with self._changed:
-            self.now, self.failure = life, failure
+            self.now, self.failure = instance, failure
             self.is_starting = False
-            self.away = None if life is not None else self.away
+            self.unavailable = None if instance is not None else self.unavailable
             if failure is not None:
                 self._closing.set()
             is_closed = self.is_closed
             self._changed.notify_all()
-        if is_closed and life is not None:
-            life.server.close()
+        if is_closed and instance is not None:
+            instance.server.close()
 
     def _lose(self, reason: TemperError) -> None:
-        """A server of our own comes back in a moment, so calls wait for it. Of another one nobody knows: they are told
-        why, and try again."""
+        """Fails calls to an external server, so that they are retried. Our own returns soon, so calls wait for it."""
         if self._settings.external is None or not reason.retryable:
             return
         with self._changed:
-            self.away = reason
+            self.unavailable = reason
         self._on_lost(reason)
