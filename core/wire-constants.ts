@@ -50,6 +50,7 @@ export const ENGINES = ['embedded', 'vllm'] as const;
 /** The highest rank of adapters that a vLLM has room for which the GPU worker starts. */
 export const VLLM_LORA_RANK = 64;
 export const DEFAULT_THREADS = 2;
+export const MOST_THREADS = 1024;
 export const LEAST_KV_CACHE_BYTES = 1024 ** 2;
 export const DEFAULT_KV_CACHE_BYTES = 4 * 1024 ** 3;
 export const LEAST_SLOTS = 16;

@@ -1,6 +1,7 @@
 /** `--engine`, `--device`, `--dtype`, `--load-in-4bit`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
 import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
-import { DEVICE, type AskedEngine } from '../../workers/engine-choices.ts';
+import { DEVICE } from '../../core/contract-engine.ts';
+import type { EngineOverrides } from '../../core/engine-rules.ts';
 import type { Flags, FlagValues } from './command.ts';
 
 /** What samples, and with which numbers. */
@@ -46,7 +47,8 @@ export const ENGINE_FLAGS = {
 
 export type EngineFlags = FlagValues<typeof ENGINE_FLAGS>;
 
-export function askedEngine(flags: EngineFlags): AskedEngine {
-  const { engine, device, dtype, devices, 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = flags;
-  return { engine, device, dtype, devices, shardBaseModel, loadIn4bit };
+export function engineOverrides(flags: Omit<EngineFlags, 'engine'> & Partial<EngineFlags>): EngineOverrides {
+  const { engine = null, device, dtype, devices } = flags;
+  const { 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = flags;
+  return { kind: engine, device, dtype, devices, shardBaseModel, loadIn4bit };
 }

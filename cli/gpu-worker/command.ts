@@ -1,6 +1,7 @@
-import { MOST_DEVICES } from '../../core/wire-constants.ts';
+import { MOST_DEVICES, MOST_THREADS } from '../../core/wire-constants.ts';
 import { defineCommand } from '../command-line/command.ts';
 import { SAMPLING_FLAGS } from '../command-line/engine-flags.ts';
+import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';
 
 export const gpuWorkerCommand = defineCommand({
   name: 'gpu-worker',
@@ -20,11 +21,7 @@ export const gpuWorkerCommand = defineCommand({
   flags: {
     host: { kind: 'text', placeholder: 'ADDRESS', description: 'address to listen on [127.0.0.1]' },
     port: { kind: 'port', minimum: 0, placeholder: 'N', description: 'port to listen on [8017]' },
-    'allow-host': {
-      kind: 'texts',
-      placeholder: 'NAME',
-      description: 'host name that clients may use, besides --host and localhost; repeatable',
-    },
+    'allow-host': ALLOW_HOST_FLAG,
     'no-train': {
       kind: 'boolean',
       description: 'only sample: another GPU worker must train. It needs no Temporal server',
@@ -57,6 +54,7 @@ export const gpuWorkerCommand = defineCommand({
     threads: {
       kind: 'integer',
       minimum: 1,
+      maximum: MOST_THREADS,
       placeholder: 'N',
       description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
     },

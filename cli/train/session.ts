@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
+import type { EngineOverrides } from '../../core/engine-rules.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
-import type { AskedEngine } from '../../workers/engine-choices.ts';
 import { describeBase, loadedBase } from '../../workers/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
@@ -22,7 +22,7 @@ import { checkSameConfig } from '../planning/find-existing.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
 
 export interface Session {
-  readonly engine: AskedEngine;
+  readonly overrides: EngineOverrides;
   readonly plan: PlannedRun;
   readonly project: string;
   readonly viewer: Viewer;
@@ -34,12 +34,12 @@ export interface Session {
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, engine, onLeft } = session;
+  const { plan, project, viewer, signal, env, overrides, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
     models: plan.models,
-    ...engine,
+    overrides,
     decided: plan.decided,
     onEvent: (event) => viewer.stack(event),
     signal,

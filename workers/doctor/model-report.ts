@@ -1,13 +1,12 @@
 /** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
 import { z } from 'zod';
-import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
+import type { TrainConfig } from '../../core/contract.ts';
+import type { EngineKind, ModelPlanInput } from '../../core/contract-engine.ts';
+import { checkSharding, checkTraining, mergeEngineConfig, type EngineOverrides } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
-import { loadConfig, type ChosenEngine } from '../config.ts';
-import { refuseLonePart } from '../devices.ts';
-import { chosenEngine, type AskedEngine, type EngineKind } from '../engine-choices.ts';
+import { loadConfig } from '../config.ts';
 import type { InstallOptions } from '../install/install.ts';
-import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
 import { runPythonProgram } from '../python/run-program.ts';
 
 const bytes = z.number();
@@ -47,8 +46,9 @@ const ReportSchema = z.object({
 });
 export type ModelReport = z.infer<typeof ReportSchema>;
 
-interface Examined extends InstallOptions, AskedEngine {
+interface Examined extends InstallOptions {
   readonly project: string;
+  readonly overrides: EngineOverrides;
   /** What samples unless the engine is asked for, or configured (`decideEngine`). */
   readonly usual: EngineKind;
   /** A file with a chat template in the place of the model's own. */
@@ -82,73 +82,33 @@ interface SourcedModel extends Examined {
 }
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
-  const { project, env, name, source, template, fit = false } = options;
-  const engine = chosenEngine((await loadConfig(project, env)).engine, options, options.usual);
-  checkWeights(engine, options.train);
+  const { project, env, name, source = null, template, context, train, maxStaleness = 0, fit = false } = options;
+  const {
+    url: _,
+    keyVariable: __,
+    ...engine
+  } = mergeEngineConfig((await loadConfig(project, env)).engine, options.overrides, options.usual);
+  checkTraining(engine, train);
+  checkSharding(engine);
+  const plan: ModelPlanInput = {
+    model: name,
+    source,
+    chatTemplate: template,
+    context,
+    microBatchTokens: train.microBatchTokens,
+    lora: train.lora,
+    optimizer: train.optimizer.kind,
+    trainsEntropy: train.entropyCoefficient !== undefined,
+    // A step reads them besides its parent: what it is compared with, and what has sampled.
+    compared: (train.klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1),
+    fit,
+    engine,
+  };
   const { answer, lastLine } = await runPythonProgram({
     ...options,
     name: 'plan',
-    args: [
-      '--model',
-      name,
-      ...(source === undefined ? [] : ['--source', source]),
-      ...(template === null ? [] : ['--chat-template', template]),
-      ...(options.context === null ? [] : ['--context', String(options.context)]),
-      ...trainedBy(options),
-      ...(fit ? ['--fit'] : []),
-      ...engineFlags(engine),
-    ],
+    args: ['--input', JSON.stringify(plan)],
   });
   if (answer !== null) return ReportSchema.parse(answer);
   throw new TemperError('EngineFailed', `the model ${name} could not be examined: ${lastLine}; run temper doctor`);
-}
-
-/** As the GPU worker would refuse it. */
-function checkWeights(engine: ChosenEngine, { lora }: Examined['train']): void {
-  if (lora === null) refuseQuantizedTraining(engine);
-  checkQuantization(engine);
-  refuseLonePart(engine);
-}
-
-function trainedBy({ train, maxStaleness = 0 }: Examined): string[] {
-  const { lora, optimizer, microBatchTokens, entropyCoefficient, klReference } = train;
-  // A step reads them besides its parent: what it is compared with, and what has sampled.
-  const compared = (klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
-  return [
-    ...(lora === null ? ['--full-fine-tuning'] : adaptedBy(lora)),
-    ...(optimizer.kind === undefined ? [] : ['--optimizer', optimizer.kind]),
-    ...(entropyCoefficient === undefined ? [] : ['--entropy']),
-    ...(compared === 0 ? [] : ['--compared', String(compared)]),
-    '--micro-batch-tokens',
-    String(microBatchTokens),
-  ];
-}
-
-function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): string[] {
-  return [
-    '--lora-rank',
-    String(rank),
-    ...(targetModules === null ? [] : ['--lora-targets', ...targetModules]),
-    ...(layers === undefined ? [] : ['--lora-layers', ...layers.map(String)]),
-    ...(dora === true ? ['--lora-dora'] : []),
-    ...(dropout === undefined ? [] : ['--lora-dropout']),
-  ];
-}
-
-function engineFlags(engine: ChosenEngine): string[] {
-  const { kind, device, dtype, devices, slots, threads, shardBaseModel, loadIn4bit } = engine;
-  const { kvCacheBytes, prefixCacheBytes, vllm } = engine;
-  return [
-    ...Object.entries({ engine: kind, device, dtype, slots, threads }).flatMap(([name, value]) => [
-      `--${name}`,
-      String(value),
-    ]),
-    ...(devices === 1 ? [] : ['--devices', String(devices)]),
-    ...(shardBaseModel ? ['--shard-base-model'] : []),
-    ...(loadIn4bit ? ['--load-in-4bit'] : []),
-    ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
-    ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
-    ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),
-    ...(vllm.url === null || kind !== 'vllm' ? [] : ['--vllm-url', vllm.url]),
-  ];
 }

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../agent-code.ts';
+import type { EngineSettings } from '../../core/contract-engine.ts';
 import { checkLocalEngine, loadConfig, type TemperConfig } from '../config.ts';
 import { configuredTarget, connectClient, type TemporalTarget } from '../connection.ts';
 import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../folders.ts';
@@ -10,7 +11,6 @@ import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
 import { engineKeyOf } from './engine-key.ts';
 import { holdLeash, LeashGone, type HoldOptions, type LeashConnection, type StackLeft } from './leash-connection.ts';
 import type { LocalStackOptions } from './options.ts';
-import type { StackDescription } from './protocol.ts';
 import { absoluteModels } from './known-models.ts';
 import { specifyStack } from './specify.ts';
 import { withoutProfile } from '../temporal-environment.ts';
@@ -25,7 +25,7 @@ export interface LocalStack {
   readonly engineKey: string;
   readonly storeUri: string;
   /** As it was asked for. */
-  readonly engine: Pick<StackDescription, 'device' | 'dtype' | 'loadIn4bit'>;
+  readonly engine: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>;
   /** True where a live stack was found and joined. */
   readonly adopted: boolean;
   /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
@@ -80,7 +80,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     engineUrl: stack.engineUrl,
     storeUri: stack.storeUri,
     engineKey,
-    engine: stack,
+    engine: stack.engine,
     adopted: first.adopted,
     close: () => held.close(),
   };
