@@ -1,6 +1,6 @@
 /**
- * What a GPU worker and its memory planner are started with, as JSON on their command line. Paths may stand here, secrets
- * may not, and nothing of it enters a workflow.
+ * Settings that a GPU worker and its memory planner are started with, as JSON on their command line. Paths may stand here,
+ * secrets may not, and nothing of it enters a workflow.
  */
 import { z } from 'zod';
 import { LoraConfig, OptimizerConfig } from './contract-config.ts';
@@ -9,6 +9,7 @@ import {
   DEFAULT_SLOTS,
   DEFAULT_THREADS,
   DEVICE_PATTERN,
+  DEVICE_RULE,
   DTYPES,
   ENGINES,
   GPU_QUEUE,
@@ -19,20 +20,19 @@ import {
   MOST_THREADS,
 } from './wire-constants.ts';
 
-export const DEVICE = { pattern: DEVICE_PATTERN, rule: 'auto, cpu, cuda or cuda:N' } as const;
 const absolute = z.string().regex(/^([A-Za-z]:)?[\\/]/, 'must be an absolute path');
 
-/** What samples and what trains, and on what: `engine` of `temporal.config.ts` under the flags of a command. */
+/** Settings of sampling and training: `engine` of `temporal.config.ts` under the flags of a command. */
 export const EngineSettings = z
   .strictObject({
     threads: z.int().min(1).max(MOST_THREADS).default(DEFAULT_THREADS),
     /** `auto`: a CUDA GPU if there is one, else the CPU. */
-    device: z.string().regex(DEVICE.pattern, `must be ${DEVICE.rule}`).default('auto'),
+    device: z.string().regex(DEVICE_PATTERN, `must be ${DEVICE_RULE}`).default('auto'),
     /** Type of the base model's weights; `auto`: bfloat16 on a GPU, float32 on the CPU. */
     dtype: z.enum(DTYPES).default('auto'),
     /** How many devices train; sampling takes one. On the CPU, processes. */
     devices: z.int().min(1).max(MOST_DEVICES).default(1),
-    /** Each of them holds a part of the base model, and never all of it. */
+    /** Each device holds a part of the base model, and never all of it. */
     shardBaseModel: z.boolean().default(false),
     /** The linear layers of the base model take 4 bits per weight (NF4). */
     loadIn4bit: z.boolean().default(false),
@@ -40,11 +40,11 @@ export const EngineSettings = z
     compileLayers: z.boolean().default(false),
     /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
     kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().default(null),
-    /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
+    /** The most of that memory for prompts that are kept for reuse; 0 keeps none, null: a quarter. */
     prefixCacheBytes: z.int().min(0).nullable().default(null),
     /** Requests that the engine decodes at once. */
     slots: z.int().min(LEAST_SLOTS).max(MOST_SLOTS).default(DEFAULT_SLOTS),
-    /** What samples: the GPU worker's own engine, or vLLM. */
+    /** The engine that samples: the GPU worker's own, or vLLM. */
     kind: z.enum(ENGINES).default('embedded'),
     vllm: z
       .strictObject({
@@ -53,7 +53,7 @@ export const EngineSettings = z
         devices: z.array(z.int().min(0)).default([]),
         /** The root of a server that runs already; null: the GPU worker starts one. */
         url: z
-          .string()
+          .url()
           .refine(isRoot, 'must be a root like http://gpu-host:8000: no /v1, user, query or fragment')
           .nullable()
           .default(null),
@@ -68,14 +68,14 @@ export const EngineSettings = z
 export type EngineSettings = z.infer<typeof EngineSettings>;
 export type EngineKind = EngineSettings['kind'];
 
-/** Paths of vLLM's API follow. */
+/** A root: paths of vLLM's API follow it. */
 function isRoot(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || /\/v1\/?$/.test(url.pathname)) return false;
   return [url.username, url.password, url.search, url.hash].every((part) => part === '');
 }
 
-/** `python -m temper_gpu --settings`; the key that clients send is in its environment. */
+/** Settings of `python -m temper_gpu`. The key that clients send is in its environment. */
 export const GpuWorkerSettings = z
   .strictObject({
     /** `file:///absolute/folder` or `s3://bucket/prefix`. */
@@ -99,10 +99,10 @@ export const GpuWorkerSettings = z
   .meta({ id: 'GpuWorkerSettings' });
 export type GpuWorkerSettings = z.infer<typeof GpuWorkerSettings>;
 
-/** What `python -m temper_gpu.process.plan` reckons the memory of. */
+/** Input of `python -m temper_gpu.process.plan`, which reckons the memory that a model needs. */
 export const ModelPlanInput = z
   .strictObject({
-    /** What the model is called, and where it is; null: it ships with the GPU worker. */
+    /** The model's name and its place; null: it ships with the GPU worker. */
     model: z.string(),
     source: z.string().nullable().default(null),
     /** A file in the place of the model's own. */

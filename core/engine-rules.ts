@@ -1,14 +1,14 @@
-/** Which options of engine and training go together: each rule once, refused where the user speaks. */
+/** Rules of which options of engine and training go together: each stands here once, and is refused where the user speaks. */
 import type { LoraConfig } from './contract.ts';
 import { EngineSettings, type EngineKind } from './contract-engine.ts';
 import { TemperError } from './failures.ts';
 import { VLLM_LORA_RANK } from './wire-constants.ts';
 
 type Overridden = 'kind' | 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'loadIn4bit';
-/** What the flags of a command say; null, false or absent: as `temporal.config.ts` has it. */
+/** Flags of a command; null, false or absent: as `temporal.config.ts` has it. */
 export type EngineOverrides = { readonly [Name in Overridden]?: EngineSettings[Name] | null };
 
-/** `usual`: what samples where neither a flag nor the configuration says. */
+/** Flags go before the configuration. `usual`: what samples where neither says so. */
 export function mergeEngineConfig<Configured extends { readonly kind: EngineKind | null }>(
   configured: Configured,
   overrides: EngineOverrides,
@@ -18,13 +18,13 @@ export function mergeEngineConfig<Configured extends { readonly kind: EngineKind
   return { ...configured, kind: configured.kind ?? usual, ...Object.fromEntries(given) };
 }
 
-/** Settings that compute what no engine or trainer can, whatever the machine. */
+/** Refuses settings that no engine or trainer can compute, whatever the machine. */
 function checkEngine(engine: EngineSettings): void {
   checkQuantization(engine);
   checkCompiledLayers(engine);
 }
 
-/** All of them, for a GPU worker that is about to be started: what samples is decided. */
+/** Refuses settings that a GPU worker cannot be started with, once it is decided what samples. */
 export function checkStartedEngine(engine: EngineSettings): void {
   checkEngine(engine);
   checkSharding(engine);
@@ -39,7 +39,7 @@ export function checkStartedEngine(engine: EngineSettings): void {
   if (engine.kind === 'vllm') checkVllmPlace(engine);
 }
 
-/** What a run trains, beside these settings. */
+/** Refuses to train what these settings cannot. */
 export function checkTraining(engine: EngineSettings, { lora }: { readonly lora: LoraConfig | null }): void {
   if (lora === null && engine.loadIn4bit)
     throw unquantizable(
@@ -47,24 +47,21 @@ export function checkTraining(engine: EngineSettings, { lora }: { readonly lora:
     );
   checkEngine(engine);
   if (lora === null && engine.shardBaseModel)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       '--full-fine-tuning needs the whole base model on each device: only frozen weights can be sharded; leave --shard-base-model (engine.shardBaseModel) or --full-fine-tuning out',
     );
   if (engine.kind !== 'vllm') return;
   if (lora === null)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       '--full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out',
     );
   if (lora.dora === true)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out',
     );
 }
 
-/** Why vLLM cannot sample with these settings for a run that trains this; null where it can. */
+/** The reason why vLLM cannot sample with these settings for runs that train this; null if it can. */
 export function vllmObstacle(engine: EngineSettings, trained: readonly (LoraConfig | null)[]): string | null {
   if (engine.loadIn4bit) return 'vLLM cannot load base models in 4 bits as Temper does';
   const field = fieldOnlyOf('embedded', engine);
@@ -84,7 +81,7 @@ function hasOwnRank({ vllm }: EngineSettings): boolean {
 
 type Quantization = Pick<EngineSettings, 'loadIn4bit'> & { readonly kind: EngineKind | null };
 
-/** Whether weights in 4 bits would save memory. */
+/** Weights in 4 bits would save memory. */
 export function canQuantize({ kind, loadIn4bit }: Quantization): boolean {
   return kind !== 'vllm' && !loadIn4bit;
 }
@@ -92,8 +89,7 @@ export function canQuantize({ kind, loadIn4bit }: Quantization): boolean {
 /** A checkpoint is used beside the weights that it was trained beside. `use`: such as `demo@2 must be served`. */
 export function checkTrainedWeights(use: string, { kind, loadIn4bit }: Quantization): void {
   if (loadIn4bit && kind === 'vllm')
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${use} by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded`,
     );
 }
@@ -111,13 +107,12 @@ function checkQuantization({ loadIn4bit, kind, shardBaseModel }: EngineSettings)
 }
 
 function unquantizable(rule: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with ${rule}, or leave --load-in-4bit out`,
   );
 }
 
-/** Where `auto` finds no GPU, the GPU worker says so. */
+/** The GPU worker itself refuses `auto` on a host without GPUs. */
 function checkCompiledLayers({ compileLayers, device, loadIn4bit, shardBaseModel }: EngineSettings): void {
   if (!compileLayers) return;
   if (device === 'cpu')
@@ -137,15 +132,14 @@ function checkCompiledLayers({ compileLayers, device, loadIn4bit, shardBaseModel
 }
 
 function uncompilable(rule: string, got: string, remedy: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `engine.compileLayers in temporal.config.ts must come with ${rule}, got ${got}; ${remedy}, or remove it`,
   );
 }
 
 type Sharding = Pick<EngineSettings, 'devices' | 'shardBaseModel' | 'device' | 'kind'>;
 
-/** `hasGpus`: whether this host is known to have some. */
+/** Refuses to shard for a single device, or beside a whole model on a GPU. `hasGpus`: this host is known to have some. */
 export function checkSharding({ devices, shardBaseModel, device, kind }: Sharding, hasGpus = false): void {
   if (!shardBaseModel) return;
   if (devices === 1) throw unshardable('several --devices', '1', 'pass --devices 2');
@@ -158,8 +152,7 @@ export function checkSharding({ devices, shardBaseModel, device, kind }: Shardin
 }
 
 function unshardable(rule: string, got: string, remedy: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `--shard-base-model (engine.shardBaseModel in temporal.config.ts) must come with ${rule}, got ${got}; ${remedy}, or leave it out`,
   );
 }
@@ -184,8 +177,7 @@ function checkVllmPlace(engine: EngineSettings): void {
       '',
     );
   if (url !== null && adapters.folder === null)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'engine.vllm.url in temporal.config.ts must come with engine.vllm.adapters.folder, where the server finds adapters (vLLM takes none by upload); add a folder that both hosts see',
     );
 }
@@ -198,7 +190,11 @@ function idleField(path: string, because: string, remedy: string): TemperError {
   return new TemperError('BadConfig', `${path} in temporal.config.ts has no effect ${because}; remove it${remedy}`);
 }
 
-/** Paths of the fields that are not as `usual`, in its order. */
+function badConfig(message: string): TemperError {
+  return new TemperError('BadConfig', message);
+}
+
+/** Paths of the fields that differ from `usual`, in its order. */
 export function changedFields(value: unknown, usual: unknown, path = ''): string[] {
   if (typeof usual !== 'object' || usual === null || Array.isArray(usual))
     return JSON.stringify(value) === JSON.stringify(usual) ? [] : [path];

@@ -44,6 +44,7 @@ export const HUB_PREFIX = 'hub:';
 
 /** What the GPU worker computes on and with, and how much at once. */
 export const DEVICE_PATTERN = /^(auto|cpu|cuda(:[0-9]+)?)$/;
+export const DEVICE_RULE = 'auto, cpu, cuda or cuda:N';
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
 /** What samples: the GPU worker's own engine, or vLLM. */
 export const ENGINES = ['embedded', 'vllm'] as const;

@@ -38,7 +38,7 @@ export const TemperConfigSchema = z.strictObject({
       url: z.url().nullable().prefault(null),
       keyVariable: z.string().prefault(ENGINE_KEY_VARIABLE),
       ...EngineSettings.shape,
-      /** Null: by the machine and the run (`decideEngine`). */
+      /** Null: `decideEngine` chooses by the machine and the run. */
       kind: EngineSettings.shape.kind.unwrap().nullable().default(null),
     })
     .prefault({}),
@@ -60,7 +60,7 @@ export const TemperConfigSchema = z.strictObject({
 
 export type TemperConfig = z.output<typeof TemperConfigSchema>;
 export type EngineConfig = TemperConfig['engine'];
-/** With the flags of a command, and with what samples. */
+/** The configuration under the flags of a command, with what samples. */
 export type MergedEngine = EngineConfig & EngineSettings;
 type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 

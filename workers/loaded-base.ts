@@ -1,7 +1,7 @@
 /** How a base model is loaded: the type of its weights, and whether its linear layers are in 4 bits. A checkpoint is used with the base model that it was trained on. */
 import type { EngineSettings } from '../core/contract-engine.ts';
 
-/** What manifests say of a policy that was trained beside packed weights: `platform.quantization`. */
+/** `platform.quantization` in manifests of policies that were trained beside packed weights. */
 const NF4 = 'nf4';
 
 export interface Trained {
@@ -18,7 +18,7 @@ export interface LoadedBase extends Pick<TrainedBase, 'loadIn4bit'> {
   readonly dtype: TrainedBase['dtype'] | null;
 }
 
-/** float32 where its manifest names no type of numbers. */
+/** The type is float32 where a manifest names none. */
 export function trainedBase({ platform }: Trained): TrainedBase {
   return {
     dtype: platform['dtype'] === 'bfloat16' ? 'bfloat16' : 'float32',

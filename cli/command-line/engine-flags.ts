@@ -1,11 +1,9 @@
 /** `--engine`, `--device`, `--dtype`, `--load-in-4bit`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
-import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
-import { DEVICE } from '../../core/contract-engine.ts';
+import { DEVICE_PATTERN, DEVICE_RULE, DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
 import type { EngineOverrides } from '../../core/engine-rules.ts';
 import type { Flags, FlagValues } from './command.ts';
 
-/** What samples, and with which numbers. */
-export const SAMPLING_FLAGS = {
+export const ENGINE_FLAGS = {
   engine: {
     kind: 'choice',
     choices: ENGINES,
@@ -14,7 +12,7 @@ export const SAMPLING_FLAGS = {
   },
   device: {
     kind: 'text',
-    form: { ...DEVICE, example: 'cpu' },
+    form: { pattern: DEVICE_PATTERN, rule: DEVICE_RULE, example: 'cpu' },
     placeholder: 'NAME',
     description: 'where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]',
   },
@@ -28,10 +26,6 @@ export const SAMPLING_FLAGS = {
     kind: 'boolean',
     description: 'load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM',
   },
-} satisfies Flags;
-
-export const ENGINE_FLAGS = {
-  ...SAMPLING_FLAGS,
   devices: {
     kind: 'integer',
     minimum: 1,

@@ -1,10 +1,10 @@
-/** Where a server of this machine listens, and by which names its clients may call it. */
+/** Addresses that servers of this machine listen on, and names that their clients may use. */
 import type { Flag } from './command.ts';
 import { UsageError } from './errors.ts';
 
-/** A name, or an address of IPv4 or IPv6 without brackets. */
+/** A name, or an address of IPv4 or IPv6 without brackets, and without a port. */
 const HOST_NAME = /^([A-Za-z0-9][A-Za-z0-9._-]{0,252}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$/;
-/** The empty one is what a variable of a shell that is not set leaves. */
+/** An unset variable of a shell leaves the empty one. */
 const EVERY_ADDRESS = ['0.0.0.0', '::', ''];
 
 export const ALLOW_HOST_FLAG = {

@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/folders.ts';
@@ -27,8 +28,12 @@ export async function doctorModel(context: CommandContext<typeof doctorCommand>,
   const { engine } = await loadConfig(project, env);
   const overrides = engineOverrides(flags);
   const decided = await decideEngine(engine, overrides, { ...ANY_USE, trained: [train.lora] }, place);
-  const asked = { model, template, context: flags.context, train, overrides, usual: decided.kind };
-  const report = await reportOnModel({ ...place, ...asked });
+  const asked = { model, template, context: flags.context, train };
+  const report = await reportOnModel({
+    ...place,
+    ...asked,
+    engine: mergeEngineConfig(engine, overrides, decided.kind),
+  });
   if (flags.json) printJson(output, report);
   else output.line(renderModel(report, decided.reason, output.isTerminal));
   const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;

@@ -41,7 +41,7 @@ export async function fitToMemory(
   if (configured.engine.url !== null || isSmall(config, source)) return plan;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
-  const overrides = engineOverrides(asked);
+  const engine = mergeEngineConfig(configured.engine, engineOverrides(asked), plan.decided.kind);
   // Attempts may become as long as they like: what fits into a micro-batch is planned for.
   const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
@@ -54,14 +54,13 @@ export async function fitToMemory(
     source,
     template: template?.file ?? null,
     train: config.train,
-    overrides,
-    usual: plan.decided.kind,
+    engine,
     context: longest ?? (hasOwnMicroBatch ? microBatchTokens : null),
     maxStaleness: config.maxStaleness ?? 0,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
-  refuseTooLarge(config, memory, longest, mergeEngineConfig(configured.engine, overrides, plan.decided.kind));
+  refuseTooLarge(config, memory, longest, engine);
   return hasOwnMicroBatch ? plan : withMicroBatch(plan, memory.microBatchTokens, output);
 }
 

@@ -1071,6 +1071,7 @@ DEFAULT_KV_CACHE_BYTES = 4294967296
 DEFAULT_SLOTS = 128
 DEFAULT_THREADS = 2
 DEVICE_PATTERN = "^(auto|cpu|cuda(:[0-9]+)?)$"
+DEVICE_RULE = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "float32", "bfloat16")
 ENGINES = ("embedded", "vllm")
 ENGINE_KEY_VARIABLE = "TEMPER_ENGINE_KEY"

@@ -53,7 +53,7 @@ async function doctor(flags: readonly string[], report: ModelReport, config: obj
   return { ...result, stdout: stdout.replaceAll(folder, 'PROJECT') };
 }
 
-/** What the planner of Python was asked; the stand-in says it in the place of the model's name. */
+/** The planner's input: its stand-in says it in the place of the model's name. */
 function askedIn(stdout: string): ModelPlanInput {
   const { model } = JSON.parse(stdout) as ModelReport;
   return ModelPlanInput.parse(JSON.parse(model.replace('--input ', '')));

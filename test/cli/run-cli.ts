@@ -57,7 +57,7 @@ export function contextOf<F extends Flags, A extends Arguments>(
   return { flags: line.flags, args: line.args, project, cwd: project, env, output, signal };
 }
 
-/** What a GPU worker is started with. */
+/** Settings on the command line of a GPU worker. */
 export function settingsIn(args: readonly string[]): GpuWorkerSettings {
   return GpuWorkerSettings.parse(JSON.parse(args[args.indexOf('--settings') + 1] ?? ''));
 }

@@ -29,6 +29,7 @@ const OPTIONS = [
   '--disable-timestamp',
   '--skip-root-model',
   '--strict-nullable',
+  '--type-mappings=uri=string',
   '--use-type-alias',
   '--enable-faux-immutability',
   '--use-double-quotes',
@@ -86,7 +87,7 @@ export function generateContract(): string {
   }
 }
 
-/** A nested object with all its defaults is written as such, so that its type is checked. */
+/** Defaults of nested objects become objects of their class, which pyright can check. */
 function nameDefaults(python: string): string {
   return python.replaceAll(/Annotated\[(\w+), Field\(validate_default=True\)\] = \{\}/g, '$1 = $1()');
 }

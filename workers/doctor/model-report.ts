@@ -1,11 +1,11 @@
 /** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
 import { z } from 'zod';
 import type { TrainConfig } from '../../core/contract.ts';
-import type { EngineKind, ModelPlanInput } from '../../core/contract-engine.ts';
-import { checkSharding, checkTraining, mergeEngineConfig, type EngineOverrides } from '../../core/engine-rules.ts';
+import type { ModelPlanInput } from '../../core/contract-engine.ts';
+import { checkSharding, checkTraining } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig, type MergedEngine } from '../config.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { runPythonProgram } from '../python/run-program.ts';
 
@@ -48,9 +48,8 @@ export type ModelReport = z.infer<typeof ReportSchema>;
 
 interface Examined extends InstallOptions {
   readonly project: string;
-  readonly overrides: EngineOverrides;
-  /** What samples unless the engine is asked for, or configured (`decideEngine`). */
-  readonly usual: EngineKind;
+  /** Settings of the GPU worker that would open it. */
+  readonly engine: MergedEngine;
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
@@ -83,11 +82,7 @@ interface SourcedModel extends Examined {
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
   const { project, env, name, source = null, template, context, train, maxStaleness = 0, fit = false } = options;
-  const {
-    url: _,
-    keyVariable: __,
-    ...engine
-  } = mergeEngineConfig((await loadConfig(project, env)).engine, options.overrides, options.usual);
+  const { url: _, keyVariable: __, ...engine } = options.engine;
   checkTraining(engine, train);
   checkSharding(engine);
   const plan: ModelPlanInput = {

@@ -82,7 +82,7 @@ export function temporalServer({ spec, folders, ports, ui }: ChildContext): Chil
   };
 }
 
-/** What a GPU worker of a project is started with, but for its address and its role. */
+/** Arguments of a project's GPU worker. `place`: its address and its role. */
 export function gpuWorkerArguments(
   { storeUri, queues, engine, vllmPython }: GpuWorkerSpec,
   models: string,

@@ -22,7 +22,7 @@ export interface GpuWorkerOptions {
   /** Ends the worker in order: a step in hand is given up, and made again from the store. */
   readonly signal: AbortSignal;
   readonly onEvent: (event: StackEvent) => void;
-  /** Where it listens, and what it does there. */
+  /** Its address and its role. */
   readonly place: Partial<GpuWorkerSettings>;
 }
 

@@ -10,7 +10,7 @@ export interface LocalStackOptions {
   /** What base model names mean: name → folder. */
   readonly models: Readonly<Record<string, string>>;
   readonly onEvent: (event: StackEvent) => void;
-  /** What the user asked of the GPU worker by name. */
+  /** Flags of the GPU worker that the user passed. */
   readonly overrides?: EngineOverrides;
   /** Ports the user asked for by name; taken ones are refused. */
   readonly uiPort?: number | null;

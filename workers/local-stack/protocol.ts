@@ -13,9 +13,9 @@ import type { WantedPorts } from './ports.ts';
 /** Exit code of a leash that found another one holding the project. */
 export const EXIT_LOCKED = 3;
 
-/** What every GPU worker of a project has to know. */
+/** The part that every GPU worker of a project has to know. */
 export interface GpuWorkerSpec {
-  /** As configured, under the flags of the command that starts it. */
+  /** The configuration under the flags of the command that starts it. */
   readonly engine: MergedEngine;
   /** A Python that has vLLM; null where another engine samples. */
   readonly vllmPython: string | null;

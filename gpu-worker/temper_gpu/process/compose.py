@@ -37,12 +37,7 @@ from temper_gpu.model.models import BaseModel, ModelLibrary, Models, RequireRoom
 from temper_gpu.process import event_loop
 from temper_gpu.process.host import ModelFolders, choose_device, describe_device
 from temper_gpu.process.leash import on_leash
-from temper_gpu.process.needs import (
-    Machine,
-    open_machine,
-    refuse_without_room_to_train,
-    switching_needs,
-)
+from temper_gpu.process.needs import Machine, open_machine, refuse_without_room_to_train, switching_needs
 from temper_gpu.process.room import Room
 from temper_gpu.process.training import choose_devices, open_trainer, require_gpu_to_compile, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
@@ -59,7 +54,7 @@ from temper_gpu.training.optimizers import packed_moments
 from temper_gpu.training.platform import between_steps, make_deterministic
 from temper_gpu.training.trainer import Trainer
 
-# The empty one is what a variable of a shell that is not set leaves.
+# An unset variable of a shell leaves the empty one.
 EVERY_ADDRESS = frozenset(["0.0.0.0", "::", ""])
 # After this long an ordered end is no longer waited for; what it interrupts is made again from the store.
 MAX_SHUTDOWN_S = 7.0

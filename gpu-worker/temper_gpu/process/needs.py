@@ -80,7 +80,7 @@ def default_kv_cache_bytes(device: torch.device) -> int:
 
 
 def open_machine(engine: EngineSettings, device: torch.device) -> Machine:
-    """Of vLLM without what depends on its installation, and on how a server elsewhere is reached."""
+    """Settings of vLLM still lack its installation, and how a server elsewhere is reached."""
     require_same_weights(engine)
     return Machine(
         device,
@@ -94,8 +94,8 @@ def open_machine(engine: EngineSettings, device: torch.device) -> Machine:
 
 
 def require_same_weights(engine: EngineSettings) -> None:
-    """What would train beside other weights than it samples from. `core/engine-rules.ts` refuses this, and more, where
-    the user speaks."""
+    """Settings by hand might sample from other weights than they train beside; `core/engine-rules.ts` refuses this, and
+    more, where the user speaks."""
     if engine.load_in4bit and (engine.kind == "vllm" or engine.shard_base_model):
         other = "the embedded engine" if engine.kind == "vllm" else "a whole base model on each device"
         raise TemperError("BadConfig", f"loadIn4bit must come with {other}; leave it out")
