@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
 import { defineConfig } from '../workers/config/config.ts';
-import { chosenEngine } from '../workers/config/engine-choices.ts';
+import { mergeEngineConfig } from '../core/engine-rules.ts';
 import { cacheFolder } from '../workers/project/folders.ts';
 import { vllmPythonOf } from '../workers/install/vllm-environment.ts';
 import {
@@ -139,7 +139,7 @@ function startOwn(python: string, name: string, args: readonly string[], threads
 }
 
 async function startVllm(args: readonly string[], threads: string): Promise<ChildProcess> {
-  const config = chosenEngine(defineConfig().engine, { engine: 'vllm' });
+  const config = mergeEngineConfig(defineConfig().engine, { kind: 'vllm' });
   const python = await vllmPythonOf(config, { env: process.env, cache: cacheFolder(process.env) });
   const own = {
     OMP_NUM_THREADS: threads,

@@ -19,7 +19,7 @@ import torch
 from transformers import GenerationConfig
 
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.model.lora import Adapter, attach, parse_adapter
 from temper_gpu.model.models import BaseModel, ModelLibrary
@@ -58,7 +58,7 @@ class Embedded:
     """Conversations take turns by policy: all of the same adapter, which the engine does not know."""
 
     def __init__(self, base: BaseModel, adapter: Adapter | None, threads: int, num_policies: int) -> None:
-        self._engine = EmbeddedEngine(base, EngineSettings(num_threads=threads, max_slots=256))
+        self._engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=threads, max_slots=256))
         self._policies = [None if adapter is None else Held(f"{n}", adapter) for n in range(num_policies)]
 
     def play(self, conversations: list[Conversation], seed: int) -> Played:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import Distribution
 from temper_gpu.model.full_weights import initial_weights
 from temper_gpu.model.lora import Adapter
@@ -86,7 +86,7 @@ def compared(wanted: Answers, found: Answers) -> str:
 
 def answers(base: BaseModel, adapter: Adapter) -> tuple[Answers, dict]:
     """Five requests one after another with and without the adapter, then all at once; the last with every parameter."""
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=2, max_pass_tokens=256, kv_cache_bytes=256 << 20))
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=2, max_pass_tokens=256, kv_cache_bytes=256 << 20))
     asked = [request(seed, length, 16, 0.9) for seed, length in enumerate(LENGTHS)]
     asked.append(replace(asked[2], distribution=EVERYTHING, num_top_logprobs=3))
     sources = (None, held(adapter))

@@ -17,7 +17,7 @@ from gpu_report import Bench, gib, random_base, shape
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
@@ -83,7 +83,7 @@ def serve(bench: Bench, name: str, base: BaseModel, source: HeldAdapter, largest
     bench.clean()
     started = time.perf_counter()
     kv_cache_bytes = 64 << 20 if bench.is_small else 16 << 30
-    found = EmbeddedEngine(base, EngineSettings(kv_cache_bytes=kv_cache_bytes, max_pass_tokens=largest))
+    found = EmbeddedEngine(base, EmbeddedSettings(kv_cache_bytes=kv_cache_bytes, max_pass_tokens=largest))
     details, took = found.health().details, time.perf_counter() - started
     bench.tell(
         f"engine, {name}: start",

@@ -25,7 +25,7 @@ from transformers import (
 from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.needs import capacity_of
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import AdapterSource, GenerationRequest
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.memory_plan import Part
@@ -72,7 +72,7 @@ CONTEXT = 4096
 WAIT_S = 3000
 NUM_REQUESTS = 32
 NUM_PROMPTS = 3
-SETTINGS = EngineSettings(max_slots=NUM_REQUESTS, prefix_cache_bytes=256 << 20)
+SETTINGS = EmbeddedSettings(max_slots=NUM_REQUESTS, prefix_cache_bytes=256 << 20)
 MIB = 1 << 20
 
 

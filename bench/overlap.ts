@@ -15,7 +15,7 @@ import { freePort } from '../test/free-port.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import { startTestServer } from '../test/temporal-server.ts';
 import { ENGINE_URL_VARIABLE, loadConfig } from '../workers/config/config.ts';
-import { chosenEngine } from '../workers/config/engine-choices.ts';
+import { mergeEngineConfig } from '../core/engine-rules.ts';
 import { endChild } from '../workers/process/child-process.ts';
 import { spawnGpuWorker } from '../workers/local-stack/children/gpu-worker.ts';
 import { countFlag, showSpread, spread, type Bench, type Flags } from './bench.ts';
@@ -105,7 +105,7 @@ async function startWorkers(project: string, baseModel: string): Promise<Workers
   const models = join(project, 'models.json');
   writeFileSync(models, JSON.stringify({ [basename(baseModel)]: baseModel }));
   const config = await loadConfig(project, {});
-  const start = async (...flags: string[]): Promise<number> => {
+  const start = async (role: 'sample' | 'train'): Promise<number> => {
     const port = await freePort();
     const child = await spawnGpuWorker(
       {
@@ -113,10 +113,10 @@ async function startWorkers(project: string, baseModel: string): Promise<Workers
         env: { ...process.env, TEMPORAL_ADDRESS: server.address },
         signal: new AbortController().signal,
         onEvent: () => undefined,
-        flags: ['--host', '127.0.0.1', '--port', `${port}`, '--threads', '1', ...flags],
+        place: { port, role },
       },
       {
-        config: { ...config, engine: chosenEngine(config.engine, { engine: 'embedded' }) },
+        config: { ...config, engine: { ...mergeEngineConfig(config.engine, { kind: 'embedded' }), threads: 1 } },
         models,
         key,
         output: 'pipe',
@@ -129,8 +129,8 @@ async function startWorkers(project: string, baseModel: string): Promise<Workers
     return port;
   };
   try {
-    const enginePort = await start('--no-temporal');
-    await start();
+    const enginePort = await start('sample');
+    await start('train');
     const engine = { [ENGINE_URL_VARIABLE]: `http://127.0.0.1:${enginePort}`, [ENGINE_KEY_VARIABLE]: key };
     return { env: { TEMPORAL_ADDRESS: server.address, ...engine }, enginePort, close };
   } catch (error) {

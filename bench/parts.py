@@ -14,7 +14,7 @@ from bare_loop import MOVE_TOKENS, BareLoop, Game, render
 
 from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel, ModelLibrary
@@ -37,7 +37,7 @@ class Library:
         self.forgiving = options.forgiving
         self.prompts = Prompts(base)
         self.base = base
-        self.engine = EmbeddedEngine(base, EngineSettings(num_threads=options.threads))
+        self.engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=options.threads))
         self.config = TrainConfig(
             lora=LoraConfig(rank=16, alpha=32, target_modules=None),
             loss=CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4),

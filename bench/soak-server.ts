@@ -62,10 +62,9 @@ export async function startSoakServer(python: string, folder: string): Promise<S
   const models = join(folder, 'models.json');
   writeFileSync(models, JSON.stringify({ [MODELS.long.name]: makeLongModel(folder) }));
   mkdirSync(join(folder, 'store'));
-  const place = ['--store', `file://${join(folder, 'store')}`, '--models', models, '--port', '0'];
-  const cache = ['--kv-cache-bytes', `${CACHE[0]}`, '--prefix-cache-bytes', `${CACHE[1]}`];
-  const args = [...place, '--no-temporal', '--leash', ...cache];
-  const child = spawn(python, ['-m', 'temper_gpu', ...args], {
+  const engine = { kvCacheBytes: CACHE[0], prefixCacheBytes: CACHE[1] };
+  const settings = { store: `file://${join(folder, 'store')}`, models, port: 0, role: 'sample', engine };
+  const child = spawn(python, ['-m', 'temper_gpu', '--settings', JSON.stringify(settings), '--leash'], {
     env: { ...process.env, PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', [ENGINE_KEY_VARIABLE]: KEY },
     // Its end ends the worker, should this process die.
     stdio: ['pipe', 'pipe', 'pipe'],

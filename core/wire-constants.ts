@@ -46,12 +46,14 @@ export const HUB_PREFIX = 'hub:';
 
 /** What the GPU worker computes on and with, and how much at once. */
 export const DEVICE_PATTERN = /^(auto|cpu|cuda(:[0-9]+)?)$/;
+export const DEVICE_RULE = 'auto, cpu, cuda or cuda:N';
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
 /** What samples: the GPU worker's own engine, or vLLM. */
 export const ENGINES = ['embedded', 'vllm'] as const;
 /** The highest rank of adapters that a vLLM has room for which the GPU worker starts. */
 export const VLLM_LORA_RANK = 64;
 export const DEFAULT_THREADS = 2;
+export const MOST_THREADS = 1024;
 export const LEAST_KV_CACHE_BYTES = 1024 ** 2;
 export const DEFAULT_KV_CACHE_BYTES = 4 * 1024 ** 3;
 export const LEAST_SLOTS = 16;

@@ -21,15 +21,11 @@ interface ValueFlag {
   readonly required?: string;
 }
 
-interface TextFlag extends ValueFlag {
-  readonly kind: 'text';
+/** `texts` may be given several times. */
+interface TextFlag<Kind extends 'text' | 'texts'> extends ValueFlag {
+  readonly kind: Kind;
   /** What it must look like, in a regular expression, in words and by example. */
   readonly form?: { readonly pattern: RegExp; readonly rule: string; readonly example: string };
-}
-
-/** May be given several times. */
-interface TextsFlag extends ValueFlag {
-  readonly kind: 'texts';
 }
 
 /** Items with commas between them. */
@@ -60,7 +56,15 @@ interface ChoiceFlag extends ValueFlag {
   readonly choices: readonly string[];
 }
 
-export type Flag = BooleanFlag | TextFlag | TextsFlag | ListFlag | RangesFlag | JsonFlag | NumberFlag | ChoiceFlag;
+export type Flag =
+  | BooleanFlag
+  | TextFlag<'text'>
+  | TextFlag<'texts'>
+  | ListFlag
+  | RangesFlag
+  | JsonFlag
+  | NumberFlag
+  | ChoiceFlag;
 export type Flags = Readonly<Record<string, Flag>>;
 
 type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly (infer Choice)[] }

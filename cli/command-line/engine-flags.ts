@@ -1,10 +1,9 @@
 /** `--engine`, `--device`, `--dtype`, `--load-in-4bit`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
-import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
-import { DEVICE, type AskedEngine } from '../../workers/config/engine-choices.ts';
+import { DEVICE_PATTERN, DEVICE_RULE, DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
+import type { EngineOverrides } from '../../core/engine-rules.ts';
 import type { Flags, FlagValues } from './command.ts';
 
-/** What samples, and with which numbers. */
-export const SAMPLING_FLAGS = {
+export const ENGINE_FLAGS = {
   engine: {
     kind: 'choice',
     choices: ENGINES,
@@ -13,7 +12,7 @@ export const SAMPLING_FLAGS = {
   },
   device: {
     kind: 'text',
-    form: { ...DEVICE, example: 'cpu' },
+    form: { pattern: DEVICE_PATTERN, rule: DEVICE_RULE, example: 'cpu' },
     placeholder: 'NAME',
     description: 'where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]',
   },
@@ -27,10 +26,6 @@ export const SAMPLING_FLAGS = {
     kind: 'boolean',
     description: 'load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM',
   },
-} satisfies Flags;
-
-export const ENGINE_FLAGS = {
-  ...SAMPLING_FLAGS,
   devices: {
     kind: 'integer',
     minimum: 1,
@@ -46,7 +41,8 @@ export const ENGINE_FLAGS = {
 
 export type EngineFlags = FlagValues<typeof ENGINE_FLAGS>;
 
-export function askedEngine(flags: EngineFlags): AskedEngine {
-  const { engine, device, dtype, devices, 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = flags;
-  return { engine, device, dtype, devices, shardBaseModel, loadIn4bit };
+export function engineOverrides(flags: Omit<EngineFlags, 'engine'> & Partial<EngineFlags>): EngineOverrides {
+  const { engine = null, device, dtype, devices } = flags;
+  const { 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = flags;
+  return { kind: engine, device, dtype, devices, shardBaseModel, loadIn4bit };
 }

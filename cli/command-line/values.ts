@@ -55,10 +55,11 @@ function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
     return text !== NEGATED;
   }
   if (text === undefined && flag.required !== undefined) throw new UsageError(`--${name} is missing; ${flag.required}`);
-  if (flag.kind === 'texts') return given;
+  const naming = { name: `--${name}`, prefix: `--${name} ` };
+  if (flag.kind === 'texts') return given.map((each) => readText(flag, each, naming));
   if (text === undefined) return null;
   if (text === NONE && isNumberFlag(flag) && flag.none === true) return NONE;
-  return readValue(flag, text, { name: `--${name}`, prefix: `--${name} ` });
+  return readValue(flag, text, naming);
 }
 
 /** How a value is called where it was given: as a flag, or as a setting of `temper set`. */
@@ -93,7 +94,7 @@ function readValue(
   }
 }
 
-function readText({ form }: Extract<Flag, { kind: 'text' }>, text: string, naming: ValueNaming): string {
+function readText({ form }: Extract<Flag, { kind: 'text' | 'texts' }>, text: string, naming: ValueNaming): string {
   if (form === undefined || form.pattern.test(text)) return text;
   throw badValue(naming, form.rule, text, form.example);
 }

@@ -1,7 +1,7 @@
 import { aborted } from 'node:util';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { askedEngine } from '../command-line/engine-flags.ts';
+import { engineOverrides } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { loadAgent } from '../planning/load-agent.ts';
@@ -16,7 +16,7 @@ export async function dev(context: CommandContext<typeof devCommand>): Promise<n
     models: {},
     onEvent: createEventPrinter((line) => output.line(line)),
     uiPort: flags['ui-port'],
-    ...askedEngine(flags),
+    overrides: engineOverrides(flags),
     enginePort: flags['engine-port'],
     signal,
     env,

@@ -1,11 +1,12 @@
 import pc from 'picocolors';
+import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { askedEngine } from '../command-line/engine-flags.ts';
+import { engineOverrides } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
@@ -25,9 +26,14 @@ export async function doctorModel(context: CommandContext<typeof doctorCommand>,
   const template = (await readChatTemplate(planned['chat-template'], cwd))?.file ?? null;
   const train = trainOf(planned);
   const { engine } = await loadConfig(project, env);
-  const decided = await decideEngine(engine, askedEngine(flags), { ...ANY_USE, trained: [train.lora] }, place);
-  const asked = { model, template, context: flags.context, train, ...askedEngine(flags), usual: decided.kind };
-  const report = await reportOnModel({ ...place, ...asked });
+  const overrides = engineOverrides(flags);
+  const decided = await decideEngine(engine, overrides, { ...ANY_USE, trained: [train.lora] }, place);
+  const asked = { model, template, context: flags.context, train };
+  const report = await reportOnModel({
+    ...place,
+    ...asked,
+    engine: mergeEngineConfig(engine, overrides, decided.kind),
+  });
   if (flags.json) printJson(output, report);
   else output.line(renderModel(report, decided.reason, output.isTerminal));
   const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;

@@ -1,4 +1,5 @@
 /** Checkpoints are played on their base model as they were trained on it: one engine plays all of them, so they must agree. */
+import { checkTrainedWeights } from '../../core/engine-rules.ts';
 import type { EngineConfig } from '../../workers/config/config.ts';
 import { describeBase, isSameBase, type LoadedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -23,10 +24,7 @@ export function findPlayedBase(checkpoints: readonly CheckpointTarget[]): Played
 /** What the local stack is started with. */
 export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfig {
   const { dtype, loadIn4bit, checkpoint } = played;
-  if (loadIn4bit && engine.kind === 'vllm')
-    throw new UsageError(
-      `${checkpoint} must be played by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded`,
-    );
+  checkTrainedWeights(`${checkpoint} must be played`, { ...engine, loadIn4bit });
   // Parts of packed weights are not supported, nor compiled layers of them, and nothing is trained.
   const ofWholeWeights = loadIn4bit ? { shardBaseModel: false, compileLayers: false } : {};
   return { ...engine, dtype, loadIn4bit, ...ofWholeWeights };

@@ -61,6 +61,6 @@ async function requireBase(
   const { gpus } = await findDevices(config.engine, env);
   return {
     config: { ...config, engine: engineFor(base, config.engine) },
-    checkJoined: (stack) => checkPlayedBase(base, loadedBase(stack, gpus.length > 0)),
+    checkJoined: (stack) => checkPlayedBase(base, loadedBase(stack.engine, gpus.length > 0)),
   };
 }

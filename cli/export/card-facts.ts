@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { sourceOfName } from '../../workers/base-models/base-model.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
-import { isQuantized, trainedDtype } from '../../workers/config/quantization.ts';
+import { trainedBase } from '../../workers/config/loaded-base.ts';
 import type { ExportContext } from './command.ts';
 import { readLineage } from './lineage.ts';
 import type { Merged } from './merge.ts';
@@ -26,6 +26,7 @@ export async function readCardFacts(
   const { run, branch, step } = checkpoint;
   const places = (await listSteps(store, run)).filter((place) => place.branch === branch);
   const own = (await readCommitted(store, places)).find((committed) => committed.step === step);
+  const base = trainedBase(manifest);
   const known = knownModels(project, await loadConfig(project, env));
   return {
     policy: policy.name,
@@ -36,7 +37,7 @@ export async function readCardFacts(
     base: {
       ...describeBase(manifest.baseModel, known, merged),
       sha256: manifest.baseModelSha256,
-      unpackedTo: isQuantized(manifest) ? trainedDtype(manifest) : null,
+      unpackedTo: base.loadIn4bit ? base.dtype : null,
     },
     chatTemplateSha256: config.rollout.chatTemplateSha256 ?? null,
     lora: config.train.lora,

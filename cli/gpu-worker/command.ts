@@ -1,6 +1,7 @@
-import { MOST_DEVICES } from '../../core/wire-constants.ts';
+import { MOST_THREADS } from '../../core/wire-constants.ts';
 import { defineCommand } from '../command-line/command.ts';
-import { SAMPLING_FLAGS } from '../command-line/engine-flags.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';
 
 export const gpuWorkerCommand = defineCommand({
   name: 'gpu-worker',
@@ -20,43 +21,37 @@ export const gpuWorkerCommand = defineCommand({
   flags: {
     host: { kind: 'text', placeholder: 'ADDRESS', description: 'address to listen on [127.0.0.1]' },
     port: { kind: 'port', minimum: 0, placeholder: 'N', description: 'port to listen on [8017]' },
-    'allow-host': {
-      kind: 'texts',
-      placeholder: 'NAME',
-      description: 'host name that clients may use, besides --host and localhost; repeatable',
-    },
+    'allow-host': ALLOW_HOST_FLAG,
     'no-train': {
       kind: 'boolean',
       description: 'only sample: another GPU worker must train. It needs no Temporal server',
     },
     device: {
-      ...SAMPLING_FLAGS.device,
+      ...ENGINE_FLAGS.device,
       description: 'where it computes: auto, cpu, cuda or cuda:N [engine.device of temporal.config.ts, or "auto"]',
     },
     dtype: {
-      ...SAMPLING_FLAGS.dtype,
+      ...ENGINE_FLAGS.dtype,
       description: 'type of base models: auto, float32 or bfloat16 [engine.dtype of temporal.config.ts, or "auto"]',
     },
     devices: {
-      kind: 'integer',
-      minimum: 1,
-      maximum: MOST_DEVICES,
-      placeholder: 'N',
+      ...ENGINE_FLAGS.devices,
       description: 'how many devices train: GPUs, or processes on the CPU [engine.devices of temporal.config.ts, or 1]',
     },
     'shard-base-model': {
-      kind: 'boolean',
+      ...ENGINE_FLAGS['shard-base-model'],
       description:
         'each of several devices holds a part of the base model [engine.shardBaseModel of temporal.config.ts]',
     },
     'load-in-4bit': {
-      kind: 'boolean',
+      ...ENGINE_FLAGS['load-in-4bit'],
       description:
         'load the linear layers of base models in 4 bits per weight (NF4) [engine.loadIn4bit of temporal.config.ts]',
     },
     threads: {
       kind: 'integer',
       minimum: 1,
+      maximum: MOST_THREADS,
       placeholder: 'N',
       description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
     },

@@ -1,40 +1,19 @@
 /** What the engine and the trainer of this project could not compute: refused before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
-import { checkCompiledLayers } from '../../workers/config/compiled-layers.ts';
-import { loadConfig, type ChosenEngine } from '../../workers/config/config.ts';
+import type { EngineKind } from '../../core/contract-engine.ts';
+import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';
+import { loadConfig, type MergedEngine } from '../../workers/config/config.ts';
 import { findDevices } from '../../workers/devices/devices.ts';
-import { chosenEngine, type EngineKind } from '../../workers/config/engine-choices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
-import { checkQuantization, refuseQuantizedTraining } from '../../workers/config/quantization.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 type Place = Pick<Surroundings, 'project' | 'env'>;
 
 /** `flags`: null for a command that starts no engine. */
-export async function checkEngine(
-  { train: { lora } }: RunConfig,
-  flags: EngineFlags | null,
-  place: Place,
-): Promise<void> {
-  const engine = await engineOf(flags, place);
-  if (lora === null) refuseQuantizedTraining(engine);
-  checkQuantization(engine);
-  checkCompiledLayers(engine);
-  if (lora === null && engine.shardBaseModel)
-    throw new UsageError(
-      '--full-fine-tuning needs the whole base model on each device: only frozen weights can be sharded; leave --shard-base-model (engine.shardBaseModel) or --full-fine-tuning out',
-    );
-  if (engine.kind !== 'vllm') return;
-  if (lora === null)
-    throw new UsageError(
-      '--full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out',
-    );
-  if (!lora.dora) return;
-  throw new UsageError(
-    '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out',
-  );
+export async function checkEngine({ train }: RunConfig, flags: EngineFlags | null, place: Place): Promise<void> {
+  checkTraining(await engineOf(flags, place), train);
 }
 
 /**
@@ -66,6 +45,10 @@ export async function findLoadedBase(flags: EngineFlags | null, place: Place): P
   return loadedBase(engine, hasGpus);
 }
 
-async function engineOf(flags: EngineFlags | null, { project, env }: Place, usual?: EngineKind): Promise<ChosenEngine> {
-  return chosenEngine((await loadConfig(project, env)).engine, flags === null ? {} : askedEngine(flags), usual);
+async function engineOf(flags: EngineFlags | null, { project, env }: Place, usual?: EngineKind): Promise<MergedEngine> {
+  return mergeEngineConfig(
+    (await loadConfig(project, env)).engine,
+    flags === null ? {} : engineOverrides(flags),
+    usual,
+  );
 }

@@ -1,15 +1,15 @@
 /** What samples for a run: decided before the run is planned, by the machine, the run's options and what has sampled so far. */
 import type { RunConfig } from '../../core/contract.ts';
+import type { EngineKind } from '../../core/contract-engine.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readManifest, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { decideEngine, type EngineDecision } from '../../workers/local-stack/decide-engine.ts';
-import type { EngineKind } from '../../workers/config/engine-choices.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 
 /** `known`: the run of this name in the store, where there is one. */
 export async function decideRunEngine(
@@ -25,7 +25,7 @@ export async function decideRunEngine(
     ...(known === null ? {} : { before: () => samplerOf(known, store) }),
   };
   const { engine } = await loadConfig(project, env);
-  return decideEngine(engine, askedEngine(flags), use, { env, cache: cacheFolder(env) });
+  return decideEngine(engine, engineOverrides(flags), use, { env, cache: cacheFolder(env) });
 }
 
 /** Of the run's newest checkpoint; null where it has none yet. The embedded engine has no name in manifests. */

@@ -1,11 +1,11 @@
 /** From what a command has read to a run that may be started: one order of checks. What may download comes last. */
 import type { RunConfig } from '../../core/contract.ts';
+import type { EngineKind } from '../../core/contract-engine.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { PeftAdapter } from '../../store/records/peft-adapter.ts';
 import type { StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
-import type { EngineKind } from '../../workers/config/engine-choices.ts';
 import type { EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { modulePath } from '../../workers/process/module-path.ts';
 import { settleBaseModel, type ModelContext } from '../command-line/base-model.ts';

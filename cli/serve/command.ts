@@ -1,6 +1,7 @@
 import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';
 
 export const DEFAULT_SERVE_PORT = 8018;
 
@@ -23,11 +24,7 @@ export const serveCommand = defineCommand({
       description: 'address to listen on; one that is not loopback needs TEMPER_SERVE_KEY [127.0.0.1]',
     },
     port: { kind: 'port', minimum: 0, placeholder: 'N', description: `port to listen on [${DEFAULT_SERVE_PORT}]` },
-    'allow-host': {
-      kind: 'texts',
-      placeholder: 'NAME',
-      description: 'host name that clients may use, besides --host and localhost; repeatable',
-    },
+    'allow-host': ALLOW_HOST_FLAG,
     'model-name': {
       kind: 'texts',
       placeholder: 'NAME',

@@ -1,6 +1,7 @@
 /** Where `temper serve` listens and which key it takes: checked before anything is started. */
 import { randomBytes } from 'node:crypto';
 import { isLoopback } from '../../core/loopback.ts';
+import { checkAllowedHosts } from '../command-line/listening.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { DEFAULT_SERVE_PORT, type ServeContext } from './command.ts';
 
@@ -16,24 +17,17 @@ export interface ServePlace {
   readonly isNewKey: boolean;
 }
 
-const EVERY_ADDRESS = ['0.0.0.0', '::'];
 const KEY_BYTES = 32;
 const EXPORT_KEY = `export ${SERVE_KEY_VARIABLE}="$(openssl rand -base64 32)"`;
 
 export function planServe({ flags, env, output }: Pick<ServeContext, 'flags' | 'env' | 'output'>): ServePlace {
   const host = flags.host ?? '127.0.0.1';
-  const allowed = flags['allow-host'];
-  const isEveryAddress = EVERY_ADDRESS.includes(host);
   const given = env[SERVE_KEY_VARIABLE] || null;
   if (given === null) checkNewKey(host, !flags.json && output.isTerminal);
-  if (isEveryAddress && allowed.length === 0)
-    throw new UsageError(
-      `--host ${host} must come with --allow-host, otherwise requests from other machines are refused; pass --allow-host and the name or address that they use`,
-    );
   return {
     host,
     port: flags.port ?? DEFAULT_SERVE_PORT,
-    hosts: isEveryAddress ? allowed : [host, ...allowed],
+    hosts: checkAllowedHosts(host, flags['allow-host']),
     key: given ?? randomBytes(KEY_BYTES).toString('base64url'),
     isNewKey: given === null,
   };

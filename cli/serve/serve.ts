@@ -1,4 +1,5 @@
 import { aborted } from 'node:util';
+import { checkTrainedWeights } from '../../core/engine-rules.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
@@ -9,7 +10,7 @@ import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
-import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
+import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ServeContext } from './command.ts';
@@ -65,10 +66,7 @@ async function startEngine(
     // Beside other weights, too.
     loadIn4bit: flags['load-in-4bit'] || trained.loadIn4bit,
   };
-  if (wanted.loadIn4bit && wanted.kind === 'vllm')
-    throw new UsageError(
-      `${name} must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded`,
-    );
+  checkTrainedWeights(`${name} must be served`, wanted);
   const use = { ...ANY_USE, trained: [run.train.lora] };
   const decided = await decideEngine(wanted, {}, use, { env, cache: cacheFolder(env) });
   const why = describeDecision(decided);

@@ -4,16 +4,17 @@
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EngineSettings } from '../../core/contract-engine.ts';
+import { canQuantize, mergeEngineConfig } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
-import { loadConfig, type ChosenEngine } from '../../workers/config/config.ts';
+import { loadConfig } from '../../workers/config/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
-import { chosenEngine } from '../../workers/config/engine-choices.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
@@ -40,6 +41,7 @@ export async function fitToMemory(
   if (configured.engine.url !== null || isSmall(config, source)) return plan;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
+  const engine = mergeEngineConfig(configured.engine, engineOverrides(asked), plan.decided.kind);
   // Attempts may become as long as they like: what fits into a micro-batch is planned for.
   const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
@@ -52,14 +54,13 @@ export async function fitToMemory(
     source,
     template: template?.file ?? null,
     train: config.train,
-    ...askedEngine(asked),
-    usual: plan.decided.kind,
+    engine,
     context: longest ?? (hasOwnMicroBatch ? microBatchTokens : null),
     maxStaleness: config.maxStaleness,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
-  refuseTooLarge(config, memory, longest, chosenEngine(configured.engine, askedEngine(asked), plan.decided.kind));
+  refuseTooLarge(config, memory, longest, engine);
   return hasOwnMicroBatch ? plan : withMicroBatch(plan, memory.microBatchTokens, output);
 }
 
@@ -69,7 +70,7 @@ function refuseTooLarge(
   config: PlannedRun['config'],
   { devices, microBatchTokens }: Memory,
   longest: number | null,
-  engine: ChosenEngine,
+  engine: EngineSettings,
 ): void {
   const full = devices.find(({ fits }) => fits === false);
   if (full === undefined) return;
@@ -93,11 +94,6 @@ function isSmall({ baseModel, train }: PlannedRun['config'], source: string | un
   const small = train.lora === null ? SMALL_MODEL_BYTES / FULL_SHARE : SMALL_MODEL_BYTES;
   const names = statSync(source, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(source) : null;
   return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < small;
-}
-
-/** Not where it is so already, nor for vLLM. */
-function canQuantize({ kind, loadIn4bit }: ChosenEngine): boolean {
-  return kind === 'embedded' && !loadIn4bit;
 }
 
 type Device = Memory['devices'][number];

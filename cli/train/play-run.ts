@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { fitToMemory } from './fit-memory.ts';
 import { proveExamples } from './prove-examples.ts';
@@ -57,7 +57,7 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    await playSession({ plan, project, viewer, signal, env, engine: askedEngine(asked), onLeft });
+    await playSession({ plan, project, viewer, signal, env, overrides: engineOverrides(asked), onLeft });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.

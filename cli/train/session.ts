@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
+import type { EngineOverrides } from '../../core/engine-rules.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, describeServerFailure, patiently } from '../../workers/connection/connection.ts';
-import type { AskedEngine } from '../../workers/config/engine-choices.ts';
 import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
@@ -23,7 +23,7 @@ import { checkSameConfig } from '../planning/find-existing.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
 
 export interface Session {
-  readonly engine: AskedEngine;
+  readonly overrides: EngineOverrides;
   readonly plan: PlannedRun;
   readonly project: string;
   readonly viewer: Viewer;
@@ -35,12 +35,12 @@ export interface Session {
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, engine, onLeft } = session;
+  const { plan, project, viewer, signal, env, overrides, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
     models: plan.models,
-    ...engine,
+    overrides,
     decided: plan.decided,
     onEvent: (event) => viewer.stack(event),
     signal,

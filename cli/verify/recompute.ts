@@ -4,9 +4,11 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { EngineSettings } from '../../core/contract-engine.ts';
+import { DEFAULT_THREADS } from '../../core/wire-constants.ts';
 import { runCommand } from '../../workers/process/command.ts';
 import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/project/folders.ts';
-import { isQuantized } from '../../workers/config/quantization.ts';
+import { trainedBase } from '../../workers/config/loaded-base.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { RecomputePlan } from './read-recompute-plan.ts';
@@ -55,13 +57,17 @@ export async function recompute(plan: RecomputePlan, options: RecomputeOptions):
 
 async function runPython(plan: RecomputePlan, input: string, options: RecomputeOptions): Promise<Recomputed> {
   const { models } = projectFolders(options.project);
-  const args = ['-m', 'temper_gpu.process.recompute', '--store', options.storeUri, '--input', input];
-  // As many threads as the recorded step had: sums depend on it.
-  args.push('--threads', String(plan.manifest.platform['threads'] ?? 2));
-  if (existsSync(models)) args.push('--models', models);
-  // Weights in 4 bits are not sharded.
-  if (isQuantized(plan.manifest)) args.push('--load-in-4bit');
-  else if (options.shardBaseModel) args.push('--shard-base-model');
+  const { loadIn4bit } = trainedBase(plan.manifest);
+  const engine: Partial<EngineSettings> = {
+    // As many threads as the recorded step had: sums depend on it.
+    threads: Number(plan.manifest.platform['threads'] ?? DEFAULT_THREADS),
+    loadIn4bit,
+    // Weights in 4 bits are not sharded.
+    shardBaseModel: options.shardBaseModel && !loadIn4bit,
+  };
+  const settings = { store: options.storeUri, models: existsSync(models) ? models : null, engine };
+  const program = ['-m', 'temper_gpu.process.recompute', '--settings', JSON.stringify(settings)];
+  const args = [...program, '--input', input];
   const { code, output } = await runCommand(options.python, args, {
     cwd: GPU_WORKER_FOLDER,
     env: options.env,

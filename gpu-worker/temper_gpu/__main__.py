@@ -39,11 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.standby and not stand_by():
             return 0
         # torch and transformers take seconds: bad usage is told before.
-        listener = listen(arguments.host, arguments.port)
-        store = open_checked_store(arguments.store)
+        settings = arguments.settings
+        listener = listen(settings.host, settings.port)
+        store = open_checked_store(settings.store)
         compose = import_worker()
         keys = compose.Keys(key, os.environ.get(VLLM_KEY_VARIABLE, ""))
-        compose.run_worker(arguments, keys, listener, store)
+        compose.run_worker(settings, arguments.leash, keys, listener, store)
     except TemperError as error:
         print(f"temper_gpu: {error}", file=sys.stderr)
         return exit_code(error)

@@ -52,6 +52,40 @@ class DppoLoss(Strict):
     log_ratio_penalty: Annotated[float, Field(alias="logRatioPenalty", ge=0.0)]
 
 
+Device = TypeAliasType("Device", Annotated[int, Field(ge=0, le=9007199254740991)])
+
+
+class Adapters(Strict):
+    folder: Annotated[str | None, Field(pattern="^([A-Za-z]:)?[\\\\/]")] = None
+    as_: Annotated[str | None, Field(alias="as", pattern="^([A-Za-z]:)?[\\\\/]")] = None
+
+
+class Vllm(Strict):
+    args: list[str] = []
+    devices: list[Device] = []
+    url: str | None = None
+    adapters: Adapters = Adapters()
+
+
+class EngineSettings(Strict):
+    threads: Annotated[int, Field(ge=1, le=1024)] = 2
+    device: Annotated[str, Field(pattern="^(auto|cpu|cuda(:[0-9]+)?)$")] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    devices: Annotated[int, Field(ge=1, le=64)] = 1
+    shard_base_model: Annotated[bool, Field(alias="shardBaseModel")] = False
+    load_in4bit: Annotated[bool, Field(alias="loadIn4bit")] = False
+    compile_layers: Annotated[bool, Field(alias="compileLayers")] = False
+    kv_cache_bytes: Annotated[
+        int | None, Field(alias="kvCacheBytes", ge=1048576, le=9007199254740991)
+    ] = None
+    prefix_cache_bytes: Annotated[
+        int | None, Field(alias="prefixCacheBytes", ge=0, le=9007199254740991)
+    ] = None
+    slots: Annotated[int, Field(ge=16, le=2048)] = 128
+    kind: Literal["embedded", "vllm"] = "embedded"
+    vllm: Vllm = Vllm()
+
+
 class EvalResult(Strict):
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -82,6 +116,20 @@ class ExampleRendering(Strict):
     chat_template_sha256: Annotated[
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
+
+
+class GpuWorkerSettings(Strict):
+    store: str
+    models: str | None = None
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8017
+    allow_host: Annotated[list[str], Field(alias="allowHost")] = []
+    role: Literal["train", "sample", "sample-any-base"] = "train"
+    temporal_address: Annotated[str | None, Field(alias="temporalAddress")] = None
+    namespace: str | None = None
+    queue: str = "gpu"
+    engine: EngineSettings = EngineSettings()
+    vllm_python: Annotated[str | None, Field(alias="vllmPython")] = None
 
 
 class GroupList(Strict):
@@ -200,6 +248,22 @@ class Parent(Strict):
 Platform = TypeAliasType(
     "Platform", Annotated[int, Field(ge=-9007199254740991, le=9007199254740991)]
 )
+
+
+class ModelPlanInput(Strict):
+    model: str
+    source: str | None = None
+    chat_template: Annotated[str | None, Field(alias="chatTemplate")] = None
+    context: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    micro_batch_tokens: Annotated[
+        int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
+    ]
+    lora: LoraConfig | None
+    optimizer: Literal["adamw", "adamw_8bit"] = "adamw"
+    trains_entropy: Annotated[bool, Field(alias="trainsEntropy")] = False
+    compared: Annotated[int, Field(ge=0, le=2)] = 0
+    fit: bool = False
+    engine: EngineSettings = EngineSettings()
 
 
 class OptimizerConfig(Strict):
@@ -756,6 +820,7 @@ DEFAULT_KV_CACHE_BYTES = 4294967296
 DEFAULT_SLOTS = 128
 DEFAULT_THREADS = 2
 DEVICE_PATTERN = "^(auto|cpu|cuda(:[0-9]+)?)$"
+DEVICE_RULE = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "float32", "bfloat16")
 ENGINES = ("embedded", "vllm")
 ENGINE_KEY_VARIABLE = "TEMPER_ENGINE_KEY"
@@ -773,6 +838,7 @@ MAX_CHAT_TEMPLATE_BYTES = 100000
 MAX_ROLLOUT_BYTES = 268435456
 MOST_DEVICES = 64
 MOST_SLOTS = 2048
+MOST_THREADS = 1024
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
 POLICY_NAME = "{run}@{step}"
 POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { ModelReport } from '../../workers/doctor/model-report.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { temporaryFolder } from './fixture-store.ts';
+import { EngineSettings, ModelPlanInput } from '../../core/contract-engine.ts';
 import { complaintIn, runCli } from './run-cli.ts';
 
 const GIB = 1024 ** 3;
@@ -52,6 +53,12 @@ async function doctor(flags: readonly string[], report: ModelReport, config: obj
   return { ...result, stdout: stdout.replaceAll(folder, 'PROJECT') };
 }
 
+/** The planner's input: its stand-in says it in the place of the model's name. */
+function askedIn(stdout: string): ModelPlanInput {
+  const { model } = JSON.parse(stdout) as ModelReport;
+  return ModelPlanInput.parse(JSON.parse(model.replace('--input ', '')));
+}
+
 test('a model that does not fit is told with its parts and what to change, and ends with 1', async () => {
   const { exitCode, stdout } = await doctor(['pocket'], REPORT);
   expect(exitCode).toBe(1);
@@ -71,19 +78,27 @@ test('engine, device, type and length of conversations are those of the flags; J
   const flags = ['pocket', '--engine', 'vllm', '--device', 'cuda', '--dtype', 'float32', '--context', '99'];
   const others = ['--chat-template', 'chat.jinja', '--json'];
   const { exitCode, stdout } = await doctor([...flags, ...others], { ...REPORT, memory });
-  const told = JSON.parse(stdout) as ModelReport;
-  expect([exitCode, told.memory]).toEqual([0, memory]);
-  expect(told.model).toBe(
-    '--model pocket --chat-template PROJECT/chat.jinja --context 99 --lora-rank 16 --optimizer adamw --micro-batch-tokens 16384 --engine vllm --device cuda --dtype float32 --slots 128 --threads 2',
-  );
+  expect([exitCode, (JSON.parse(stdout) as ModelReport).memory]).toEqual([0, memory]);
+  expect(askedIn(stdout)).toEqual({
+    model: 'pocket',
+    source: null,
+    chatTemplate: 'PROJECT/chat.jinja',
+    context: 99,
+    lora: { rank: 16, alpha: 32, targetModules: null },
+    microBatchTokens: 16_384,
+    trainsEntropy: false,
+    compared: 0,
+    fit: false,
+    engine: EngineSettings.parse({ kind: 'vllm', device: 'cuda', dtype: 'float32' }),
+  });
 });
 
 test('a base model in 4 bits is planned so; what it cannot go with is refused', async () => {
   const plan = async (flags: readonly string[], config: object = {}) =>
-    (JSON.parse((await doctor(['pocket', ...flags, '--json'], REPORT, config)).stdout) as ModelReport).model;
-  expect(await plan(['--load-in-4bit'])).toContain(' --threads 2 --load-in-4bit');
-  expect(await plan([], { engine: { loadIn4bit: true } })).toContain(' --threads 2 --load-in-4bit');
-  expect(await plan([])).not.toContain('--load-in-4bit');
+    askedIn((await doctor(['pocket', ...flags, '--json'], REPORT, config)).stdout).engine.loadIn4bit;
+  expect(await plan(['--load-in-4bit'])).toBe(true);
+  expect(await plan([], { engine: { loadIn4bit: true } })).toBe(true);
+  expect(await plan([])).toBe(false);
   const refusal = async (flags: readonly string[], config: object = {}) => {
     const { exitCode, stderr } = await doctor(['pocket', '--load-in-4bit', ...flags], REPORT, config);
     expect(exitCode).toBe(2);
@@ -98,7 +113,7 @@ test('a base model in 4 bits is planned so; what it cannot go with is refused', 
 test('several devices are planned by flag; a base model has no parts on a single one', async () => {
   const flags = ['pocket', '--devices', '2', '--shard-base-model', '--engine', 'vllm', '--json'];
   const { stdout } = await doctor(flags, REPORT);
-  expect((JSON.parse(stdout) as ModelReport).model).toMatch(/ --threads 2 --devices 2 --shard-base-model$/);
+  expect(askedIn(stdout).engine).toMatchObject({ devices: 2, shardBaseModel: true });
   const alone = await doctor(['pocket', '--shard-base-model'], REPORT);
   expect([alone.exitCode, alone.stderr]).toEqual([
     2,
@@ -109,26 +124,27 @@ test('several devices are planned by flag; a base model has no parts on a single
 test('a vLLM server elsewhere is named, because it takes no memory here', async () => {
   const vllm = { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } };
   const { stdout } = await doctor(['pocket', '--json'], REPORT, { engine: { kind: 'vllm', vllm } });
-  expect((JSON.parse(stdout) as ModelReport).model).toMatch(/ --vllm-url http:\/\/gpu-host:8000$/);
+  expect(askedIn(stdout).engine.vllm).toMatchObject(vllm);
 });
 
 test('what would be trained is what flags say, then what the project gives to every run', async () => {
   const train = { 'lora-rank': 8, 'lora-target-modules': 'q_proj, v_proj', steps: 7, 'chat-template': 'chat.jinja' };
   const { stdout } = await doctor(['pocket', '--lora-rank', '64', '--json'], REPORT, { train });
-  expect((JSON.parse(stdout) as ModelReport).model).toContain(
-    '--chat-template PROJECT/chat.jinja --lora-rank 64 --lora-targets q_proj v_proj --optimizer adamw --micro-batch-tokens 16384 ',
-  );
+  expect(askedIn(stdout)).toMatchObject({
+    chatTemplate: 'PROJECT/chat.jinja',
+    lora: { rank: 64, targetModules: ['q_proj', 'v_proj'] },
+    microBatchTokens: 16_384,
+  });
   const others = { 'lora-layers': '0-1,5', 'lora-dora': true, 'lora-dropout': 0.1 };
   const more = await doctor(['pocket', '--entropy-coefficient', '0.01', '--json'], REPORT, { train: others });
-  expect((JSON.parse(more.stdout) as ModelReport).model).toContain(
-    '--lora-rank 16 --lora-layers 0 1 5 --lora-dora --lora-dropout --optimizer adamw --entropy --micro-batch-tokens 16384 ',
-  );
+  expect(askedIn(more.stdout)).toMatchObject({
+    lora: { rank: 16, layers: [0, 1, 5], dora: true, dropout: 0.1 },
+    trainsEntropy: true,
+  });
   const full = await doctor(['pocket', '--full-fine-tuning', '--optimizer', 'adamw_8bit', '--json'], REPORT);
-  expect((JSON.parse(full.stdout) as ModelReport).model).toContain(
-    '--full-fine-tuning --optimizer adamw_8bit --micro-batch-tokens 16384 ',
-  );
+  expect(askedIn(full.stdout)).toMatchObject({ lora: null, optimizer: 'adamw_8bit' });
   const usual = await doctor(['pocket', '--optimizer', 'adamw', '--json'], REPORT);
-  expect((JSON.parse(usual.stdout) as ModelReport).model).toContain('--optimizer adamw ');
+  expect(askedIn(usual.stdout)).not.toHaveProperty('optimizer');
 });
 
 test('a flag of a run is held to the same rule as in temper train', async () => {

@@ -44,9 +44,11 @@ async function fitted(
   };
   const facts = { model: 'mine', commit: null, architecture: 'X', parameters: 1, contextWindow: 1, dtype: 'float32' };
   const report = { ...facts, engine: 'embedded', refusal: null, templateGaps: [] };
-  const tokens = `args.includes('--context') ? Number(args[args.indexOf('--context') + 1]) : args.join(' ').includes('--compared 1') ? 1024 : args.includes('--load-in-4bit') ? 2048 : args.join(' ').includes('--devices 2 --shard-base-model') ? 8192 : args.includes('--fit') ? 4096 : Number(args[args.indexOf('--micro-batch-tokens') + 1])`;
+  const input = 'const work = JSON.parse(args.at(-1)); const { engine } = work;';
+  const tokens =
+    'work.context ?? (work.compared === 1 ? 1024 : engine.loadIn4bit ? 2048 : engine.devices === 2 && engine.shardBaseModel ? 8192 : work.fit ? 4096 : work.microBatchTokens)';
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, memory: { ...${JSON.stringify(memory)}, microBatchTokens: ${tokens} } }))`;
-  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else ${answer}`);
+  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${input} ${answer} }`);
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
   const others = ['--base-model', './mine', ...flags];
   if (longest !== undefined) {

@@ -34,12 +34,12 @@ const REMOTE_WORKER = byTest(
   'the worker finds store, queue, key and Temporal where the project and the environment say',
 );
 const STACK_WORKER = byTest(
-  'workers/config/config.test.ts',
+  'workers/local-stack/children.test.ts',
   'is told devices, type and memory of temporal.config.ts, and of flags before it',
 );
 
 const VLLM_WORKER = byTest(
-  'workers/config/config.test.ts',
+  'workers/local-stack/children.test.ts',
   'is told of vLLM by temporal.config.ts or --engine, and of its Python',
 );
 

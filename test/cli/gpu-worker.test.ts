@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';
 import { temporaryFolder } from './fixture-store.ts';
-import { complaintIn, runCli, type CliResult } from './run-cli.ts';
+import type { GpuWorkerSettings } from '../../core/contract-engine.ts';
+import { complaintIn, runCli, settingsIn, type CliResult } from './run-cli.ts';
 
 let programs: FakePrograms;
 beforeEach(() => {
@@ -13,6 +14,7 @@ afterEach(() => programs.remove());
 
 interface Started {
   args: string[];
+  settings: GpuWorkerSettings;
   env: NodeJS.ProcessEnv;
 }
 
@@ -32,7 +34,8 @@ async function start(
   const TEMPER_PYTHON = join(programs.folder, 'bin', 'python');
   const project = folder ?? (await temporaryFolder());
   const result = await runCli(project, ['gpu-worker', ...flags], { env: { ...programs.env, TEMPER_PYTHON, ...env } });
-  return { ...result, started: JSON.parse(readFileSync(file, 'utf8')) as Started };
+  const { args, env: given } = JSON.parse(readFileSync(file, 'utf8')) as Started;
+  return { ...result, started: { args, settings: settingsIn(args), env: given } };
 }
 
 test.each([undefined, ''])('without a key it does not start, and says how to make one (%j)', async (key) => {
@@ -73,13 +76,20 @@ test('the worker finds store, queue, key and Temporal where the project and the 
   expect(exitCode).toBe(0);
   expect(started.env).toMatchObject({ TEMPER_ENGINE_KEY: 'a key', ...TEMPORAL });
   expect(started.env['OPENAI_API_KEY']).toBeUndefined();
-  const command = started.args.join(' ');
-  expect(command).toMatch(
-    /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 3 --device cpu --dtype bfloat16 --devices 2 /,
-  );
-  expect(command).toMatch(
-    / --shard-base-model --host=10\.0\.0\.5 --port=8099 --allow-host=gpu-1 --allow-host=b --leash$/,
-  );
+  expect(started.args.join(' ')).toMatch(/^-m temper_gpu --settings \{.*\} --leash$/);
+  expect(started.settings).toMatchObject({
+    store: 's3://bucket/runs',
+    models: expect.stringMatching(/gpu-worker-models\.json$/) as string,
+    queue: 'gpu',
+    engine: { threads: 3, device: 'cpu', dtype: 'bfloat16', devices: 2, shardBaseModel: true },
+    host: '10.0.0.5',
+    port: 8099,
+    allowHost: ['gpu-1', 'b'],
+    role: 'train',
+    // The environment says.
+    temporalAddress: null,
+    namespace: null,
+  });
 });
 
 test("device, numbers and memory are those of the project's configuration", async () => {
@@ -87,20 +97,18 @@ test("device, numbers and memory are those of the project's configuration", asyn
   const engine = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 256 };
   writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   const { started } = await start([], { TEMPER_ENGINE_KEY: 'a key' }, 0, project);
-  expect(started.args.join(' ')).toContain(
-    ' --device cuda:1 --dtype bfloat16 --kv-cache-bytes 8589934592 --slots 256 ',
-  );
+  expect(started.settings.engine).toMatchObject(engine);
 });
 
 test('base models are in 4 bits by flag or configuration, but not for vLLM', async () => {
   const key = { TEMPER_ENGINE_KEY: 'a key' };
   const { started } = await start(['--load-in-4bit'], key);
-  expect(started.args.join(' ')).toMatch(/ --slots 128 --load-in-4bit --leash$/);
+  expect(started.settings.engine.loadIn4bit).toBe(true);
   const project = await temporaryFolder();
   const configure = (engine: object) =>
     writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   configure({ loadIn4bit: true });
-  expect((await start([], key, 0, project)).started.args.join(' ')).toContain(' --slots 128 --load-in-4bit ');
+  expect((await start([], key, 0, project)).started.settings.engine.loadIn4bit).toBe(true);
   const refusal = async (...flags: string[]) => complaintIn(project, ['gpu-worker', ...flags], { env: key });
   expect(await refusal('--devices', '2', '--shard-base-model')).toContain('weights in 4 bits cannot be sharded');
   configure({ kind: 'vllm' });
@@ -115,11 +123,36 @@ test('one that only samples takes no training, whatever the project says of it',
   const engine = { devices: 2, shardBaseModel: true, compileLayers: true };
   writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   const { started } = await start(['--no-train'], key, 0, project);
-  expect(started.args.join(' ')).toMatch(/ --dtype auto --slots 128 --no-temporal --leash$/);
+  expect(started.settings).toMatchObject({
+    role: 'sample',
+    engine: { devices: 1, shardBaseModel: false, compileLayers: false },
+  });
   for (const flags of [['--devices', '2'], ['--shard-base-model']])
     expect(await complaintIn(project, ['gpu-worker', '--no-train', ...flags], { env: key })).toBe(
       `temper: ${flags[0]} has no effect with --no-train (it says how base models are trained); leave one of them out`,
     );
+});
+
+test.each([
+  [['--shard-base-model'], '--shard-base-model (engine.shardBaseModel in temporal.config.ts) must come with several'],
+  [['--host', '0.0.0.0'], '--host 0.0.0.0 must come with --allow-host'],
+  [['--host', '::'], '--host :: must come with --allow-host'],
+  [['--host', ''], "--host '' must come with --allow-host"],
+  [['--allow-host', 'http://gpu.example'], '--allow-host must be a name or an address without port'],
+  [['--allow-host', 'gpu.example:8017'], '--allow-host must be a name or an address without port'],
+  [
+    ['--allow-host', ''],
+    '--allow-host must be a name or an address without port, got ""; pass --allow-host gpu.example',
+  ],
+  [['--threads', '5000'], '--threads must be a whole number from 1 to 1024'],
+])('%j is refused before Python is started', async (flags, complaint) => {
+  const env = { TEMPER_ENGINE_KEY: 'a key' };
+  expect(await complaintIn(await temporaryFolder(), ['gpu-worker', ...flags], { env })).toContain(complaint);
+});
+
+test('an address of IPv6 may be a name of the machine', async () => {
+  const { started } = await start(['--host', '::', '--allow-host', 'fd00::5'], { TEMPER_ENGINE_KEY: 'a key' });
+  expect(started.settings).toMatchObject({ host: '::', allowHost: ['fd00::5'] });
 });
 
 test('its key is on no command line', async () => {

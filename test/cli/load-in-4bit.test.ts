@@ -11,7 +11,7 @@ import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { complaintIn, contextOf, runCli } from './run-cli.ts';
+import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
 
 let project: string;
 let store: Store;
@@ -62,18 +62,22 @@ test('a step is recomputed with the weights that it was trained with', async () 
   programs.add(
     'python',
     `if (args[0] === '-c') console.log('missing:');
-    else { fs.writeFileSync(${JSON.stringify(file)}, args.join(' ')); console.log('no more'); process.exit(1); }`,
+    else { fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify(args)); console.log('no more'); process.exit(1); }`,
   );
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
-  const lineOf = async (run: string) => {
+  const engineOf = async (run: string) => {
     const { stderr } = await runCli(project, ['verify', run], { env });
     expect(stderr).toContain('could not be re-computed: no more');
-    return readFileSync(file, 'utf8');
+    const { threads, loadIn4bit, shardBaseModel } = settingsIn(
+      JSON.parse(readFileSync(file, 'utf8')) as string[],
+    ).engine;
+    return { threads, loadIn4bit, shardBaseModel };
   };
-  expect(await lineOf('packed')).toMatch(/--threads 2 --load-in-4bit$/);
-  expect(await lineOf('plain')).toMatch(/--threads 2$/);
+  const whole = { threads: 2, loadIn4bit: false, shardBaseModel: false };
+  expect(await engineOf('packed')).toEqual({ ...whole, loadIn4bit: true });
+  expect(await engineOf('plain')).toEqual(whole);
   // Devices that hold parts of the base model are another matter.
   await configure({ devices: 2, shardBaseModel: true });
-  expect(await lineOf('packed')).toMatch(/--threads 2 --load-in-4bit$/);
-  expect(await lineOf('plain')).toMatch(/--threads 2 --shard-base-model$/);
+  expect(await engineOf('packed')).toEqual({ ...whole, loadIn4bit: true });
+  expect(await engineOf('plain')).toEqual({ ...whole, shardBaseModel: true });
 });

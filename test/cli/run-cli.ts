@@ -1,4 +1,5 @@
 /** The command line in this process, with its output caught. */
+import { GpuWorkerSettings } from '../../core/contract-engine.ts';
 import { readdir } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { Arguments, CommandContext, Definition, Flags } from '../../cli/command-line/command.ts';
@@ -54,4 +55,9 @@ export function contextOf<F extends Flags, A extends Arguments>(
   const output = { line: () => undefined, errorLine: () => undefined } as never;
   const { signal } = new AbortController();
   return { flags: line.flags, args: line.args, project, cwd: project, env, output, signal };
+}
+
+/** Settings on the command line of a GPU worker. */
+export function settingsIn(args: readonly string[]): GpuWorkerSettings {
+  return GpuWorkerSettings.parse(JSON.parse(args[args.indexOf('--settings') + 1] ?? ''));
 }

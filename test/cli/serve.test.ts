@@ -15,7 +15,7 @@ import { freePort } from '../free-port.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { complaintIn, contextOf, runCli } from './run-cli.ts';
+import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
 
 const KEY = 'a key of this test';
 let project: string;
@@ -183,9 +183,12 @@ describe('with an engine', () => {
     });
     await expect(asking()).rejects.toThrow('Connection error');
     const { args, env: given } = started();
-    expect(args.join(' ')).toMatch(
-      / --threads 3 --device cpu --dtype bfloat16 --slots 64 --host 127.0.0.1 --port 0 --no-temporal --any-base --leash$/,
-    );
+    expect(settingsIn(args)).toMatchObject({
+      engine: { threads: 3, device: 'cpu', dtype: 'bfloat16', slots: 64 },
+      host: '127.0.0.1',
+      port: 0,
+      role: 'sample-any-base',
+    });
     expect(given).toMatchObject({ TEMPER_ENGINE_KEY: expect.stringMatching(/^[\w-]{43}$/) });
     expect([given['TEMPER_SERVE_KEY'], given['OPENAI_API_KEY']]).toEqual([undefined, undefined]);
     const log = readFileSync(join(project, '.temper', 'logs', 'serve.jsonl'), 'utf8');
@@ -201,23 +204,26 @@ describe('with an engine', () => {
     );
     const { exitCode, stderr } = await runCli(project, ['serve', 'demo@2', '--port', '0'], { env });
     expect([exitCode, stderr]).toEqual([2, 'temper: the model mine must be registered; name it']);
-    expect(started().args.join(' ')).toMatch(/ --device auto --dtype float32 .* --no-temporal --leash$/);
+    expect(settingsIn(started().args)).toMatchObject({
+      role: 'sample',
+      engine: { device: 'auto', dtype: 'float32' },
+    });
   });
 
   test('a checkpoint of a run with --load-in-4bit is served in 4 bits, and so is another one on request', async () => {
     await makeRun(store, { run: 'packed', steps: 1, platform: { quantization: 'nf4', dtype: 'bfloat16' } });
     const unregistered = "() => [404, { error: { type: 'BadConfig', message: 'none' } }]";
-    const lineOf = async (...words: string[]) => {
+    const settingsOf = async (...words: string[]) => {
       const { env, started } = await engineThat(unregistered);
       expect((await runCli(project, ['serve', ...words, '--port', '0'], { env })).exitCode).toBe(2);
-      return started().args.join(' ');
+      return settingsIn(started().args);
     };
-    const [own, another] = [await lineOf('packed@1'), await lineOf('demo@2', '--load-in-4bit')];
-    expect(own).toMatch(/ --dtype bfloat16 --slots 128 --load-in-4bit --host .* --no-temporal --leash$/);
-    expect(another).toMatch(/ --dtype float32 --slots 128 --load-in-4bit --host .* --no-temporal --any-base --leash$/);
+    const [own, another] = [await settingsOf('packed@1'), await settingsOf('demo@2', '--load-in-4bit')];
+    expect(own).toMatchObject({ role: 'sample', engine: { dtype: 'bfloat16', loadIn4bit: true } });
+    expect(another).toMatchObject({ role: 'sample-any-base', engine: { dtype: 'float32', loadIn4bit: true } });
     // The configuration is that of new runs.
     writeFileSync(join(project, 'temporal.config.ts'), 'export default { engine: { loadIn4bit: true } };\n');
-    expect(await lineOf('demo@2')).not.toContain('--load-in-4bit');
+    expect((await settingsOf('demo@2')).engine.loadIn4bit).toBe(false);
     writeFileSync(join(project, 'temporal.config.ts'), "export default { engine: { kind: 'vllm' } };\n");
     expect(await complain(['packed@1', '--port', '0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(
       `"temper: packed@1 must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded"`,

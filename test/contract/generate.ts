@@ -11,6 +11,7 @@ import { z } from 'zod';
 import * as constants from '../../core/wire-constants.ts';
 import * as contract from '../../core/contract.ts';
 import { FAILURES } from '../../core/failures.ts';
+import * as engine from '../../core/contract-engine.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
 
@@ -42,6 +43,7 @@ const OPTIONS = [
   '--enum-field-as-literal=all',
   '--disable-timestamp',
   '--skip-root-model',
+  '--type-mappings=uri=string',
   '--use-type-alias',
   '--strict-nullable',
   '--enable-faux-immutability',
@@ -52,7 +54,7 @@ const OPTIONS = [
 
 /** Every schema that the contract exports, by its id on the wire. */
 export function wireTypes(): Map<string, z.ZodType> {
-  const exported: [string, unknown][] = Object.entries(contract);
+  const exported: [string, unknown][] = [...Object.entries(contract), ...Object.entries(engine)];
   const named = exported.filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType);
   return new Map(named.toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
@@ -79,9 +81,10 @@ function nameDiscriminator(body: object, type: z.ZodType | undefined): object {
 function mergeNullable(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(mergeNullable);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const [value, none, ...others] = 'anyOf' in schema ? (schema.anyOf as { type?: string }[]) : [];
+  const { anyOf = [], ...rest } = schema as { anyOf?: { type?: string }[] };
+  const [value, none, ...others] = anyOf;
   if (none?.type === 'null' && others.length === 0 && value?.type !== undefined)
-    return { ...value, type: [value.type, 'null'] };
+    return { ...rest, ...value, type: [value.type, 'null'] };
   return Object.fromEntries(Object.entries(schema).map(([key, inner]) => [key, mergeNullable(inner)]));
 }
 
@@ -94,10 +97,15 @@ export function generateContract(): string {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const types = readFileSync(join(folder, 'contract.py'), 'utf8').replaceAll(CLASS_HEAD, '(Strict):\n');
-    return `${types.replace(/^class /m, `${BASE_CLASS}class `)}\n\n${constantLines()}`;
+    return `${nameDefaults(types.replace(/^class /m, `${BASE_CLASS}class `))}\n\n${constantLines()}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Defaults of nested objects become objects of their class, which pyright can check. */
+function nameDefaults(python: string): string {
+  return python.replaceAll(/Annotated\[(\w+), Field\(validate_default=True\)\] = \{\}/g, '$1 = $1()');
 }
 
 function constantLines(): string {

@@ -49,15 +49,15 @@ export function told(log: Record<string, unknown>[], message: string, run: strin
 /** With a folder for its points, it is hit where a file there aims at. */
 export async function startSecondGpuWorker(project: Project, points: string | null = null): Promise<SecondWorker> {
   const folders = projectFolders(project.folder);
-  const flags = {
-    '--store': pathToFileURL(folders.store).href,
-    '--port': '0',
-    '--temporal-address': temporalAddress(project),
-    '--namespace': 'default',
-    '--queue': 'gpu',
+  const settings = {
+    store: pathToFileURL(folders.store).href,
+    port: 0,
+    temporalAddress: temporalAddress(project),
+    namespace: 'default',
+    queue: 'gpu',
   };
   const program = points === null ? ['-m', 'temper_gpu'] : [PROGRAM_WITH_POINTS];
-  const line = [(await openTools()).python, ...program, ...Object.entries(flags).flat(), '--leash'];
+  const line = [(await openTools()).python, ...program, '--settings', JSON.stringify(settings), '--leash'];
   return start(project, 'second-gpu-worker', 'polling', line, {
     cwd: GPU_WORKER_FOLDER,
     PYTHONUNBUFFERED: '1',

@@ -13,7 +13,7 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'takes TEMPER_PYTHON as it is, and says what it lacks',
   ),
   TEMPER_VLLM_PYTHON: byTest(
-    'workers/config/config.test.ts',
+    'workers/local-stack/children.test.ts',
     'is told of vLLM by temporal.config.ts or --engine, and of its Python',
   ),
   TEMPER_VLLM_KEY: byTest(

@@ -95,8 +95,9 @@ beforeAll(async () => {
   const fitting = [model, write('conversations.json', conversations())];
   const models = write('models.json', { [MODEL]: model });
   const port = await freePort();
-  const flags = ['--store', pathToFileURL(join(folder, 'store')).href, '--models', models, '--port', String(port)];
-  const serving = [...flags, '--threads', '1', '--no-temporal', '--leash'];
+  const store = pathToFileURL(join(folder, 'store')).href;
+  const settings = { store, models, port, role: 'sample', engine: { threads: 1 } };
+  const serving = ['--settings', JSON.stringify(settings), '--leash'];
   worker = spawn(python, ['-m', 'tests.server.fitted', ...fitting, ...serving], {
     cwd: GPU_WORKER_FOLDER,
     stdio: ['pipe', 'ignore', 'inherit'],

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-models/base-model.ts';
 import { defineConfig } from '../../workers/config/config.ts';
-import { chosenEngine } from '../../workers/config/engine-choices.ts';
 import { makeProjectFolders } from '../../workers/project/folders.ts';
 import type { StackSpec } from '../../workers/local-stack/protocol/protocol.ts';
 import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
@@ -29,7 +29,7 @@ const SPEC = {
   gpuWorkerCommand: null,
   standby: false,
   workerCommand: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'],
-  engine: chosenEngine(
+  engine: mergeEngineConfig(
     defineConfig({ engine: { url: 'http://127.0.0.1:1', keyVariable: 'TEMPER_TEST_ENGINE_KEY' } }).engine,
     {},
   ),

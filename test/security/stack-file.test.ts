@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineConfig } from '../../workers/config/config.ts';
+import { EngineSettings } from '../../core/contract-engine.ts';
 import { tryFileLock } from '../../workers/project/file-lock.ts';
 import { makeProjectFolders, type ProjectFolders } from '../../workers/project/folders.ts';
 import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
@@ -63,12 +64,7 @@ const DESCRIPTION = {
   engineUrl: 'http://127.0.0.1:17002',
   storeUri: 'file:///x',
   ownsServer: true,
-  device: 'cpu',
-  dtype: 'float32' as const,
-  devices: 1,
-  shardBaseModel: false,
-  loadIn4bit: false,
-  engine: 'embedded',
+  engine: EngineSettings.parse({ device: 'cpu' }),
 };
 
 /** Whether a command line would speak to the socket that `stack.json` names. */

@@ -176,8 +176,9 @@ class Worker(Server):
         make_random_model(self.model)
         (folder / "store").mkdir()
         (folder / "models.json").write_text(json.dumps({name: str(self.model) for name in self.models}))
-        place = ["--store", f"file://{folder}/store", "--models", str(folder / "models.json"), "--port", "0"]
-        command = [sys.executable, "-m", "temper_gpu", *place, "--no-temporal", "--leash", "--slots", "16"]
+        place = {"store": f"file://{folder}/store", "models": str(folder / "models.json"), "port": 0}
+        settings = json.dumps({**place, "role": "sample", "engine": {"slots": 16}})
+        command = [sys.executable, "-m", "temper_gpu", "--settings", settings, "--leash"]
         return spawn(command, GPU_WORKER, TEMPER_ENGINE_KEY=KEY)
 
     def url_in(self, line: str) -> str | None:

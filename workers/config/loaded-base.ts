@@ -1,6 +1,12 @@
 /** How a base model is loaded: the type of its weights, and whether its linear layers are in 4 bits. A checkpoint is used with the base model that it was trained on. */
-import type { EngineConfig } from './config.ts';
-import { isQuantized, trainedDtype, type Trained } from './quantization.ts';
+import type { EngineSettings } from '../../core/contract-engine.ts';
+
+/** `platform.quantization` in manifests of policies that were trained beside packed weights. */
+const NF4 = 'nf4';
+
+export interface Trained {
+  readonly platform: Readonly<Record<string, unknown>>;
+}
 
 export interface TrainedBase {
   readonly dtype: 'float32' | 'bfloat16';
@@ -12,13 +18,17 @@ export interface LoadedBase extends Pick<TrainedBase, 'loadIn4bit'> {
   readonly dtype: TrainedBase['dtype'] | null;
 }
 
-export function trainedBase(manifest: Trained): TrainedBase {
-  return { dtype: trainedDtype(manifest), loadIn4bit: isQuantized(manifest) };
+/** The type is float32 where a manifest names none. */
+export function trainedBase({ platform }: Trained): TrainedBase {
+  return {
+    dtype: platform['dtype'] === 'bfloat16' ? 'bfloat16' : 'float32',
+    loadIn4bit: platform['quantization'] === NF4,
+  };
 }
 
 /** As a GPU worker of this host loads it. */
 export function loadedBase(
-  { device, dtype, loadIn4bit }: Pick<EngineConfig, 'device' | 'dtype' | 'loadIn4bit'>,
+  { device, dtype, loadIn4bit }: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>,
   hasGpus: boolean,
 ): LoadedBase {
   if (dtype !== 'auto') return { dtype, loadIn4bit };

@@ -1,10 +1,11 @@
 /** How many devices this host has, to train on. */
 import { availableParallelism } from 'node:os';
+import type { EngineSettings } from '../../core/contract-engine.ts';
+import { checkSharding } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { ChosenEngine } from '../config/config.ts';
 import { findGpus } from './nvidia-smi.ts';
 
-export type AskedDevices = Pick<ChosenEngine, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
+export type AskedDevices = Pick<EngineSettings, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
 
 export interface FoundDevices {
   /** Of the host, by name. */
@@ -34,28 +35,12 @@ export async function requireDevices(
   env: NodeJS.ProcessEnv,
   names?: readonly string[],
 ): Promise<void> {
-  refuseLonePart(asked);
+  checkSharding(asked);
   if (asked.devices === 1) return;
   if (process.platform !== 'linux') throw tooMany(asked, `1 on ${process.platform}`, 1);
   const { gpus, count, where } = await findDevices(asked, env, names);
   if (asked.devices > count) throw tooMany(asked, `${count}, the number of ${where} of this host`, count);
-  if (asked.shardBaseModel && asked.kind === 'embedded' && asked.device !== 'cpu' && gpus.length > 0)
-    throw unshardable(
-      '--engine vllm on GPUs',
-      'embedded, which holds the whole base model on one of them',
-      'pass --engine vllm',
-    );
-}
-
-export function refuseLonePart({ devices, shardBaseModel }: Pick<AskedDevices, 'devices' | 'shardBaseModel'>): void {
-  if (devices === 1 && shardBaseModel) throw unshardable('several --devices', '1', 'pass --devices 2');
-}
-
-function unshardable(rule: string, got: string, remedy: string): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `--shard-base-model (engine.shardBaseModel in temporal.config.ts) must come with ${rule}, got ${got}; ${remedy}, or leave it out`,
-  );
+  checkSharding(asked, gpus.length > 0);
 }
 
 function tooMany({ devices }: AskedDevices, most: string, count: number): TemperError {

@@ -1,9 +1,9 @@
 /** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
+import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { configuredTarget } from '../connection/connection.ts';
 import { loadConfig } from '../config/config.ts';
 import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';
-import { chosenEngine } from '../config/engine-choices.ts';
 import { cacheFolder, projectFolders, storeUri } from '../project/folders.ts';
 import { readStackFile } from '../local-stack/protocol/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
@@ -53,7 +53,7 @@ async function examineEngine(patient: Patient): Promise<(DoctorCheck | Promise<D
   if (configured.url !== null) return [];
   const found = configured.device === 'cpu' ? null : await readGpus(env);
   const decided = await decideEngine(configured, {}, ANY_USE, { env, cache: cacheFolder(env) }, found?.names);
-  const engine = chosenEngine(configured, {}, decided.kind);
+  const engine = mergeEngineConfig(configured, {}, decided.kind);
   return [
     attempt('devices', () => devicesState(engine, env, found?.names)),
     ...(found === null ? [] : gpuChecks(found, decided)),

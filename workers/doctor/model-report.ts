@@ -1,13 +1,12 @@
 /** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
 import { z } from 'zod';
-import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
+import type { TrainConfig } from '../../core/contract.ts';
+import type { ModelPlanInput } from '../../core/contract-engine.ts';
+import { checkSharding, checkTraining } from '../../core/engine-rules.ts';
 import { resolveBaseModel } from '../base-models/base-model.ts';
-import { loadConfig, type ChosenEngine } from '../config/config.ts';
-import { refuseLonePart } from '../devices/devices.ts';
-import { chosenEngine, type AskedEngine, type EngineKind } from '../config/engine-choices.ts';
+import { loadConfig, type MergedEngine } from '../config/config.ts';
 import type { InstallOptions } from '../install/install.ts';
-import { checkQuantization, refuseQuantizedTraining } from '../config/quantization.ts';
-import { askPython, type ProgramFlags } from '../python/run-program.ts';
+import { askPython } from '../python/run-program.ts';
 
 const bytes = z.number();
 const DeviceSchema = z.object({
@@ -46,10 +45,10 @@ const ReportSchema = z.object({
 });
 export type ModelReport = z.infer<typeof ReportSchema>;
 
-interface Examined extends InstallOptions, AskedEngine {
+interface Examined extends InstallOptions {
   readonly project: string;
-  /** What samples unless the engine is asked for, or configured (`decideEngine`). */
-  readonly usual: EngineKind;
+  /** Settings of the GPU worker that would open it. */
+  readonly engine: MergedEngine;
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
@@ -81,60 +80,24 @@ interface SourcedModel extends Examined {
 }
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
-  const { project, env, name, source, template, fit = false } = options;
-  const engine = chosenEngine((await loadConfig(project, env)).engine, options, options.usual);
-  checkWeights(engine, options.train);
-  const place = { model: name, source, 'chat-template': template, context: options.context };
-  const flags = { ...place, ...trainedBy(options), fit, ...engineFlags(engine) };
+  const { project, env, name, source = null, template, context, train, maxStaleness = 0, fit = false } = options;
+  const { url: _, keyVariable: __, ...engine } = options.engine;
+  checkTraining(engine, train);
+  checkSharding(engine);
+  const input: ModelPlanInput = {
+    model: name,
+    source,
+    chatTemplate: template,
+    context,
+    microBatchTokens: train.microBatchTokens,
+    lora: train.lora,
+    optimizer: train.optimizer.kind,
+    trainsEntropy: train.entropyCoefficient > 0,
+    // Adapters that a step reads besides its parent's: the reference, and the one that sampled.
+    compared: (train.klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1),
+    fit,
+    engine,
+  };
+  const flags = { input: JSON.stringify(input) };
   return askPython(ReportSchema, `the model ${name} could not be examined`, { ...options, name: 'plan', flags });
-}
-
-/** As the GPU worker would refuse it. */
-function checkWeights(engine: ChosenEngine, { lora }: Examined['train']): void {
-  if (lora === null) refuseQuantizedTraining(engine);
-  checkQuantization(engine);
-  refuseLonePart(engine);
-}
-
-function trainedBy({ train, maxStaleness = 0 }: Examined): ProgramFlags {
-  const { lora, optimizer, microBatchTokens, entropyCoefficient, klReference } = train;
-  // A step reads them besides its parent: what it is compared with, and what has sampled.
-  const compared = (klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
-  return {
-    ...(lora === null ? { 'full-fine-tuning': true } : adaptedBy(lora)),
-    optimizer: optimizer.kind,
-    entropy: entropyCoefficient > 0,
-    compared: compared || null,
-    'micro-batch-tokens': microBatchTokens,
-  };
-}
-
-function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): ProgramFlags {
-  return {
-    'lora-rank': rank,
-    'lora-targets': targetModules,
-    'lora-layers': layers,
-    'lora-dora': dora,
-    'lora-dropout': dropout > 0,
-  };
-}
-
-function engineFlags(engine: ChosenEngine): ProgramFlags {
-  const { kind, device, dtype, devices, slots, threads, shardBaseModel, loadIn4bit } = engine;
-  const { kvCacheBytes, prefixCacheBytes, vllm } = engine;
-  const isVllm = kind === 'vllm';
-  return {
-    engine: kind,
-    device,
-    dtype,
-    slots,
-    threads,
-    devices: devices === 1 ? null : devices,
-    'shard-base-model': shardBaseModel,
-    'load-in-4bit': loadIn4bit,
-    'kv-cache-bytes': kvCacheBytes,
-    'prefix-cache-bytes': isVllm ? null : prefixCacheBytes,
-    'vllm-devices': isVllm && vllm.devices.length > 0 ? vllm.devices.join(',') : null,
-    'vllm-url': isVllm ? vllm.url : null,
-  };
 }

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import type { EngineSettings } from '../../core/contract-engine.ts';
+import { checkStartedEngine } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
-import { checkEngineKind, type ChosenEngine } from '../config/config.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import {
   installOnce,
@@ -37,8 +38,8 @@ const ASK_VERSION =
 const ASK_WITHIN_MS = 60_000;
 
 /** The Python of the configured engine; null where that is not vLLM, or runs already. Installs nothing. */
-export async function vllmPythonOf(engine: ChosenEngine, place: Place): Promise<string | null> {
-  checkEngineKind(engine);
+export async function vllmPythonOf(engine: EngineSettings, place: Place): Promise<string | null> {
+  checkStartedEngine(engine);
   if (engine.kind !== 'vllm' || engine.vllm.url !== null) return null;
   if (process.platform !== 'linux')
     throw new TemperError(

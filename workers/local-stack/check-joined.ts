@@ -1,30 +1,32 @@
 /** What a command asks of the local stack, against the one that it gets: a request that another stack does not fulfil is refused. */
+import type { EngineOverrides } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { TemporalTarget } from '../connection/connection.ts';
 import { version } from '../version.ts';
-import type { AskedEngine } from '../config/engine-choices.ts';
 import { storeUri, type ProjectFolders } from '../project/folders.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackDescription } from './protocol/protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
-type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | keyof AskedEngine>;
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'overrides'>;
 
-/** Flags of the GPU worker. */
-const GPU_WORKER_FLAGS = ['device', 'dtype', 'devices', 'engine'] as const;
-const SHARDING_FLAG = '--shard-base-model';
-const QUANTIZING_FLAG = '--load-in-4bit';
+/** Flags of the GPU worker, by what they override; for switches, what the stack has without. */
+const GPU_WORKER_FLAGS = [
+  ['device', '--device'],
+  ['dtype', '--dtype'],
+  ['devices', '--devices'],
+  ['kind', '--engine'],
+  ['shardBaseModel', '--shard-base-model', 'a whole base model on each device'],
+  ['loadIn4bit', '--load-in-4bit', 'a base model that is not in 4 bits'],
+] as const;
 
 /** Before anything is started: ports and numbers of what this stack does not start. */
 export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperConfig): void {
-  const { uiPort, enginePort } = asked;
-  const given = GPU_WORKER_FLAGS.filter((name) => asked[name] != null).map((name) => `--${name}`);
-  if (asked.shardBaseModel === true) given.push(SHARDING_FLAG);
-  if (asked.loadIn4bit === true) given.push(QUANTIZING_FLAG);
-  const idle = engine.url === null ? undefined : given[0];
-  if (idle !== undefined)
+  const { uiPort, enginePort, overrides = {} } = asked;
+  const [, idle] = GPU_WORKER_FLAGS.find(([name]) => isGiven(overrides[name])) ?? [];
+  if (idle !== undefined && engine.url !== null)
     throw withoutEffect(idle, `the engine is configured (${engine.url}), so Temper starts no GPU worker`);
   if (uiPort != null && !hasServer)
     throw withoutEffect(
@@ -37,13 +39,13 @@ export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperC
 
 /** A stack that was joined keeps the ports, the store and the engine that it was started with. */
 export function checkJoined(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | keyof AskedEngine>,
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | 'engine'>,
   asked: Asked,
   config: TemperConfig,
   folders: ProjectFolders,
 ): void {
-  const { uiPort, enginePort } = asked;
-  checkGpuWorker(stack, asked);
+  const { uiPort, enginePort, overrides = {} } = asked;
+  checkGpuWorker(stack, overrides);
   if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
   if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
     throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
@@ -52,14 +54,14 @@ export function checkJoined(
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
 }
 
-function checkGpuWorker(stack: Pick<StackDescription, keyof AskedEngine>, asked: Asked): void {
-  for (const name of GPU_WORKER_FLAGS)
-    if (asked[name] != null && asked[name] !== stack[name])
-      throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
-  if (asked.shardBaseModel === true && !stack.shardBaseModel)
-    throw runsAlready(SHARDING_FLAG, 'with a whole base model on each device');
-  if (asked.loadIn4bit === true && !stack.loadIn4bit)
-    throw runsAlready(QUANTIZING_FLAG, 'with a base model that is not in 4 bits');
+function checkGpuWorker({ engine }: Pick<StackDescription, 'engine'>, overrides: EngineOverrides): void {
+  for (const [name, flag, without] of GPU_WORKER_FLAGS)
+    if (isGiven(overrides[name]) && overrides[name] !== engine[name])
+      throw runsAlready(flag, `with ${without ?? `${flag} ${engine[name]}`}`);
+}
+
+function isGiven(value: EngineOverrides[keyof EngineOverrides]): boolean {
+  return value != null && value !== false;
 }
 
 /** Its workers, and the words that it understands, are those of the version that started it. */

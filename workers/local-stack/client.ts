@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../user-code/agent-code.ts';
+import type { EngineSettings } from '../../core/contract-engine.ts';
 import { checkLocalEngine, loadConfig, type TemperConfig } from '../config/config.ts';
 import { configuredTarget, connectClient, type TemporalTarget } from '../connection/connection.ts';
 import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../project/folders.ts';
@@ -16,7 +17,6 @@ import {
   type StackReleased,
 } from './daemon-connection.ts';
 import type { LocalStackOptions } from './options.ts';
-import type { StackDescription } from './protocol/protocol.ts';
 import { absoluteModels } from '../base-models/known-models.ts';
 import { specifyStack } from './specify.ts';
 import { withoutProfile } from '../process/child-environment.ts';
@@ -31,7 +31,7 @@ export interface LocalStack {
   readonly engineKey: string;
   readonly storeUri: string;
   /** As it was asked for. */
-  readonly engine: Pick<StackDescription, 'device' | 'dtype' | 'loadIn4bit'>;
+  readonly engine: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>;
   /** True where a live stack was found and joined. */
   readonly adopted: boolean;
   /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
@@ -86,7 +86,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     engineUrl: stack.engineUrl,
     storeUri: stack.storeUri,
     engineKey,
-    engine: stack,
+    engine: stack.engine,
     adopted: first.adopted,
     close: () => held.close(),
   };

@@ -3,9 +3,9 @@
  * the run trains, else the embedded engine. Decided once, before anything is planned.
  */
 import type { LoraConfig } from '../../core/contract.ts';
-import { VLLM_LORA_RANK } from '../../core/wire-constants.ts';
-import { fieldOnlyOf, type ChosenEngine, type EngineConfig } from '../config/config.ts';
-import { chosenEngine, type AskedEngine, type EngineKind } from '../config/engine-choices.ts';
+import type { EngineKind, EngineSettings } from '../../core/contract-engine.ts';
+import { mergeEngineConfig, vllmObstacle, type EngineOverrides } from '../../core/engine-rules.ts';
+import type { EngineConfig } from '../config/config.ts';
 import { findGpuVllm } from '../install/vllm-environment.ts';
 import { findGpus } from '../devices/nvidia-smi.ts';
 
@@ -39,18 +39,18 @@ export const EMBEDDED_SPEED =
 /** `gpus`: their names, where the caller has asked for them. */
 export async function decideEngine(
   configured: EngineConfig,
-  asked: AskedEngine,
+  overrides: EngineOverrides,
   use: EngineUse,
   place: Place,
   gpus?: readonly string[],
 ): Promise<EngineDecision> {
-  const engine = chosenEngine(configured, asked);
+  const engine = mergeEngineConfig(configured, overrides);
   const { kind } = engine;
   if (engine.url !== null || engine.device === 'cpu') return { kind, reason: null };
   const found = gpus ?? (await findGpus(place.env));
   const [gpu] = found;
   if (gpu === undefined) return { kind, reason: null };
-  if (asked.engine) return { kind, reason: 'as --engine says' };
+  if (overrides.kind) return { kind, reason: 'as --engine says' };
   if (configured.kind !== null) return { kind, reason: 'as engine.kind in temporal.config.ts says' };
   return planEngine({
     gpu,
@@ -85,21 +85,8 @@ export function describeDecision({ kind, reason }: EngineDecision): string | nul
   return reason === null ? null : `engine: ${kind}, ${reason}`;
 }
 
-function obstacleOf(engine: ChosenEngine, { trained, samples }: EngineUse): string | null {
+function obstacleOf(engine: EngineSettings, { trained, samples }: EngineUse): string | null {
   if (process.platform !== 'linux') return 'vLLM needs Linux';
   if (!samples) return 'a run of supervised steps alone samples nothing';
-  if (engine.loadIn4bit) return 'vLLM cannot load base models in 4 bits as Temper does';
-  const field = fieldOnlyOf('embedded', engine);
-  if (field !== null) return `${field} in temporal.config.ts has no effect with vLLM`;
-  for (const lora of trained) {
-    if (lora === null) return 'vLLM takes only adapters, and all weights are trained';
-    if (lora.dora) return 'vLLM loads no adapters with magnitudes (DoRA)';
-    if (lora.rank > VLLM_LORA_RANK && !hasOwnRank(engine))
-      return `vLLM is started with room for adapters of rank ${VLLM_LORA_RANK}, and this one has ${lora.rank} (add --max-lora-rank to engine.vllm.args)`;
-  }
-  return null;
-}
-
-function hasOwnRank({ vllm }: ChosenEngine): boolean {
-  return vllm.args.some((arg) => arg.replaceAll('_', '-').startsWith('--max-lora-rank'));
+  return vllmObstacle(engine, trained);
 }

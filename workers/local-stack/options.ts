@@ -1,16 +1,17 @@
+import type { EngineOverrides } from '../../core/engine-rules.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { EngineDecision, EngineUse } from './decide-engine.ts';
-import type { AskedEngine } from '../config/engine-choices.ts';
 import type { StackEvent } from '../events.ts';
 import type { StackDescription } from './protocol/protocol.ts';
 
-/** With what the user asked of the GPU worker by name. */
-export interface LocalStackOptions extends AskedEngine {
+export interface LocalStackOptions {
   readonly project: string;
   readonly agentFile: string | null;
   /** What base model names mean: name → folder. */
   readonly models: Readonly<Record<string, string>>;
   readonly onEvent: (event: StackEvent) => void;
+  /** Flags of the GPU worker that the user passed. */
+  readonly overrides?: EngineOverrides;
   /** Ports the user asked for by name; taken ones are refused. */
   readonly uiPort?: number | null;
   readonly enginePort?: number | null;

@@ -1,9 +1,9 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
-import type { TemperConfig } from '../config/config.ts';
+import { mergeEngineConfig } from '../../core/engine-rules.ts';
+import type { MergedEngine, TemperConfig } from '../config/config.ts';
 import { configuredTarget } from '../connection/connection.ts';
 import { ANY_USE, decideEngine, describeDecision } from './decide-engine.ts';
 import { requireDevices } from '../devices/devices.ts';
-import { chosenEngine } from '../config/engine-choices.ts';
 import { storeUri, type ProjectFolders } from '../project/folders.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { modulePath, nodeFlags } from '../process/module-path.ts';
@@ -23,10 +23,7 @@ interface Needs {
 export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
-  const decided = options.decided ?? (await decideEngine(config.engine, options, options.use ?? ANY_USE, install));
-  const engine = chosenEngine(config.engine, options, decided.kind);
-  const line = describeDecision(decided);
-  if (line !== null) install.onEvent({ kind: 'notice', message: line });
+  const engine = await mergeEngine(needs);
   await requireDevices(engine, install.env);
   const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
@@ -60,6 +57,14 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
     await Promise.allSettled(both);
     throw error;
   }
+}
+
+async function mergeEngine({ config, install, options }: Needs): Promise<MergedEngine> {
+  const { overrides = {}, use = ANY_USE } = options;
+  const decided = options.decided ?? (await decideEngine(config.engine, overrides, use, install));
+  const line = describeDecision(decided);
+  if (line !== null) install.onEvent({ kind: 'notice', message: line });
+  return mergeEngineConfig(config.engine, overrides, decided.kind);
 }
 
 async function temporalCommand({ folders, install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {

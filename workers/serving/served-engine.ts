@@ -18,21 +18,20 @@ export interface ServedEngine {
   close(): Promise<void>;
 }
 
-interface Options extends Omit<GpuWorkerOptions, 'flags'>, Pick<GpuWorkerPlace, 'config' | 'models'> {
+interface Options extends Omit<GpuWorkerOptions, 'place'>, Pick<GpuWorkerPlace, 'config' | 'models'> {
   /** Policies are served on their base model in another type, or packed otherwise, than they were trained on. */
   readonly anyBase: boolean;
 }
 
 const LOG = 'serve';
 const STOP_MS = 8000;
-/** Port 0: the system chooses one, and the worker says which. */
-const FLAGS = ['--host', '127.0.0.1', '--port', '0', '--no-temporal'];
 const LAST_LINES = 3;
 
 export async function startServedEngine({ config, models, anyBase, ...options }: Options): Promise<ServedEngine> {
   const key = randomBytes(32).toString('base64url');
-  const flags = anyBase ? [...FLAGS, '--any-base'] : FLAGS;
-  const child = await spawnGpuWorker({ ...options, flags }, { config, models, key, output: 'pipe' });
+  // With port 0 the system chooses one, and the worker says which.
+  const place = { port: 0, role: anyBase ? 'sample-any-base' : 'sample' } as const;
+  const child = await spawnGpuWorker({ ...options, place }, { config, models, key, output: 'pipe' });
   const log = openChildLog(makeProjectFolders(options.project).logs, LOG);
   const last: string[] = [];
   let connection: EngineConnection | null = null;

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import InitialiseInput, LoraConfig, TrainConfig
+from temper_gpu.contract import GpuWorkerSettings, InitialiseInput, LoraConfig, TrainConfig
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost, exit_process
 from temper_gpu.engine.interface import Engines, GenerationRequest
@@ -35,15 +35,9 @@ from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.lora import adapter_shapes, dtype_name
 from temper_gpu.model.models import BaseModel, ModelLibrary, Models, RequireRoom, outline
 from temper_gpu.process import event_loop
-from temper_gpu.process.arguments import Arguments
-from temper_gpu.process.host import ModelFolders, choose_device, choose_dtype, describe_device
+from temper_gpu.process.host import ModelFolders, choose_device, describe_device
 from temper_gpu.process.leash import on_leash
-from temper_gpu.process.needs import (
-    Machine,
-    engine_settings,
-    refuse_without_room_to_train,
-    switching_needs,
-)
+from temper_gpu.process.needs import Machine, open_machine, refuse_without_room_to_train, switching_needs
 from temper_gpu.process.room import Room
 from temper_gpu.process.training import choose_devices, open_trainer, require_gpu_to_compile, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
@@ -60,6 +54,8 @@ from temper_gpu.training.optimizers import packed_moments
 from temper_gpu.training.platform import between_steps, make_deterministic
 from temper_gpu.training.trainer import Trainer
 
+# An unset variable of a shell leaves the empty one.
+EVERY_ADDRESS = frozenset(["0.0.0.0", "::", ""])
 # After this long an ordered end is no longer waited for; what it interrupts is made again from the store.
 MAX_SHUTDOWN_S = 7.0
 PROBE_DEADLINE_S = 120.0
@@ -79,41 +75,42 @@ class Keys:
     vllm: str = field(repr=False)
 
 
-def run_worker(arguments: Arguments, keys: Keys, listener: socket.socket, store: Store) -> None:
-    make_deterministic(arguments.threads)
-    event_loop.run(_run(arguments, keys, listener, store))
+def run_worker(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: socket.socket, store: Store) -> None:
+    make_deterministic(settings.engine.threads)
+    event_loop.run(_run(settings, leash, keys, listener, store))
 
 
-async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store: Store) -> None:
+async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: socket.socket, store: Store) -> None:
     stopping = asyncio.Event()
-    end_on(stopping, arguments.leash)
-    device = choose_device(arguments.device)
+    end_on(stopping, leash)
+    engine = settings.engine
+    device = choose_device(engine.device)
     between_steps(device)
-    log.info("device chosen", extra=describe_device(device, choose_dtype(arguments.dtype, device)))
-    devices, shards = choose_devices(arguments.devices, device, arguments.vllm_devices), arguments.shard_base_model
-    if shards:
-        require_shardable(arguments.engine, device)
-    if arguments.compile_layers:
+    machine = open_machine(engine, device)
+    log.info("device chosen", extra=describe_device(device, machine.dtype))
+    devices = choose_devices(engine.devices, device, engine.vllm.devices)
+    if machine.shards:
+        require_shardable(engine.kind, device)
+    if machine.compiles:
         require_gpu_to_compile(device)
-    sampling = open_sampling(arguments, device, keys.vllm)
-    targets = Targets(StoreResolver(store), sampling.engines, None if arguments.any_base else sampling.models)
+    sampling = open_sampling(settings, machine, keys.vllm)
+    any_base = settings.role == "sample-any-base"
+    targets = Targets(StoreResolver(store), sampling.engines, None if any_base else sampling.models)
     templates = StoredTemplates(store)
-    server = ServerSettings(hosts=arguments.allowed_hosts)
+    server = ServerSettings(hosts=allowed_hosts(settings))
     app = create_app(sampling.engines, targets, server, keys.server, templates.text)
     works = [_serving(app, server, listener, stopping)]
-    if not arguments.no_temporal:
+    if settings.role == "train":
         read_turns = ChatTurns(templates.text)
-        dtype = dtype_name(choose_dtype(arguments.dtype, device))
-        packs = arguments.load_in_4bit
         ranks = RankSettings(
-            arguments.store,
-            arguments.models,
+            settings.store,
+            settings.models,
             devices,
-            dtype,
-            arguments.threads,
-            shards,
-            packs,
-            arguments.compile_layers,
+            dtype_name(machine.dtype),
+            engine.threads,
+            machine.shards,
+            machine.load_in_4bit,
+            machine.compiles,
         )
         given = (sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
         trainer = open_trainer(*given, sampling.switching)
@@ -121,9 +118,9 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
             sampling.engines.trained = lambda: trainer.base_model
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
         asked = (partial(probe, targets), check)
-        works.append(_polling(arguments, trainer, store, asked, sampling.switching))
+        works.append(_polling(settings, trainer, store, asked, sampling.switching))
     tasks = [asyncio.create_task(work) for work in works]
-    log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
+    log.info("ready", extra={"host": settings.host, "port": listener.getsockname()[1], "store": store.uri})
     try:
         await _until_stopped(tasks, stopping)
     finally:
@@ -147,20 +144,24 @@ class Sampling:
     switching: Training | None = None
 
 
-def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> Sampling:
-    dtype = choose_dtype(arguments.dtype, device)
-    settings = engine_settings(arguments, device)
-    if isinstance(settings, VllmSettings):
-        settings = completed(settings, arguments, vllm_key)
-    shards, packs = arguments.shard_base_model, arguments.load_in_4bit
-    machine = Machine(device, dtype, settings, arguments.devices, shards, packs, arguments.compile_layers)
+def allowed_hosts(settings: GpuWorkerSettings) -> frozenset[str]:
+    """Names under which clients may ask, besides those of loopback: an address to listen on is one of them."""
+    own = [] if settings.host in EVERY_ADDRESS else [settings.host]
+    return frozenset(name.lower() for name in [*own, *settings.allow_host])
+
+
+def open_sampling(settings: GpuWorkerSettings, machine: Machine, vllm_key: str) -> Sampling:
+    engine = machine.engine
+    if isinstance(engine, VllmSettings):
+        engine = completed(engine, settings, vllm_key)
+        machine = replace(machine, engine=engine)
     room = Room(machine)
-    library = open_library(arguments.models, machine, room.require)
-    if isinstance(settings, VllmSettings):
-        vllm = VllmHost(library, settings, partial(step_needs, library, machine))
+    library = open_library(settings.models, machine, room.require)
+    if isinstance(engine, VllmSettings):
+        vllm = VllmHost(library, engine, partial(step_needs, library, machine))
         return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close, machine, vllm.training)
     device_lock = DeviceLock()
-    host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
+    host = EngineHost(library, engine, device_lock, on_doubt=start_narrower)
     room.loaded, room.close_idle = library.loaded, host.close_idle
     return Sampling(host, ProvenModels(host), device_lock, host.recorded, host.close, machine)
 
@@ -177,15 +178,15 @@ def open_library(models: str | None, machine: Machine, require_room: RequireRoom
     return ModelLibrary(folders, machine.dtype, machine.device, require_room, load_in_4bit=machine.load_in_4bit)
 
 
-def completed(settings: VllmSettings, arguments: Arguments, key: str) -> VllmSettings:
+def completed(vllm: VllmSettings, settings: GpuWorkerSettings, key: str) -> VllmSettings:
     """With what its installation is, or how a server elsewhere is reached."""
-    if settings.external is None:
-        python = arguments.vllm_python or ""
-        return replace(settings, python=python, version=installed_version(python), args=arguments.vllm_args)
-    folder = arguments.vllm_adapters or ""
-    there = arguments.vllm_adapters_as or folder
-    external = replace(settings.external, key=key, folder=Path(folder), folder_there=there)
-    return replace(settings, external=external, backoff_s=AWAITED_S)
+    chosen = settings.engine.vllm
+    if vllm.external is None:
+        python = settings.vllm_python or ""
+        return replace(vllm, python=python, version=installed_version(python), args=tuple(chosen.args))
+    folder = chosen.adapters.folder or ""
+    external = replace(vllm.external, key=key, folder=Path(folder), folder_there=chosen.adapters.as_ or folder)
+    return replace(vllm, external=external, backoff_s=AWAITED_S)
 
 
 def _serving(
@@ -209,7 +210,7 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
 
 
 def _polling(
-    arguments: Arguments,
+    settings: GpuWorkerSettings,
     trainer: Trainer,
     store: Store,
     asked: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
@@ -219,7 +220,7 @@ def _polling(
     room = {} if switching is None else {"has_more_room": switching.take_more_room}
     gpu = activities.GpuActivities(trainer, store, *asked, on_lost_device=exit_process, **room)
     return polling.poll_forever(
-        arguments.temporal_address, arguments.namespace, arguments.queue, store, [gpu.initialise, gpu.train]
+        settings.temporal_address, settings.namespace, settings.queue, store, [gpu.initialise, gpu.train]
     )
 
 

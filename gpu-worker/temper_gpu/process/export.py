@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from temper_gpu.commits.checkpoints import Commit, StoredAdapter, parse_policy_name, read_commit
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import add_models, print_answer
+from temper_gpu.process.arguments import print_answer
 from temper_gpu.store import open_store
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--chat-template-sha256", metavar="SHA256", help="of a template in the store, instead of the base model's own"
     )
-    add_models(parser)
+    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
     return parser.parse_args(argv)
 
 

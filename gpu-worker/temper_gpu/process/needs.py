@@ -3,19 +3,19 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from transformers import PreTrainedModel
 
-from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, VLLM_LORA_RANK, LoraConfig, TrainConfig
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, VLLM_LORA_RANK, EngineSettings, LoraConfig, TrainConfig
 from temper_gpu.engine.embedded import needs as embedded
 from temper_gpu.engine.embedded.policies import is_merged, policy_bytes
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.vllm import needs as vllm
 from temper_gpu.engine.vllm.process import is_shared
 from temper_gpu.engine.vllm.settings import External, VllmSettings
 from temper_gpu.engine.vllm.switching import Held, StepNeed
+from temper_gpu.failures import TemperError
 from temper_gpu.model.four_bit import BITS_PER_WEIGHT, packed_layers
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import adapted_layers, dtype_name, target_modules
@@ -30,6 +30,7 @@ from temper_gpu.model.memory_plan import (
     require_room,
     weights_part,
 )
+from temper_gpu.process.host import choose_dtype
 from temper_gpu.training import needs as trainer
 from temper_gpu.training.optimizers import BLOCK, OptimizerKind
 
@@ -47,32 +48,13 @@ VLLM_WEIGHTS, VLLM_ADAPTERS, VLLM_CACHE = "vLLM's weights", "vLLM's adapters", "
 USUAL_LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
 
 
-class EngineArguments(Protocol):
-    """Flags of a command line."""
-
-    @property
-    def engine(self) -> str: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def slots(self) -> int: ...
-    @property
-    def kv_cache_bytes(self) -> int | None: ...
-    @property
-    def prefix_cache_bytes(self) -> int | None: ...
-    @property
-    def vllm_devices(self) -> tuple[int, ...]: ...
-    @property
-    def vllm_url(self) -> str | None: ...
-
-
 @dataclass(frozen=True)
 class Machine:
     """Where a model would be opened, and by what."""
 
     device: torch.device
     dtype: torch.dtype
-    engine: EngineSettings | VllmSettings
+    engine: EmbeddedSettings | VllmSettings
     # That train. On a CPU they share its memory.
     num_ranks: int = 1
     # Whether each of them holds a part of the base model alone.
@@ -97,26 +79,48 @@ def default_kv_cache_bytes(device: torch.device) -> int:
     return DEFAULT_KV_CACHE_BYTES if total is None else max(GIB, total // KV_CACHE_SHARE // GIB * GIB)
 
 
-def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSettings | VllmSettings:
-    """Of vLLM without what depends on its installation, and on how a server elsewhere is reached."""
-    kv_cache_bytes = chosen.kv_cache_bytes
-    if chosen.engine == "vllm":
-        devices = chosen.vllm_devices
-        on = torch.device("cuda", devices[0]) if devices else device
-        return VllmSettings(
-            python="",
-            version="",
-            devices=devices,
-            num_threads=chosen.threads,
-            slots=chosen.slots,
-            kv_cache_bytes=kv_cache_bytes or default_kv_cache_bytes(on),
-            external=None if chosen.vllm_url is None else External(chosen.vllm_url, "", Path(), ""),
-        )
-    return EngineSettings(
-        num_threads=chosen.threads,
-        max_slots=chosen.slots,
-        kv_cache_bytes=kv_cache_bytes or default_kv_cache_bytes(device),
-        prefix_cache_bytes=chosen.prefix_cache_bytes,
+def open_machine(engine: EngineSettings, device: torch.device) -> Machine:
+    """Settings of vLLM still lack its installation, and how a server elsewhere is reached."""
+    require_same_weights(engine)
+    return Machine(
+        device,
+        choose_dtype(engine.dtype, device),
+        vllm_settings(engine, device) if engine.kind == "vllm" else embedded_settings(engine, device),
+        engine.devices,
+        engine.shard_base_model,
+        engine.load_in4bit,
+        engine.compile_layers,
+    )
+
+
+def require_same_weights(engine: EngineSettings) -> None:
+    """Settings by hand might sample from other weights than they train beside; `core/engine-rules.ts` refuses this, and
+    more, where the user speaks."""
+    if engine.load_in4bit and (engine.kind == "vllm" or engine.shard_base_model):
+        other = "the embedded engine" if engine.kind == "vllm" else "a whole base model on each device"
+        raise TemperError("BadConfig", f"loadIn4bit must come with {other}; leave it out")
+
+
+def vllm_settings(engine: EngineSettings, device: torch.device) -> VllmSettings:
+    devices = tuple(engine.vllm.devices)
+    on, url = torch.device("cuda", devices[0]) if devices else device, engine.vllm.url
+    return VllmSettings(
+        python="",
+        version="",
+        devices=devices,
+        num_threads=engine.threads,
+        slots=engine.slots,
+        kv_cache_bytes=engine.kv_cache_bytes or default_kv_cache_bytes(on),
+        external=None if url is None else External(url.rstrip("/"), "", Path(), ""),
+    )
+
+
+def embedded_settings(engine: EngineSettings, device: torch.device) -> EmbeddedSettings:
+    return EmbeddedSettings(
+        num_threads=engine.threads,
+        max_slots=engine.slots,
+        kv_cache_bytes=engine.kv_cache_bytes or default_kv_cache_bytes(device),
+        prefix_cache_bytes=engine.prefix_cache_bytes,
     )
 
 
@@ -124,7 +128,7 @@ def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | No
     """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
     imports = [process_part(machine.device), *bits_parts(machine.device, machine.load_in_4bit)]
     parts = [*imports, *base_parts(model, machine)]
-    if isinstance(machine.engine, EngineSettings):
+    if isinstance(machine.engine, EmbeddedSettings):
         parts += embedded_parts(model, machine, machine.engine, lora, context)
     elif machine.engine.external is None and shares_memory(machine.device, machine.engine):
         parts += vllm_parts(model, machine, machine.engine)
@@ -182,7 +186,7 @@ def plan_main_memory(model: PreTrainedModel, machine: Machine) -> MemoryPlan | N
 
 
 def embedded_parts(
-    model: PreTrainedModel, machine: Machine, settings: EngineSettings, lora: LoraConfig | None, context: int | None
+    model: PreTrainedModel, machine: Machine, settings: EmbeddedSettings, lora: LoraConfig | None, context: int | None
 ) -> list[Part]:
     dtype = machine.dtype
     merged = is_merged(dtype, machine.device, machine.load_in_4bit)

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from temper_gpu.contract import MOST_DEVICES, LoraConfig
+from temper_gpu.contract import ModelPlanInput
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import add_computing, add_engine, add_sharding, print_answer, whole
+from temper_gpu.process.arguments import print_answer, read_as
 
 if TYPE_CHECKING:
     import torch
@@ -29,8 +29,12 @@ USUAL_CONTEXT = 32_768
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parse(argv)
-    return print_answer(lambda: describe(arguments))
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.plan", allow_abbrev=False, description=__doc__)
+    parser.add_argument(
+        "--input", type=read_as(ModelPlanInput), required=True, metavar="FILE", help="JSON, or its file"
+    )
+    arguments = parser.parse_args(argv)
+    return print_answer(lambda: describe(arguments.input))
 
 
 @dataclass(frozen=True)
@@ -52,22 +56,19 @@ def find(name: str, source: str | None) -> Found:
     return Found(str(folder), None)
 
 
-def describe(arguments: argparse.Namespace) -> dict[str, Any]:
+def describe(work: ModelPlanInput) -> dict[str, Any]:
     from temper_gpu.model.memory_plan import count_parameters
     from temper_gpu.model.models import context_window_of
     from temper_gpu.model.outlines import open_outline
-    from temper_gpu.process.host import choose_device, choose_dtype
-    from temper_gpu.process.needs import EngineArguments, Machine, engine_settings
+    from temper_gpu.process.host import choose_device
+    from temper_gpu.process.needs import open_machine
 
-    device = choose_device(arguments.device)
-    settings = engine_settings(cast(EngineArguments, arguments), device)
-    dtype = choose_dtype(arguments.dtype, device)
-    machine = Machine(device, dtype, settings, arguments.devices, arguments.shard_base_model, arguments.load_in_4bit)
-    name, template = arguments.model, read_template(arguments.chat_template)
-    found = find(name, arguments.source)
+    machine = open_machine(work.engine, choose_device(work.engine.device))
+    name, template = work.model, read_template(work.chat_template)
+    found = find(name, work.source)
     outline = open_outline(name, found.folder, template)
     window = context_window_of(outline.model.config)
-    packing = refuse_packing(arguments, name, outline.model) if machine.load_in_4bit else None
+    packing = refuse_packing(name, outline.model) if machine.load_in_4bit else None
     gaps: list[str] = []
     try:
         refusal = outline.refusal or packing
@@ -81,22 +82,17 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
         "parameters": count_parameters(outline.model),
         "contextWindow": window,
         "dtype": str(machine.dtype).removeprefix("torch."),
-        "engine": arguments.engine,
+        "engine": work.engine.kind,
         "refusal": refusal,
         "templateGaps": gaps,
-        "memory": None if refusal else plan(arguments, machine, outline.model),
+        "memory": None if refusal else plan(work, machine, outline.model),
     }
 
 
-def refuse_packing(arguments: argparse.Namespace, name: str, model: "PreTrainedModel") -> str | None:
+def refuse_packing(name: str, model: "PreTrainedModel") -> str | None:
     """Why its layers cannot be packed; None where they can."""
     from temper_gpu.model.four_bit import require_packable
 
-    if arguments.full_fine_tuning:
-        raise TemperError(
-            "BadConfig",
-            "--full-fine-tuning must come with whole weights, got --load-in-4bit; remove one of them",
-        )
     try:
         require_packable(name, model)
     except TemperError as error:
@@ -127,17 +123,16 @@ def prompts_of(name: str, folder: str, template: str | None) -> "Prompts":
     return prompts
 
 
-def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:
+def plan(work: ModelPlanInput, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:
     from temper_gpu.engine.embedded.needs import capacity_of
-    from temper_gpu.engine.embedded.settings import EngineSettings
+    from temper_gpu.engine.embedded.settings import EmbeddedSettings
     from temper_gpu.model.models import context_window_of
     from temper_gpu.process.needs import RowLengths, fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
 
-    lora = lora_of(arguments)
-    window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
-    longest = None if arguments.context is None else min(window, arguments.context)
-    others = (trains_entropy, arguments.optimizer, arguments.compared)
-    if arguments.fit:
+    lora, window, most = work.lora, context_window_of(model.config), work.micro_batch_tokens
+    longest = None if work.context is None else min(window, work.context)
+    others = (work.trains_entropy, work.optimizer, work.compared)
+    if work.fit:
         most, found = fit_micro_batch(model, machine, lora, RowLengths(window, longest), most, *others)
         context = longest or min(window, most)
     else:
@@ -145,7 +140,7 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
         found = plan_all(model, machine, lora, context, most, *others)
     plans = [(machine.device, found)]
     capacity = None
-    if isinstance(machine.engine, EngineSettings):
+    if isinstance(machine.engine, EmbeddedSettings):
         capacity = capacity_of(model, machine.dtype, machine.engine, context, machine.device)
     elif (alone := plan_vllm_alone(model, machine, machine.engine)) is not None:
         plans += [(torch_device(index), alone) for index in machine.engine.devices]
@@ -160,21 +155,6 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
         "requestsAtOnce": None if capacity is None else capacity.requests_at_once,
         "devices": [of_device(device, plan) for device, plan in plans],
     }
-
-
-def lora_of(arguments: argparse.Namespace) -> LoraConfig | None:
-    """Its alpha takes no memory. None: all weights train."""
-    if arguments.full_fine_tuning:
-        return None
-    return LoraConfig(
-        rank=arguments.lora_rank,
-        alpha=arguments.lora_rank,
-        target_modules=arguments.lora_targets,
-        layers=arguments.lora_layers,
-        dora=arguments.lora_dora,
-        # Any share of the inputs needs the same masks.
-        dropout=0.5 if arguments.lora_dropout else 0,
-    )
 
 
 def main_memory() -> "torch.device":
@@ -213,35 +193,6 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help="a folder, hub:OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX[@HASH] (default: a built-in model)",
     )
     parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's own")
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.plan", allow_abbrev=False, description=__doc__)
-    add_model(parser)
-    parser.add_argument("--context", type=whole(1, 1 << 30), metavar="N", help="tokens of the longest conversation")
-    parser.add_argument("--micro-batch-tokens", type=whole(1, 1 << 30), required=True, metavar="N")
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--full-fine-tuning", action="store_true", help="train all weights, without an adapter")
-    kind.add_argument("--lora-rank", type=whole(1, 1 << 20), metavar="N")
-    parser.add_argument("--lora-targets", nargs="*", default=None, metavar="NAME", help="default: all linear layers")
-    parser.add_argument("--lora-layers", nargs="+", type=whole(0, 1 << 20), metavar="N", help="default: all layers")
-    parser.add_argument("--lora-dora", action="store_true", help="with magnitudes")
-    parser.add_argument("--lora-dropout", action="store_true", help="of the inputs of adapted layers")
-    parser.add_argument("--optimizer", choices=["adamw", "adamw_8bit"], default="adamw", help="whose moments are kept")
-    parser.add_argument("--entropy", action="store_true", help="the loss has an entropy term")
-    parser.add_argument(
-        "--compared",
-        type=whole(0, 2),
-        default=0,
-        metavar="N",
-        help="checkpoints that a step reads besides its parent: a reference, an older sampler (default: 0)",
-    )
-    parser.add_argument("--fit", action="store_true", help="find the largest micro-batch that fits into free memory")
-    add_computing(parser)
-    parser.add_argument("--devices", type=whole(1, MOST_DEVICES), default=1, metavar="N", help="how many train")
-    add_sharding(parser)
-    add_engine(parser)
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from temper_gpu.commits.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
+from temper_gpu.contract import BlobRef, GpuWorkerSettings, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
-from temper_gpu.process.arguments import add_computing, add_models, add_sharding, print_answer
+from temper_gpu.process.arguments import add_settings, print_answer
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -53,19 +53,22 @@ class ForgetfulStore:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parse(argv)
-    return print_answer(lambda: find_and_recompute(arguments))
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.recompute", allow_abbrev=False, description=__doc__)
+    add_settings(parser)
+    parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
+    arguments = parser.parse_args(argv)
+    return print_answer(lambda: find_and_recompute(arguments.settings, arguments.input))
 
 
-def find_and_recompute(arguments: argparse.Namespace) -> dict[str, Any]:
-    step = find_step(arguments)
+def find_and_recompute(settings: GpuWorkerSettings, file: str) -> dict[str, Any]:
+    step = find_step(settings.store, file)
     if step.recorded is not None:
         limit_as(step.recorded.manifest.platform.get("instructions"))
     # torch reads the limits once. It takes seconds, too: bad usage is told before.
     from temper_gpu.training.platform import make_deterministic
 
-    make_deterministic(arguments.threads)
-    return recompute(arguments, step)
+    make_deterministic(settings.engine.threads)
+    return recompute(settings, step)
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,9 @@ class Step:
     recorded: Commit | None
 
 
-def find_step(arguments: argparse.Namespace) -> Step:
-    store = open_store(arguments.store)
-    work = parse_work(read_input(Path(arguments.input)))
+def find_step(uri: str, file: str) -> Step:
+    store = open_store(uri)
+    work = parse_work(read_input(Path(file)))
     place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
     return Step(store, work, place, read_commit(store, *place))
 
@@ -94,7 +97,7 @@ def read_input(file: Path) -> bytes:
         ) from error
 
 
-def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
+def recompute(settings: GpuWorkerSettings, step: Step) -> dict[str, Any]:
     import torch
 
     from temper_gpu.model.lora import dtype_name
@@ -104,9 +107,9 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     from temper_gpu.server.chat_turns import ChatTurns
     from temper_gpu.training.group import RankSettings
 
-    store, work, recorded = step.store, step.work, step.recorded
+    store, work, recorded, engine = step.store, step.work, step.recorded, settings.engine
     forgetful = ForgetfulStore(store, manifest_key(*step.place))
-    device_like, dtype_like = chosen_like(recorded, arguments.device, arguments.dtype)
+    device_like, dtype_like = chosen_like(recorded, engine.device, engine.dtype)
     device = choose_device(device_like)
     dtype = choose_dtype(dtype_like, device)
     # What sampled is not asked again: its answers are recorded, and so is it.
@@ -114,13 +117,13 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     read_turns = ChatTurns(StoredTemplates(store).text)
     devices = devices_like(recorded, device)
     # One device has nothing to share with.
-    shards = arguments.shard_base_model and len(devices) > 1
-    packs = arguments.load_in_4bit or (recorded is not None and recorded.manifest.is_packed)
-    names = (arguments.store, arguments.models, devices, dtype_name(dtype))
+    shards = engine.shard_base_model and len(devices) > 1
+    packs = engine.load_in4bit or (recorded is not None and recorded.manifest.is_packed)
+    names = (settings.store, settings.models, devices, dtype_name(dtype))
     compiles = device.type == "cuda" and recorded is not None and recorded.manifest.has_compiled_layers
-    ranks = RankSettings(*names, arguments.threads, shards, packs, compiles and not shards)
+    ranks = RankSettings(*names, engine.threads, shards, packs, compiles and not shards)
     weights_on = torch.device("cpu") if shards else device
-    folders = ModelFolders(arguments.models)
+    folders = ModelFolders(settings.models)
     library = ModelLibrary(folders, dtype, weights_on, parts_on=ranks.parts_on(0), load_in_4bit=packs)
     trainer = open_trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns, ranks)
     try:
@@ -216,16 +219,6 @@ def _difference(
 
 def _distance(left: "Mapping[str, Tensor]", right: "Mapping[str, Tensor]") -> float:
     return sum(float((left[name].double() - right[name].double()).square().sum()) for name in left) ** 0.5
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.recompute", allow_abbrev=False, description=__doc__)
-    parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
-    parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
-    add_models(parser)
-    add_computing(parser)
-    add_sharding(parser)
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from temper_gpu.engine.embedded.engine import find_sizes
 from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.requests import Sequence as Running
 from temper_gpu.engine.embedded.scheduler import Scheduler
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import Distribution, Generation, GenerationRequest
 from temper_gpu.model.detokenizer import Detokenizer
@@ -40,7 +40,7 @@ Asked = tuple[Adapter | None, GenerationRequest]
 def answers(base: BaseModel, asked: Sequence[Asked]) -> tuple[list[Generation], Scheduler]:
     """All at once, in this thread: modes of PyTorch are a thread's own."""
     sizes = Sizes((16, 32, 64, 128), 0.0)
-    settings = EngineSettings(num_threads=1, kv_cache_bytes=16 << 20, max_slots=16, gather_s=0.0)
+    settings = EmbeddedSettings(num_threads=1, kv_cache_bytes=16 << 20, max_slots=16, gather_s=0.0)
     policies = Policies(base, sizes, "any", settings.max_policies, DeviceLock())
     scheduler = Scheduler(base, sizes, policies, settings)
     constraints, detokenizer = Constraints(base), Detokenizer(base.tokenizer)

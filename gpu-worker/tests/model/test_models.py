@@ -13,7 +13,7 @@ import transformers
 from transformers import AutoModelForCausalLM, JetMoeConfig, LlamaConfig
 
 from temper_gpu.engine.embedded.host import EngineHost
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.model.outlines import OutlineLibrary
@@ -230,7 +230,7 @@ def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path,
         raise AttributeError("'StrangeConfig' object has no attribute 'num_hidden_layers'")
 
     monkeypatch.setattr("temper_gpu.engine.embedded.engine.prove_sizes", raw)
-    host = EngineHost(library(strange=copy), EngineSettings(num_threads=1))
+    host = EngineHost(library(strange=copy), EmbeddedSettings(num_threads=1))
     with pytest.raises(
         TemperError, match=r"strange must run in the embedded engine, but .*'num_hidden_layers'"
     ) as caught:
@@ -240,7 +240,7 @@ def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path,
 
 def test_a_model_without_room_is_tried_again_and_then_given_up(copy: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("temper_gpu.engine.embedded.engine.prove_sizes", lambda *_: torch.empty(1 << 60))
-    host = EngineHost(library(huge=copy), EngineSettings(num_threads=1))
+    host = EngineHost(library(huge=copy), EmbeddedSettings(num_threads=1))
     statuses = []
     for _ in range(3):
         with pytest.raises(TemperError, match=r"the model huge must fit into memory.* are free on") as caught:

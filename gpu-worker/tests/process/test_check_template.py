@@ -13,18 +13,19 @@ from transformers import AutoTokenizer
 
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import LoraConfig
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
-from temper_gpu.process import check_template, plan
+from temper_gpu.process import check_template
 from temper_gpu.process.compose import check_run
 from temper_gpu.process.needs import Machine
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
+from tests.process.test_plan import planned
 from tests.server.templates import QWEN, WITHOUT_TOOLS
 from tests.training.samples import initialise_input
 
-MACHINE = Machine(torch.device("cpu"), torch.float32, EngineSettings())
+MACHINE = Machine(torch.device("cpu"), torch.float32, EmbeddedSettings())
 
 
 @pytest.fixture
@@ -60,11 +61,9 @@ def test_without_a_template_the_program_tries_the_models_own(bare: Path, capsys:
 
 
 def test_the_plan_of_a_model_is_that_with_the_template(tmp_path: Path, bare: Path, capsys: pytest.CaptureFixture[str]):
-    flags = ["--model=bare", f"--source={bare}", "--lora-rank=16", "--micro-batch-tokens=512", "--context=64"]
-    assert plan.main(flags) == 0
-    assert "pass one with --chat-template FILE" in json.loads(capsys.readouterr().out)["refusal"]
-    assert plan.main([*flags, written(tmp_path, QWEN)]) == 0
-    told = json.loads(capsys.readouterr().out)
+    usual = {"model": "bare", "source": str(bare), "context": 64}
+    assert "pass one with --chat-template FILE" in planned(capsys, **usual)["refusal"]
+    told = planned(capsys, **usual, chat_template=written(tmp_path, QWEN).removeprefix("--chat-template="))
     assert (told["refusal"], told["templateGaps"]) == (None, ["it leaves out names of messages"])
 
 
@@ -114,8 +113,7 @@ def test_a_model_whose_template_writes_what_it_cannot_sample_is_refused_before_a
         check_run(models, store, templates, ChatTurns(templates.text), MACHINE, initialise_input(base_model="odd"))
     assert caught.value.type == "BadConfig"
     named = ["--model=odd", f"--source={folder}"]
-    assert plan.main([*named, "--lora-rank=16", "--micro-batch-tokens=512", "--context=64"]) == 0
-    assert re.search(words, json.loads(capsys.readouterr().out)["refusal"])
+    assert re.search(words, planned(capsys, model="odd", source=str(folder), context=64)["refusal"])
     assert check_template.main(named) == 2
     assert re.search(words, capsys.readouterr().err)
 

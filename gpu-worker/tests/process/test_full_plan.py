@@ -1,14 +1,14 @@
 """The memory plan of runs that train all weights."""
 
-import json
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
 from transformers import Qwen2Config
 
 from temper_gpu.engine.embedded.policies import Policies
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import FullWeights, initial_weights
@@ -16,13 +16,12 @@ from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.models import POCKET_FOLDER, load_base
 from temper_gpu.process import needs
 from temper_gpu.process.compose import check_for_vllm
-from temper_gpu.process.plan import main
 from temper_gpu.training.needs import MicroBatches
 from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import held
-from tests.process.test_plan import CONFIGS, CPU, DTYPES, nbytes, random_base, row, shape_of
+from tests.process.test_plan import CONFIGS, CPU, DTYPES, SMALL_CACHE, nbytes, planned, random_base, row, shape_of
 
 
 @pytest.mark.parametrize(
@@ -49,13 +48,9 @@ def test_a_micro_batch_takes_what_is_reckoned_without_numbers(
 def test_the_parts_are_those_of_the_tensors(
     dtype: torch.dtype, optimizer: OptimizerKind, capsys: pytest.CaptureFixture[str]
 ):
-    flags = ["--full-fine-tuning", "--micro-batch-tokens=512", "--context=256", "--device=cpu"]
-    flags += [f"--optimizer={optimizer}"]
-    assert (
-        main(["--model=pocket", "--kv-cache-bytes=8388608", f"--dtype={str(dtype).removeprefix('torch.')}", *flags])
-        == 0
-    )
-    [device] = json.loads(capsys.readouterr().out)["memory"]["devices"]
+    engine = SMALL_CACHE.model_copy(update={"dtype": str(dtype).removeprefix("torch.")})
+    told = planned(capsys, lora=None, context=256, optimizer=optimizer, engine=engine)
+    [device] = told["memory"]["devices"]
     parts = {part["name"]: part["bytes"] for part in device["parts"]}
 
     base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU)
@@ -79,18 +74,17 @@ def test_the_parts_are_those_of_the_tensors(
 
 
 def test_checkpoints_that_a_step_is_compared_with_are_kept_as_they_were_read(capsys: pytest.CaptureFixture[str]):
-    def planned(*flags: str) -> dict[str, int]:
-        usual = ["--micro-batch-tokens=512", "--context=256", "--device=cpu", "--kv-cache-bytes=8388608"]
-        assert main(["--model=pocket", "--dtype=bfloat16", *usual, *flags]) == 0
-        [device] = json.loads(capsys.readouterr().out)["memory"]["devices"]
+    def parts_of(**fields: Any) -> dict[str, int]:
+        engine = SMALL_CACHE.model_copy(update={"dtype": "bfloat16"})
+        [device] = planned(capsys, context=256, engine=engine, **fields)["memory"]["devices"]
         return {part["name"]: part["bytes"] for part in device["parts"]}
 
-    full, alone = planned("--full-fine-tuning", "--compared=2"), planned("--full-fine-tuning")
+    full, alone = parts_of(lora=None, compared=2), parts_of(lora=None)
     base = load_base("pocket", str(POCKET_FOLDER), torch.bfloat16, CPU)
     assert full["compared weights"] == 2 * nbytes(initial_weights(base).values())
     assert full.keys() - alone.keys() == {"compared weights"}
     # Adapters are too small to count.
-    assert planned("--lora-rank=16", "--compared=2") == planned("--lora-rank=16")
+    assert parts_of(compared=2) == parts_of()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -115,7 +109,7 @@ def test_a_run_that_trains_all_weights_is_refused_where_they_cannot_be_sampled_f
     with pytest.raises(TemperError, match="vLLM takes only adapters per request; set engine.kind to embedded"):
         check_for_vllm(None)
     monkeypatch.setattr(needs, "total_bytes", lambda device: 3 << 29)
-    machine = needs.Machine(CPU, torch.float32, EngineSettings(kv_cache_bytes=1 << 26))
+    machine = needs.Machine(CPU, torch.float32, EmbeddedSettings(kv_cache_bytes=1 << 26))
     # 30 million parameters.
     config = Qwen2Config(
         hidden_size=512, intermediate_size=1024, num_hidden_layers=4, num_attention_heads=8, vocab_size=20_000

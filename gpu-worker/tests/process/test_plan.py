@@ -22,7 +22,7 @@ from transformers import (
     Qwen3MoeConfig,
 )
 
-from temper_gpu.contract import LoraConfig
+from temper_gpu.contract import EngineSettings, LoraConfig, ModelPlanInput, Vllm
 from temper_gpu.engine.embedded.adapted import AdaptedLinear
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.needs import (
@@ -34,7 +34,7 @@ from temper_gpu.engine.embedded.needs import (
     trial_model,
 )
 from temper_gpu.engine.embedded.policies import Policies
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.engine.vllm.switching import plan_release
@@ -92,7 +92,7 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
 
     cache = SlotCache(base.config, dtype, CPU)
     cache.resize(3, 64)
-    assert capacity_of(pocket, dtype, EngineSettings(), 64, CPU).bytes_per_token * 4 * 64 == nbytes(cache.tables)
+    assert capacity_of(pocket, dtype, EmbeddedSettings(), 64, CPU).bytes_per_token * 4 * 64 == nbytes(cache.tables)
 
     policy = TrainablePolicy(base, LORA)
     targets = target_modules(pocket, None)
@@ -107,7 +107,7 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     policies.load(held(adapter), 1)
     model = policies.for_pass([("1", 1)])
     own = [tensor for tensor in held_by(model) if tensor.data_ptr() not in weights]
-    each, _ = needs.policy_of(pocket, needs.Machine(CPU, dtype, EngineSettings()), LORA)
+    each, _ = needs.policy_of(pocket, needs.Machine(CPU, dtype, EmbeddedSettings()), LORA)
     planned = loaded_policies(pocket, dtype, each, 8)
     assert (planned.count, planned.bytes_each) == (8, nbytes(own))
     assert policies._loaded["1"].num_bytes == planned.bytes_each
@@ -202,7 +202,7 @@ def test_7b_in_bfloat16_fits_on_80_gb_by_default_with_conversations_of_32k(monke
     model, gpu, context = shape_of(QWEN_7B), torch.device("cuda"), 32768
     # What CUDA says of an H100 or A100 of 80 GB.
     monkeypatch.setattr(needs, "total_bytes", lambda device: int(79.1 * GIB))
-    settings = EngineSettings(kv_cache_bytes=needs.default_kv_cache_bytes(gpu))
+    settings = EmbeddedSettings(kv_cache_bytes=needs.default_kv_cache_bytes(gpu))
     machine = needs.Machine(gpu, torch.bfloat16, settings)
     plan = needs.plan_all(model, machine, needs.USUAL_LORA, context, 16384)
     assert plan.num_bytes < 79 * GIB
@@ -216,7 +216,7 @@ def test_a_base_model_in_4_bits_takes_what_its_packed_weights_take(pocket: PreTr
     base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU, load_in_4bit=True)
     held = [part for packed in base.packed.values() for _, part in packed.parts()]
     own = {tensor.data_ptr(): tensor.nbytes for tensor in base.tensors.values()}
-    machine = needs.Machine(CPU, dtype, EngineSettings(), load_in_4bit=True)
+    machine = needs.Machine(CPU, dtype, EmbeddedSettings(), load_in_4bit=True)
     weights, unpacked = needs.base_parts(pocket, machine)
     assert weights.num_bytes == sum(own.values()) + nbytes(held)
     assert unpacked.num_bytes == max(weight.shape.numel() for weight in base.packed.values()) * dtype.itemsize
@@ -224,7 +224,7 @@ def test_a_base_model_in_4_bits_takes_what_its_packed_weights_take(pocket: PreTr
 
 def test_7b_in_4_bits_takes_two_fifths_of_bfloat16(monkeypatch: pytest.MonkeyPatch):
     model, gpu = shape_of(QWEN_7B), torch.device("cuda")
-    machine = needs.Machine(gpu, torch.bfloat16, EngineSettings(), load_in_4bit=True)
+    machine = needs.Machine(gpu, torch.bfloat16, EmbeddedSettings(), load_in_4bit=True)
     weights, unpacked = needs.base_parts(model, machine)
     assert "6,525,288,448 weights × 4.5 bits, 1,090,328,064 parameters × 2 bytes (bfloat16)" in weights.reason
     assert weights.num_bytes / (2 * count_parameters(model)) == pytest.approx(0.38, abs=0.01)
@@ -242,7 +242,7 @@ def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(
     folder = Path(shutil.copytree(POCKET_FOLDER, tmp_path / "model"))
     next(folder.glob("*.safetensors")).write_bytes(b"weights that nobody reads")
     monkeypatch.setattr(needs, "total_bytes", lambda device: GIB // 2)
-    machine = needs.Machine(CPU, torch.float32, EngineSettings())
+    machine = needs.Machine(CPU, torch.float32, EmbeddedSettings())
     library = ModelLibrary(lambda: {"m": str(folder)}, torch.float32, CPU, partial(needs.refuse_without_room, machine))
     with pytest.raises(
         TemperError, match=r"must fit into the 512.0 MiB of its device, but needs .*key-value cache"
@@ -256,11 +256,11 @@ def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(
 
 def test_ranks_on_a_cpu_need_a_base_model_each(monkeypatch: pytest.MonkeyPatch):
     model = shape_of(QWEN_7B)
-    alone, three = (needs.Machine(CPU, torch.float32, EngineSettings(), count) for count in (1, 3))
+    alone, three = (needs.Machine(CPU, torch.float32, EmbeddedSettings(), count) for count in (1, 3))
     weights = 4 * count_parameters(model)
     plans = [needs.plan_serving(model, machine, needs.USUAL_LORA, None) for machine in (alone, three)]
     assert plans[1].num_bytes - plans[0].num_bytes == 2 * weights
-    on_gpus = needs.Machine(torch.device("cuda"), torch.float32, EngineSettings(), 3)
+    on_gpus = needs.Machine(torch.device("cuda"), torch.float32, EmbeddedSettings(), 3)
     assert "other ranks" not in [part.name for part in needs.plan_serving(model, on_gpus, needs.USUAL_LORA, None).parts]
     monkeypatch.setattr(needs, "total_bytes", lambda device: plans[0].num_bytes + weights)
     with pytest.raises(TemperError, match=r"other ranks.*lower --devices"):
@@ -279,8 +279,8 @@ def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(
     whole = needs.plan_main_memory(model, machine)
     assert whole is not None and whole.num_bytes == weights + PROCESS_BYTES
     # All ranks share a CPU's memory: the first one has the whole, and its part, too.
-    on_cpu = needs.Machine(CPU, torch.float32, EngineSettings(), 4, shards=True)
-    alone = needs.plan_serving(model, needs.Machine(CPU, torch.float32, EngineSettings()), needs.USUAL_LORA, None)
+    on_cpu = needs.Machine(CPU, torch.float32, EmbeddedSettings(), 4, shards=True)
+    alone = needs.plan_serving(model, needs.Machine(CPU, torch.float32, EmbeddedSettings()), needs.USUAL_LORA, None)
     planned = needs.plan_serving(model, on_cpu, needs.USUAL_LORA, None)
     assert planned.of("always") - alone.of("always") == 2 * weights
     assert planned.of("training") == 4 * 2 * gathered.num_bytes
@@ -298,7 +298,7 @@ def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(
 @pytest.mark.parametrize("kind", ["dense", "experts", "one dense layer", "sinks"])
 def test_a_forward_pass_takes_what_is_reckoned_without_numbers(kind: str, dtype: torch.dtype):
     """All layers are run here, and few are reckoned."""
-    base, settings = random_base(CONFIGS[kind], dtype), EngineSettings(max_slots=32)
+    base, settings = random_base(CONFIGS[kind], dtype), EmbeddedSettings(max_slots=32)
     merged, sizes = dtype == torch.float32, sizes_for(base.num_parameters, settings.max_pass_tokens, CPU)
     adapted = trial_model(base, sizes, merged)
     with torch.inference_mode():
@@ -307,10 +307,18 @@ def test_a_forward_pass_takes_what_is_reckoned_without_numbers(kind: str, dtype:
     assert planned == pytest.approx(real, rel=0.05)
 
 
+SMALL_CACHE = EngineSettings(device="cpu", kv_cache_bytes=8388608)
+
+
+def planned(capsys: pytest.CaptureFixture[str], **fields: Any) -> dict[str, Any]:
+    """What the program prints of the pocket model, or of another one."""
+    usual = {"model": "pocket", "micro_batch_tokens": 512, "lora": needs.USUAL_LORA, "engine": SMALL_CACHE}
+    assert main(["--input", ModelPlanInput(**{**usual, **fields}).model_dump_json(by_alias=True)]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
 def test_the_program_says_what_a_model_is_and_needs(capsys: pytest.CaptureFixture[str]):
-    flags = ["--lora-rank=16", "--micro-batch-tokens=512", "--context=256", "--device=cpu", "--kv-cache-bytes=8388608"]
-    assert main(["--model=pocket", *flags]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = planned(capsys, context=256)
     assert (told["architecture"], told["refusal"], told["memory"]["microBatchTokens"]) == (
         "Qwen2ForCausalLM",
         None,
@@ -326,12 +334,9 @@ def test_the_program_says_what_a_model_is_and_needs(capsys: pytest.CaptureFixtur
 def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    flags = ["--lora-rank=16", "--device=cpu", "--kv-cache-bytes=8388608", "--fit"]
-
-    def fitted(free: int | None, *more: str) -> tuple[int, int]:
+    def fitted(free: int | None, **more: Any) -> tuple[int, int]:
         monkeypatch.setattr(needs, "free_bytes", lambda device: free)
-        assert main(["--model=pocket", "--micro-batch-tokens=4096", *flags, *more]) == 0
-        memory = json.loads(capsys.readouterr().out)["memory"]
+        memory = planned(capsys, **{"micro_batch_tokens": 4096, "fit": True, **more})["memory"]
         return memory["microBatchTokens"], memory["devices"][0]["needed"]
 
     whole, most = fitted(None)
@@ -341,12 +346,12 @@ def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
     # No smaller one is tried, and what does not fit now may fit once others have ended.
     assert fitted(1)[0] == 512
     # What a run trains counts, too.
-    assert fitted(None, "--entropy")[1] > most
-    assert fitted(None, "--lora-dora")[1] != most
+    assert fitted(None, trains_entropy=True)[1] > most
+    assert fitted(None, lora=needs.USUAL_LORA.model_copy(update={"dora": True}))[1] != most
     # A micro-batch holds the longest row whole: what is smaller takes as much.
-    longest, as_much = fitted(1, "--context=1500")
-    assert (longest, fitted(1, "--context=1500", "--micro-batch-tokens=1500")) == (1500, (1500, as_much))
-    assert fitted(1, "--context=100")[0] == 512
+    longest, as_much = fitted(1, context=1500)
+    assert (longest, fitted(1, context=1500, micro_batch_tokens=1500)) == (1500, (1500, as_much))
+    assert fitted(1, context=100)[0] == 512
 
 
 @pytest.mark.parametrize(
@@ -358,7 +363,7 @@ def test_a_gpu_keeps_the_layers_of_a_smaller_micro_batch_rather_than_compute_a_l
     """In bfloat16, with a quarter of the GPU for keys and values."""
     for name in ("total_bytes", "free_bytes"):
         monkeypatch.setattr(needs, name, lambda device: total << 30)
-    settings = EngineSettings(kv_cache_bytes=total << 28)
+    settings = EmbeddedSettings(kv_cache_bytes=total << 28)
     machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, settings)
     rows = needs.RowLengths(32768)
     found, plan = needs.fit_micro_batch(shape_of(QWEN_7B), machine, LORA, rows, 16384, False)
@@ -366,13 +371,12 @@ def test_a_gpu_keeps_the_layers_of_a_smaller_micro_batch_rather_than_compute_a_l
     assert plan.num_bytes <= total << 30
 
 
-def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:
+def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], **fields: Any) -> dict[str, Any]:
     """Of the pocket model's folder with another config. Its weights are not even there."""
     shutil.copytree(POCKET_FOLDER, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | changes))
-    assert main(["--model=mine", f"--source={folder}", "--lora-rank=16", "--micro-batch-tokens=512", *flags]) == 0
-    return json.loads(capsys.readouterr().out)
+    return planned(capsys, model="mine", source=str(folder), **fields)
 
 
 def test_the_program_says_why_a_model_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -389,8 +393,8 @@ def test_what_experts_compute_is_reckoned_too(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_server_elsewhere_takes_nothing_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    server = ["--engine=vllm", "--vllm-url=http://gpu-host:8000"]
-    [device] = told_of({}, tmp_path / "model", capsys, *server)["memory"]["devices"]
+    server = EngineSettings(kind="vllm", vllm=Vllm(url="http://gpu-host:8000"))
+    [device] = told_of({}, tmp_path / "model", capsys, engine=server)["memory"]["devices"]
     always = [part["name"] for part in device["parts"] if part["phase"] == "always"]
     assert always == ["process", "weights", "adapter in training", "optimizer"]
 

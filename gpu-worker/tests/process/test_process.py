@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,14 @@ import pytest
 import torch
 
 from temper_gpu.__main__ import LOWEST_PRIORITY, limit_spinning, main
+from temper_gpu.contract import EngineSettings, GpuWorkerSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, NARROW
 from temper_gpu.process import compose, event_loop
 from temper_gpu.process.arguments import parse_arguments
 from temper_gpu.process.host import choose_dtype
 from temper_gpu.process.logs import JsonLines, Occasionally, logging
+from temper_gpu.process.needs import open_machine
 from temper_gpu.temporal import polling
 from tests.store.s3_server import BUCKET, free_port, point_aws_at
 
@@ -50,24 +54,32 @@ def finish(*arguments: str, key: str = "secret") -> tuple[int, str, str]:
     return process.returncode, out, error
 
 
+def settings(store: str = "file:///s", **others: object) -> tuple[str, str]:
+    return "--settings", json.dumps({"store": store, **others})
+
+
 def test_help_needs_no_torch():
     code, out, _ = finish("--help")
     assert code == 0
-    assert "--no-temporal" in out
+    assert "--settings FILE" in out
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         [],
-        ["--store", "file:///s", "--thread", "2"],
-        ["--store", "file:///s", "--port", "x"],
-        ["--store", "file:///s", "--device", "mps"],
-        ["--store", "file:///s", "--kv-cache-bytes", "0"],
-        ["--store", "file:///s", "--prefix-cache-bytes", "-1"],
+        ["--setting", '{"store": "file:///s"}'],
+        settings(port="x"),
+        settings(thread=2),
+        settings(engine={"threads": 0}),
+        settings(engine={"kvCacheBytes": 0}),
+        settings(engine={"prefixCacheBytes": -1}),
+        settings(engine={"vllm": {"devices": ["one"]}}),
+        ["--settings", "{"],
+        ["--settings", "no-such-file.json"],
     ],
 )
-def test_bad_usage_is_one_line_and_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+def test_bad_usage_is_one_line_and_code_2(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
@@ -77,19 +89,25 @@ def test_bad_usage_is_one_line_and_code_2(arguments: list[str], capsys: pytest.C
 @pytest.mark.parametrize("device", ["mps", "xpu:0", "cuda:x", "cpu:1", "meta"])
 def test_a_device_that_is_neither_cpu_nor_cuda_is_refused_by_name(device: str, capsys):
     with pytest.raises(SystemExit):
-        parse_arguments(["--store", "file:///s", "--device", device])
-    assert f"must be auto, cpu, cuda or cuda:N, got '{device}'" in capsys.readouterr().err
+        parse_arguments(settings(engine={"device": device}))
+    assert re.search(rf"engine\.device: .*cuda.*, got '{device}'; correct it", capsys.readouterr().err)
+
+
+def test_settings_are_read_from_a_file_and_have_defaults(tmp_path: Path):
+    (tmp_path / "settings.json").write_text('{"store": "file:///s", "engine": {"slots": 64}}')
+    parsed = parse_arguments(["--settings", str(tmp_path / "settings.json")])
+    assert (parsed.settings.engine.slots, parsed.settings.engine.dtype, parsed.settings.port) == (64, "auto", 8017)
+    assert (parsed.leash, parsed.standby) == (False, False)
 
 
 def test_bfloat16_is_chosen_on_a_gpu_alone():
-    assert parse_arguments(["--store", "file:///s"]).dtype == "auto"
     assert choose_dtype("auto", torch.device("cpu")) == torch.float32
     assert choose_dtype("auto", torch.device("cuda:0")) == torch.bfloat16
     assert choose_dtype("float32", torch.device("cuda:0")) == torch.float32
 
 
 def test_a_missing_key_is_told():
-    code, _, error = finish("--store", "file:///s", key="")
+    code, _, error = finish(*settings(), key="")
     assert (code, error.count("\n")) == (2, 1)
     assert "TEMPER_ENGINE_KEY" in error
 
@@ -97,7 +115,7 @@ def test_a_missing_key_is_told():
 def test_a_port_in_use_is_told_with_the_remedy():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, _, error = finish("--store", "file:///s", "--port", str(port))
+        code, _, error = finish(*settings(port=port))
     assert (code, error.count("\n")) == (2, 1)
     assert f"127.0.0.1:{port}" in error
     assert "--port" in error
@@ -161,7 +179,8 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         point_aws_at(f"http://127.0.0.1:{free_port()}", patch, tmp_path_factory.mktemp("aws"))
         with socket.create_server(("127.0.0.1", 0)) as others:
             port = others.getsockname()[1]
-            flags = ("--store", AWAY, "--port", str(port), "--leash", "--no-temporal", "--threads", "1", "--standby")
+            given = settings(AWAY, port=port, role="sample", engine={"threads": 1})
+            flags = (*given, "--leash", "--standby")
             process = start(*flags, program=("-c", UNPROVEN))
             lines, while_importing = watch_imports(process)
             while_waiting = settled_priorities(process.pid)
@@ -280,7 +299,7 @@ raise SystemExit(program.main())
 
 
 def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
-    process = start("--store", tmp_path.as_uri(), "--leash", "--standby", program=("-c", LIGHT))
+    process = start(*settings(tmp_path.as_uri()), "--leash", "--standby", program=("-c", LIGHT))
     out, error = process.communicate(timeout=START_TIMEOUT_S)
     assert process.returncode == 0, error
     assert [json.loads(line)["msg"] for line in out.splitlines()] == ["standing by"]
@@ -335,69 +354,27 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
     assert all(occasionally.filter(record("step failed", 1, "temper_gpu.temporal.activities")) for _ in range(3))
 
 
-RUNNING = ("--engine", "vllm", "--vllm-url", "http://host:8000")
-
-
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("place", "expected"),
     [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0 must come with --allow-host"),
-        (["--host", "::"], "--host :: must come with --allow-host"),
-        (["--host", ""], "--host '' must come with --allow-host"),
-        (["--allow-host", "http://gpu.example"], "must be a name or an address without port"),
-        (["--allow-host", "gpu.example:8017"], "must be a name or an address without port"),
-        (["--allow-host", ""], "must be a name or an address without port"),
-        (["--engine", "vllm"], "must come with --vllm-python; install vLLM with temper setup vllm"),
-        (["--vllm-args", '["-O3"]'], "--vllm-args has no effect with --engine embedded"),
-        (
-            ["--engine", "vllm", "--vllm-python", "p", "--prefix-cache-bytes", "0"],
-            "--prefix-cache-bytes has no effect with --engine vllm",
-        ),
-        (["--vllm-devices", "1"], "--vllm-devices has no effect with --engine embedded"),
-        (["--shard-base-model"], "--shard-base-model must come with several --devices, got 1"),
-        (["--load-in-4bit", "--engine", "vllm", "--vllm-python", "p"], "must come with --engine embedded, got vllm"),
-        (["--load-in-4bit", "--shard-base-model", "--devices", "2"], "a whole base model on each device"),
-        (["--compile-layers", "--device", "cpu"], "--compile-layers must come with a GPU, got --device cpu"),
-        (["--compile-layers", "--load-in-4bit"], "--compile-layers must come with a whole base model"),
-        (["--compile-layers", "--shard-base-model", "--devices", "2"], "on each device, got --shard-base-model"),
-        (["--compile-layers", "--no-temporal"], "--compile-layers has no effect with --no-temporal"),
-        (["--any-base"], "--any-base must come with --no-temporal"),
-        (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
-        (["--vllm-url", "http://host:8000"], "--vllm-url has no effect with --engine embedded"),
-        (["--vllm-adapters", "/mnt"], "--vllm-adapters has no effect with --engine embedded"),
-        ([*RUNNING], "--vllm-url must come with --vllm-adapters, a folder that the server's host shares"),
-        ([*RUNNING, "--vllm-adapters", "/a", "--vllm-python", "p"], "--vllm-python has no effect with --vllm-url"),
-        ([*RUNNING, "--vllm-adapters", "/a", "--kv-cache-bytes", "1073741824"], "--kv-cache-bytes has no effect with"),
-        (["--engine", "vllm", "--vllm-python", "p", "--vllm-adapters-as", "/a"], "has no effect without --vllm-url"),
-        (["--vllm-url", "http://me:key@host/v1"], "user, password and query, got 'http://…@host/v1'; correct it"),
-        (["--vllm-args", "O3"], "must be a JSON list of texts"),
-    ],
-)
-def test_flags_that_would_have_no_effect_or_no_meaning_are_refused(
-    flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
-):
-    with pytest.raises(SystemExit) as caught:
-        parse_arguments(["--store", "file:///s", *flags])
-    assert caught.value.code == 2
-    assert words in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        ([], {"127.0.0.1"}),
-        (["--host", "10.0.0.5"], {"10.0.0.5"}),
-        (["--host", "0.0.0.0", "--allow-host", "GPU-1", "--allow-host", "10.0.0.5"], {"gpu-1", "10.0.0.5"}),
-        (["--host", "::", "--allow-host", "fd00::5"], {"fd00::5"}),
-        (["--host", "", "--allow-host", "gpu-1"], {"gpu-1"}),
+        ({}, {"127.0.0.1"}),
+        ({"host": "10.0.0.5"}, {"10.0.0.5"}),
+        ({"host": "0.0.0.0", "allow_host": ["GPU-1", "10.0.0.5"]}, {"gpu-1", "10.0.0.5"}),
+        ({"host": "::", "allow_host": ["fd00::5"]}, {"fd00::5"}),
+        ({"host": "", "allow_host": ["gpu-1"]}, {"gpu-1"}),
     ],
 )
 def test_clients_may_use_the_address_that_is_listened_on_and_the_names_that_were_told(
-    flags: list[str], expected: set[str]
+    place: dict[str, Any], expected: set[str]
 ):
-    arguments = parse_arguments(["--store", "file:///s", *flags])
-    assert arguments.allowed_hosts == expected
-    assert arguments.host == "127.0.0.1" or "--host" in flags
+    assert compose.allowed_hosts(GpuWorkerSettings(store="file:///s", **place)) == expected
+
+
+@pytest.mark.parametrize("other", [{"kind": "vllm"}, {"devices": 2, "shard_base_model": True}])
+def test_weights_in_4_bits_are_sampled_as_they_are_trained(other: dict[str, Any]):
+    with pytest.raises(TemperError, match="loadIn4bit must come with") as caught:
+        open_machine(EngineSettings(load_in4bit=True, **other), torch.device("cpu"))
+    assert caught.value.type == "BadConfig"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")

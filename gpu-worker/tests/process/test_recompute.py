@@ -4,14 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from safetensors.torch import load
 
 import temper_gpu.process.recompute as again
-from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
+from temper_gpu.contract import EngineSettings, GpuWorkerSettings, InitialiseInput, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, limit_as
 from temper_gpu.model.models import ModelLibrary
@@ -49,17 +48,8 @@ def commit_two(store: FileStore, trainer: Trainer, train: TrainConfig) -> tuple[
 def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True, exclude_unset=True))
-    arguments = Namespace(
-        store=store.uri,
-        input=str(file),
-        models=None,
-        device="auto",
-        dtype="auto",
-        threads=1,
-        shard_base_model=True,
-        load_in_4bit=False,
-    )
-    return again.recompute(arguments, again.find_step(arguments))
+    settings = GpuWorkerSettings(store=store.uri, engine=EngineSettings(threads=1, shard_base_model=True))
+    return again.recompute(settings, again.find_step(store.uri, str(file)))
 
 
 def files(store: FileStore) -> dict[str, bytes]:
@@ -130,17 +120,17 @@ def test_input_that_is_no_step_is_refused(tmp_path: Path):
         again.parse_work(b'{"run": "demo"}')
 
 
-@pytest.mark.parametrize("flags", [["--threads", "0"], ["--threads", "many"], ["--device", "mps"]])
-def test_bad_usage_has_code_2(flags: list[str], capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("engine", [{"threads": 0}, {"threads": "many"}, {"device": "mps"}])
+def test_bad_usage_has_code_2(engine: dict[str, object], capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as caught:
-        again.main(["--store", "file:///s", "--input", "work.json", *flags])
+        again.main(["--settings", json.dumps({"store": "file:///s", "engine": engine}), "--input", "work.json"])
     assert caught.value.code == 2
-    assert f"argument {flags[0]}: must be" in capsys.readouterr().err
+    assert f"argument --settings: engine.{next(iter(engine))}: " in capsys.readouterr().err
 
 
 def test_an_input_that_is_not_there_is_told_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "none.json"
-    assert again.main(["--store", tmp_path.as_uri(), "--input", str(file)]) == 2
+    assert again.main(["--settings", json.dumps({"store": tmp_path.as_uri()}), "--input", str(file)]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert f"--input must be a step's inputs as JSON, got {file}" in told
@@ -192,7 +182,7 @@ def set_up(threads):
     assert "torch" not in sys.modules
 
 sys.modules["temper_gpu.training.platform"] = types.SimpleNamespace(make_deterministic=set_up)
-again.recompute = lambda arguments, step: {"recorded": step.recorded.sha256}
+again.recompute = lambda settings, step: {"recorded": step.recorded.sha256}
 assert again.main() == 0
 import torch
 print(limits())
@@ -210,7 +200,8 @@ def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Pa
     path.write_text(manifest.model_copy(update={"platform": platform}).model_dump_json(by_alias=True))
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True))
-    command = [sys.executable, "-c", RECOMPUTE, "--store", store.uri, "--input", str(file)]
+    given = ["--settings", json.dumps({"store": store.uri}), "--input", str(file)]
+    command = [sys.executable, "-c", RECOMPUTE, *given]
     environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
     answer = subprocess.run(command, capture_output=True, env=environment, check=True, text=True).stdout
     made, instructions, capability = answer.splitlines()

@@ -9,7 +9,7 @@ import torch
 
 from temper_gpu.engine.embedded import host as hosts
 from temper_gpu.engine.embedded.host import EngineHost
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
@@ -18,7 +18,7 @@ from temper_gpu.process.needs import Machine
 from temper_gpu.process.room import Room
 
 CPU = torch.device("cpu")
-SETTINGS = EngineSettings(num_threads=1, max_pass_tokens=64)
+SETTINGS = EmbeddedSettings(num_threads=1, max_pass_tokens=64)
 MACHINE = Machine(CPU, torch.float32, SETTINGS, 1, False, False)
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.server import prompts as prompts_module
@@ -43,7 +43,7 @@ LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    engine = EngineSettings(num_threads=1, max_pass_tokens=256)
+    engine = EmbeddedSettings(num_threads=1, max_pass_tokens=256)
     host = EngineHost(library, engine, DeviceLock(), on_death=lambda error: None)
     host.engine("pocket")
     with serving(host, ServerSettings(max_header_bytes=10_000, header_timeout_s=2)) as url:

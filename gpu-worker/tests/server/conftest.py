@@ -8,7 +8,7 @@ import torch
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.server.settings import ServerSettings
 from tests.server.served import KEY, serving
@@ -22,7 +22,7 @@ def device_lock() -> DeviceLock:
 @pytest.fixture(scope="package")
 def host(device_lock: DeviceLock) -> Iterator[EngineHost]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=8)
+    settings = EmbeddedSettings(num_threads=1, max_pass_tokens=256, max_waiting=8)
     host = EngineHost(library, settings, device_lock, on_death=lambda error: None)
     # A busy machine needs longer than a request waits.
     host.engine("pocket")

@@ -12,7 +12,7 @@ import torch
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.server.server import create_app
@@ -205,7 +205,7 @@ def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.
 def test_a_dead_engine_shows_in_health(device_lock: DeviceLock, monkeypatch: pytest.MonkeyPatch):
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     deaths: list[BaseException] = []
-    host = EngineHost(library, EngineSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append)
+    host = EngineHost(library, EmbeddedSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append)
     monkeypatch.setattr(host.engine("pocket")._scheduler, "_admit", lambda: 1 / 0)
     with serving(host, ServerSettings()) as url, httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         client.headers["authorization"] = f"Bearer {KEY}"

@@ -192,8 +192,8 @@ def test_a_library_loads_what_is_registered_under_the_name_that_a_run_records(mo
 
 
 def test_programs_take_models_of_a_bucket(model: S3Model, cache: Path, capsys: pytest.CaptureFixture[str]):
-    flags = ["--model=mine", f"--source={model}", "--lora-rank=4", "--micro-batch-tokens=64", "--context=64"]
-    assert plan.main(flags) == 0
+    fields = {"model": "mine", "source": str(model), "lora": None, "microBatchTokens": 64, "context": 64}
+    assert plan.main(["--input", json.dumps(fields)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["refusal"], told["commit"]) == (None, resolve_revision(model))
     assert not list(cache.rglob("*.safetensors"))

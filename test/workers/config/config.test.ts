@@ -2,19 +2,15 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { EngineSettings } from '../../../core/contract-engine.ts';
 import { defineConfig, loadConfig } from '../../../workers/config/config.ts';
 import { cacheFolder, projectFolders } from '../../../workers/project/folders.ts';
 import { checkJoined, checkPorts } from '../../../workers/local-stack/check-joined.ts';
-import { gpuWorker, typescriptWorker, type ChildContext } from '../../../workers/local-stack/children/children.ts';
-import { specifyStack } from '../../../workers/local-stack/specify.ts';
-import { describeStack } from '../../../workers/local-stack/daemon/stack.ts';
 import { makeProject, openStack, removeProject } from '../local-stack/stack-harness.ts';
 
-const onLinux = process.platform === 'linux';
 const clean: (() => unknown)[] = [];
 afterEach(() => {
-  vi.unstubAllEnvs();
   for (const undo of clean.splice(0)) undo();
 });
 
@@ -145,12 +141,7 @@ describe('a command that joins a local stack', () => {
     uiUrl: 'http://127.0.0.1:8001',
     engineUrl: 'http://127.0.0.1:8002',
     storeUri: pathToFileURL(folders.store).href,
-    device: 'auto',
-    dtype: 'bfloat16' as const,
-    devices: 1,
-    shardBaseModel: false,
-    loadIn4bit: false,
-    engine: 'embedded',
+    engine: EngineSettings.parse({ dtype: 'bfloat16' }),
   };
   const joins = (asked: object, config: object = {}) =>
     checkJoined(stack, { uiPort: null, enginePort: null, ...asked }, defineConfig(config), folders);
@@ -158,7 +149,7 @@ describe('a command that joins a local stack', () => {
   it('may ask for the ports that it has', () => {
     expect(() => joins({ uiPort: 8001, enginePort: 8002 })).not.toThrow();
     expect(() => joins({})).not.toThrow();
-    expect(() => joins({ device: 'auto', dtype: 'bfloat16', devices: 1 })).not.toThrow();
+    expect(() => joins({ overrides: { device: 'auto', dtype: 'bfloat16', devices: 1 } })).not.toThrow();
   });
 
   it.each([
@@ -166,37 +157,37 @@ describe('a command that joins a local stack', () => {
     ['another port of the engine', { enginePort: 9000 }, {}, '--engine-port has no effect here'],
     [
       'parts of the base model',
-      { shardBaseModel: true },
+      { overrides: { shardBaseModel: true } },
       {},
       '--shard-base-model has no effect here: the local stack of this project runs already, with a whole base model on',
     ],
     [
       'a base model in 4 bits',
-      { loadIn4bit: true },
+      { overrides: { loadIn4bit: true } },
       {},
       '--load-in-4bit has no effect here: the local stack of this project runs already, with a base model that is not',
     ],
     [
       'another device',
-      { device: 'cuda' },
+      { overrides: { device: 'cuda' } },
       {},
       '--device has no effect here: the local stack of this project runs already, with --device auto',
     ],
     [
       'another type',
-      { dtype: 'float32' },
+      { overrides: { dtype: 'float32' } },
       {},
       '--dtype has no effect here: the local stack of this project runs already, with --dtype bfloat16',
     ],
     [
       'another number of devices',
-      { devices: 2 },
+      { overrides: { devices: 2 } },
       {},
       '--devices has no effect here: the local stack of this project runs already, with --devices 1',
     ],
     [
       'another engine',
-      { engine: 'vllm' },
+      { overrides: { kind: 'vllm' } },
       {},
       '--engine has no effect here: the local stack of this project runs already, with --engine embedded',
     ],
@@ -210,110 +201,20 @@ describe('a command that joins a local stack', () => {
     const elsewhere = defineConfig({ engine: { url: 'http://gpu:1' } });
     expect(() => checkPorts({ uiPort: 9000 }, false, defineConfig())).toThrow(/--ui-port has no effect/);
     expect(() => checkPorts({ enginePort: 9000 }, true, elsewhere)).toThrow(/--engine-port has no effect/);
-    expect(() => checkPorts({ device: 'cuda' }, true, elsewhere)).toThrow(/--device has no effect.*no GPU worker/);
-    expect(() => checkPorts({ shardBaseModel: true }, true, elsewhere)).toThrow(/--shard-base-model has no effect/);
-    expect(() => checkPorts({ loadIn4bit: true }, true, elsewhere)).toThrow(/--load-in-4bit has no effect/);
+    expect(() => checkPorts({ overrides: { device: 'cuda' } }, true, elsewhere)).toThrow(
+      /--device has no effect.*no GPU worker/,
+    );
+    expect(() => checkPorts({ overrides: { shardBaseModel: true } }, true, elsewhere)).toThrow(
+      /--shard-base-model has no effect/,
+    );
+    expect(() => checkPorts({ overrides: { loadIn4bit: true } }, true, elsewhere)).toThrow(
+      /--load-in-4bit has no effect/,
+    );
     expect(() => checkPorts({ uiPort: 9000, enginePort: 9001 }, true, defineConfig())).not.toThrow();
   });
 });
 
-describe('the GPU worker', () => {
-  const given = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 64, threads: 4 } as const;
-
-  async function commandLine(config: object, asked: object = {}, vllm: NodeJS.ProcessEnv = {}): Promise<string> {
-    return gpuWorker(await contextOf(config, asked, vllm)).command.join(' ');
-  }
-
-  async function contextOf(config: object, asked: object = {}, vllm: NodeJS.ProcessEnv = {}): Promise<ChildContext> {
-    const folders = projectFolders('/project');
-    const env = { TEMPORAL_ADDRESS: 'server:7233', ...vllm };
-    const install = { env, cache: '/cache', onEvent: () => undefined };
-    const commands = { gpuWorker: ['gpu-worker'], worker: ['worker'] };
-    const options = { project: '/project', agentFile: null, models: {}, onEvent: () => undefined, commands, ...asked };
-    const spec = await specifyStack({ folders, config: defineConfig(config), install, options });
-    const ports = { temporal: 1, ui: 2, engine: 3 };
-    return { spec, folders, ports, stack: describeStack(spec, ports, null), engineKey: 'key', ui: null };
-  }
-
-  it('is told devices, type and memory of temporal.config.ts, and of flags before it', async () => {
-    const line = '--threads 4 --device cuda:1 --dtype bfloat16 --kv-cache-bytes 8589934592 --slots 64';
-    expect(await commandLine({ engine: given })).toContain(line);
-    const asked = await commandLine({ engine: given }, { device: 'cpu', dtype: 'float32' });
-    expect(asked).toContain('--device cpu --dtype float32');
-    expect(await commandLine({})).toContain('--threads 2 --device auto --dtype auto');
-    expect(await commandLine({ engine: { prefixCacheBytes: 0 } })).toContain('--prefix-cache-bytes 0');
-    expect(await commandLine({})).not.toContain('--prefix-cache-bytes');
-    const two = { engine: { device: 'cpu', devices: 2 } } as const;
-    expect(await commandLine(two)).toContain('--device cpu --dtype auto --devices 2 ');
-    expect(await commandLine(two, { devices: 1 })).not.toContain('--devices');
-    expect(await commandLine(two)).not.toContain('--shard-base-model');
-    const parts = { engine: { ...two.engine, shardBaseModel: true } };
-    for (const sharded of [await commandLine(two, { shardBaseModel: true }), await commandLine(parts)])
-      expect(sharded).toContain('--slots 128 --shard-base-model');
-    expect(await commandLine({})).not.toContain('--load-in-4bit');
-    for (const packed of [
-      await commandLine({}, { loadIn4bit: true }),
-      await commandLine({ engine: { loadIn4bit: true } }),
-    ])
-      expect(packed).toContain('--slots 128 --load-in-4bit');
-  });
-
-  it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {
-    const env = { TEMPER_VLLM_PYTHON: '/vllm/python' };
-    const vllm = { args: ['--max-model-len=8192'], devices: [1, 2] };
-    const line = '--engine=vllm --vllm-python=/vllm/python';
-    const all = `${line} --vllm-args=["--max-model-len=8192"] --vllm-devices=1,2`;
-    expect(await commandLine({ engine: { kind: 'vllm', vllm } }, {}, env)).toContain(all);
-    expect(await commandLine({}, { engine: 'vllm' }, env)).toContain(line);
-    expect(await commandLine({ engine: { kind: 'vllm' } }, { engine: 'embedded' })).not.toContain('vllm');
-    await expect(commandLine({ engine: { kind: 'vllm' } })).rejects.toThrow(
-      'the engine vllm needs vLLM, which is not installed; run: temper setup vllm',
-    );
-  });
-
-  const url = 'http://gpu-host:8000';
-  const folder = '/mnt/adapters';
-
-  it('is told of a vLLM server that runs already, and needs no Python of vLLM', async () => {
-    const elsewhere = (vllm: object) => commandLine({ engine: { kind: 'vllm', vllm } });
-    const line = `--engine=vllm --vllm-url=${url} --vllm-adapters=${folder}`;
-    expect(await elsewhere({ url, adapters: { folder } })).toContain(`${line} --host`);
-    const there = await elsewhere({ url, adapters: { folder, as: '/srv/adapters' } });
-    expect(there).toContain(`${line} --vllm-adapters-as=/srv/adapters`);
-    expect(there).not.toContain('--vllm-python');
-  });
-
-  it('alone has the key of that server in its environment', async () => {
-    const context = await contextOf({ engine: { kind: 'vllm', vllm: { url, adapters: { folder } } } });
-    vi.stubEnv('TEMPER_VLLM_KEY', 'secret');
-    expect(gpuWorker(context).env['TEMPER_VLLM_KEY']).toBe('secret');
-    expect(typescriptWorker(context, 'worker', null).env['TEMPER_VLLM_KEY']).toBeUndefined();
-  });
-
-  it.each([
-    ['args', { args: ['-O3'] }, {}, 'engine.vllm.args in temporal.config.ts has no effect with engine.vllm.url'],
-    ['devices', { devices: [1] }, {}, 'engine.vllm.devices in temporal.config.ts has no effect with engine.vllm.url'],
-    ['memory', {}, { kvCacheBytes: 2 ** 30 }, 'engine.kvCacheBytes in temporal.config.ts has no effect'],
-    ['no folder', { adapters: {} }, {}, 'must come with engine.vllm.adapters.folder'],
-    ['a folder alone', { url: null }, {}, 'engine.vllm.adapters.folder in temporal.config.ts has no effect without'],
-    ['another engine', {}, { kind: 'embedded' }, 'engine.vllm.url in temporal.config.ts has no effect with the engine'],
-    ['a relative folder', { adapters: { folder: 'adapters' } }, {}, 'engine.vllm.adapters.folder: must be an absolute'],
-    ['the path of the API', { url: `${url}/v1` }, {}, 'engine.vllm.url: must be a root like http://gpu-host:8000'],
-    ['a key', { url: 'http://me:key@gpu-host:8000' }, {}, 'query or fragment, got "http://…@gpu-host:8000"'],
-  ])('is given a vLLM server that runs already, but no %s', async (_, vllm, engine, complaint) => {
-    const wrong = { kind: 'vllm', ...engine, vllm: { url, adapters: { folder }, ...vllm } };
-    await expect(async () => commandLine({ engine: wrong })).rejects.toThrow(complaint);
-  });
-
-  it('is given nothing that only another engine uses', async () => {
-    await expect(commandLine({ engine: { vllm: { devices: [1] } } })).rejects.toThrow(
-      'engine.vllm.devices in temporal.config.ts has no effect with the engine embedded; remove it, or set engine.kind to vllm (or pass --engine vllm)',
-    );
-    await expect(commandLine({ engine: { kind: 'vllm', prefixCacheBytes: 0 } })).rejects.toThrow(
-      'engine.prefixCacheBytes in temporal.config.ts has no effect with the engine vllm; remove it',
-    );
-  });
-
+describe('a field of the engine', () => {
   it.each([
     ['device', { device: 'mps' }, 'must be auto, cpu, cuda or cuda:N'],
     ['dtype', { dtype: 'float16' }, '"auto"|"float32"|"bfloat16"'],

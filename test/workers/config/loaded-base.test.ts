@@ -13,6 +13,12 @@ it.each([
   expect(loadedBase(engine, hasGpus)).toEqual({ dtype, loadIn4bit: false });
 });
 
+it('a manifest says how the base model was loaded', () => {
+  const packed = { platform: { quantization: 'nf4', dtype: 'bfloat16' } };
+  expect(trainedBase(packed)).toEqual({ dtype: 'bfloat16', loadIn4bit: true });
+  expect(trainedBase({ platform: { cpu: 'abacus' } })).toEqual({ dtype: 'float32', loadIn4bit: false });
+});
+
 it('what is not known yet does not differ', () => {
   const packed = trainedBase({ platform: { quantization: 'nf4', dtype: 'bfloat16' } });
   expect(isSameBase(packed, { dtype: null, loadIn4bit: true })).toBe(true);

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { EngineOverrides } from '../../../core/engine-rules.ts';
 import { defineConfig, type EngineConfig } from '../../../workers/config/config.ts';
 import {
   ANY_USE,
@@ -10,7 +11,6 @@ import {
   planEngine,
   type EngineUse,
 } from '../../../workers/local-stack/decide-engine.ts';
-import type { AskedEngine } from '../../../workers/config/engine-choices.ts';
 import type { StackEvent } from '../../../workers/events.ts';
 import { projectFolders } from '../../../workers/project/folders.ts';
 import type { LocalStackOptions } from '../../../workers/local-stack/options.ts';
@@ -43,7 +43,7 @@ function questions(): string[] {
 type Input = Parameters<typeof defineConfig>[0];
 interface Case {
   readonly engine?: NonNullable<Input>['engine'];
-  readonly asked?: AskedEngine;
+  readonly asked?: EngineOverrides;
   readonly use?: Partial<EngineUse>;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -82,7 +82,7 @@ it('a flag decides, then the configuration', async () => {
   addGpu();
   const engine = { kind: 'embedded' } as const;
   expect(await lineOf({ engine })).toBe('engine: embedded, as engine.kind in temporal.config.ts says');
-  expect(await lineOf({ engine, asked: { engine: 'vllm' } })).toBe('engine: vllm, as --engine says');
+  expect(await lineOf({ engine, asked: { kind: 'vllm' } })).toBe('engine: vllm, as --engine says');
 });
 
 it.runIf(process.platform === 'linux').each<[string, Case, string]>([
@@ -133,7 +133,7 @@ it.runIf(process.platform === 'linux')('the stack that a command starts samples 
     const options = { project: '/project', agentFile: null, models: {}, onEvent: install.onEvent, commands, ...asked };
     const folders = projectFolders('/project');
     const spec = await specifyStack({ folders, config: defineConfig(), install, options });
-    return [describeStack(spec, { temporal: 1, ui: 2, engine: 3 }, null).engine, told];
+    return [describeStack(spec, { temporal: 1, ui: 2, engine: 3 }, null).engine.kind, told];
   };
   const message = 'engine: vllm, because it samples on a GPU (NVIDIA H200) and vLLM is installed';
   expect(await started()).toEqual(['vllm', [{ kind: 'notice', message }]]);

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectClient } from '../../../workers/connection/connection.ts';
+import type { StackDescription } from '../../../workers/local-stack/protocol/protocol.ts';
 import { missingSearchAttributes } from '../../../workers/connection/namespace.ts';
 import {
   childPid,
@@ -51,10 +52,10 @@ async function leavesItAloneWhenRefused(folder: string): Promise<void> {
   writeFileSync(agentFile, '');
   const before = stackFile(folder).children;
   const asked = { agentFile, models: { mine: folder } };
-  const joining = opened(folder, { ...asked, device: 'cuda' });
+  const joining = opened(folder, { ...asked, overrides: { device: 'cuda' } });
   await expect(joining).rejects.toThrow(/--device has no effect here: the local stack of this project runs already/);
-  const checkJoined = ({ dtype }: { dtype: string }) => {
-    throw new Error(`its base model must be another, got ${dtype}`);
+  const checkJoined = ({ engine }: StackDescription) => {
+    throw new Error(`its base model must be another, got ${engine.dtype}`);
   };
   await expect(opened(folder, { ...asked, checkJoined })).rejects.toThrow('its base model must be another, got auto');
   expect(existsSync(join(folder, '.temper', 'logs', 'worker-refused.jsonl'))).toBe(false);

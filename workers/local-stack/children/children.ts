@@ -1,9 +1,10 @@
 /** The command lines of the local stack's children. */
 import { basename, dirname } from 'node:path';
+import type { GpuWorkerSettings } from '../../../core/contract-engine.ts';
 import { ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE } from '../../../core/wire-constants.ts';
 import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../../config/config.ts';
 import { GPU_WORKER_FOLDER, type ProjectFolders } from '../../project/folders.ts';
-import type { StackDescription, StackSpec } from '../protocol/protocol.ts';
+import type { GpuWorkerSpec, StackDescription, StackSpec } from '../protocol/protocol.ts';
 import type { StackPorts } from '../protocol/stack-file.ts';
 import type { PrivateAddress } from './ui.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
@@ -81,62 +82,27 @@ export function temporalServer({ spec, folders, ports, ui }: ChildContext): Chil
   };
 }
 
-/** What every GPU worker of a project is told, wherever it runs. */
-export function engineArguments(
-  of: Pick<StackSpec, 'storeUri' | 'queues' | 'engine' | 'vllmPython'> & { models: string },
+/** Arguments of a project's GPU worker. `place`: its address and its role. */
+export function gpuWorkerArguments(
+  { storeUri, queues, engine, vllmPython }: GpuWorkerSpec,
+  models: string,
+  place: Partial<GpuWorkerSettings>,
 ): string[] {
-  const { storeUri, queues, engine, models, vllmPython } = of;
-  const flags = {
-    '--store': storeUri,
-    '--models': models,
-    '--queue': queues.gpu,
-    '--threads': String(engine.threads),
-    '--device': engine.device,
-    '--dtype': engine.dtype,
-    ...(engine.devices === 1 ? {} : { '--devices': String(engine.devices) }),
-    ...(engine.kvCacheBytes === null ? {} : { '--kv-cache-bytes': String(engine.kvCacheBytes) }),
-    '--slots': String(engine.slots),
-    ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
-  };
-  return [
-    ...Object.entries(flags).flat(),
-    ...(engine.shardBaseModel ? ['--shard-base-model'] : []),
-    ...(engine.loadIn4bit ? ['--load-in-4bit'] : []),
-    ...(engine.compileLayers ? ['--compile-layers'] : []),
-    ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : []),
-  ];
-}
-
-/** With `=`: an argument of vLLM begins with dashes, too. */
-function vllmArguments({ vllm }: StackSpec['engine'], python: string | null): string[] {
-  const { args, devices, url, adapters } = vllm;
-  const flags = {
-    '--engine': 'vllm',
-    '--vllm-python': python,
-    '--vllm-args': args.length === 0 ? null : JSON.stringify(args),
-    '--vllm-devices': devices.length === 0 ? null : devices.join(','),
-    '--vllm-url': url,
-    '--vllm-adapters': adapters.folder,
-    '--vllm-adapters-as': adapters.as,
-  };
-  return Object.entries(flags).flatMap(([flag, value]) => (value === null ? [] : [`${flag}=${value}`]));
+  const { url: _, keyVariable: __, ...own } = engine;
+  const settings = { store: storeUri, models, queue: queues.gpu, engine: own, vllmPython, ...place };
+  return ['--settings', JSON.stringify(settings), '--leash'];
 }
 
 export function gpuWorker(context: ChildContext): ChildSpec {
   const { spec, folders, ports, stack } = context;
-  const own = engineArguments({ ...spec, models: folders.models });
-  const place = {
-    '--host': '127.0.0.1',
-    '--port': String(ports.engine),
-    '--temporal-address': stack.temporalAddress,
-    '--namespace': stack.namespace,
-  };
+  const { temporalAddress, namespace } = stack;
+  const place = { port: ports.engine, temporalAddress, namespace };
   const env = workerEnvironment(gpuWorkerEnvironment(process.env), context);
   env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH]
     .filter(Boolean)
     .join(process.platform === 'win32' ? ';' : ':');
   env.PYTHONUNBUFFERED = '1';
-  const command = [...(spec.gpuWorkerCommand ?? []), ...own, ...Object.entries(place).flat(), '--leash'];
+  const command = [...(spec.gpuWorkerCommand ?? []), ...gpuWorkerArguments(spec, folders.models, place)];
   return {
     name: GPU_WORKER,
     agentFile: null,

@@ -3,12 +3,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { GpuWorkerSettings } from '../../../core/contract-engine.ts';
 import { ENGINE_KEY_VARIABLE } from '../../../core/wire-constants.ts';
 import { TemperError } from '../../../core/failures.ts';
-import type { ChosenEngine, TemperConfig } from '../../config/config.ts';
+import type { MergedEngine, TemperConfig } from '../../config/config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, projectFolders, storeUri } from '../../project/folders.ts';
 import { gpuWorkerEnvironment } from '../../process/child-environment.ts';
-import { engineArguments } from './children.ts';
+import { gpuWorkerArguments } from './children.ts';
 import type { StackEvent } from '../../events.ts';
 import { leashed } from '../../process/leashed.ts';
 import { absoluteModels } from '../../base-models/known-models.ts';
@@ -21,12 +22,12 @@ export interface GpuWorkerOptions {
   /** Ends the worker in order: a step in hand is given up, and made again from the store. */
   readonly signal: AbortSignal;
   readonly onEvent: (event: StackEvent) => void;
-  /** Flags of `python -m temper_gpu`, which checks them. */
-  readonly flags: readonly string[];
+  /** Its address and its role. */
+  readonly place: Partial<GpuWorkerSettings>;
 }
 
 /** Of which is decided what samples. */
-export type StartedConfig = Omit<TemperConfig, 'engine'> & { readonly engine: ChosenEngine };
+export type StartedConfig = Omit<TemperConfig, 'engine'> & { readonly engine: MergedEngine };
 
 /** Its exit code; null where a signal ended it. Its output is this process's. */
 export async function runGpuWorker(options: GpuWorkerOptions, config: StartedConfig): Promise<number | null> {
@@ -52,14 +53,13 @@ export interface GpuWorkerPlace {
 
 /** Installs what is missing. The worker ends with this process, or when `signal` is aborted. */
 export async function spawnGpuWorker(
-  { project, env, signal, onEvent, flags }: GpuWorkerOptions,
+  { project, env, signal, onEvent, place }: GpuWorkerOptions,
   { config, key, models, output }: GpuWorkerPlace,
 ): Promise<ChildProcess> {
   const vllmPython = await vllmPythonOf(config.engine, { env, cache: cacheFolder(env) });
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
-  const store = storeUri(config.store, projectFolders(project));
-  const configured = engineArguments({ ...config, storeUri: store, models, vllmPython });
-  const args = ['-m', 'temper_gpu', ...configured, ...flags, '--leash'];
+  const spec = { ...config, storeUri: storeUri(config.store, projectFolders(project)), vllmPython };
+  const args = ['-m', 'temper_gpu', ...gpuWorkerArguments(spec, models, place)];
   const [command, commandArgs] = leashed(python, args);
   const child = spawn(command, commandArgs, {
     env: {

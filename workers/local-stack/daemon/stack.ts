@@ -163,12 +163,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
   return {
     version: version(),
     pid: process.pid,
-    device: spec.engine.device,
-    dtype: spec.engine.dtype,
-    devices: spec.engine.devices,
-    shardBaseModel: spec.engine.shardBaseModel,
-    loadIn4bit: spec.engine.loadIn4bit,
-    engine: spec.engine.kind,
+    engine: spec.engine,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',
     uiUrl: uiKey === null ? null : uiUrl(ports.ui, uiKey),

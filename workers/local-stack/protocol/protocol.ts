@@ -3,17 +3,28 @@
  * are in every version of Temper: by them a command of another version finds out that it must not join.
  */
 import type { Socket } from 'node:net';
+import type { EngineSettings } from '../../../core/contract-engine.ts';
 import type { FailureType } from '../../../core/failures.ts';
 import { LineSplitter } from '../../../core/lines.ts';
-import type { ChosenEngine } from '../../config/config.ts';
+import type { MergedEngine } from '../../config/config.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
 import type { WantedPorts } from './ports.ts';
 
 /** Exit code of a daemon that found another one holding the project. */
 export const EXIT_LOCKED = 3;
 
+/** The part that every GPU worker of a project has to know. */
+export interface GpuWorkerSpec {
+  /** The configuration under the flags of the command that starts it. */
+  readonly engine: MergedEngine;
+  /** A Python that has vLLM; null where another engine samples. */
+  readonly vllmPython: string | null;
+  readonly storeUri: string;
+  readonly queues: { readonly workflows: string; readonly gpu: string };
+}
+
 /** What a stack must be to start it; the first command line says, later ones adopt. */
-export interface StackSpec {
+export interface StackSpec extends GpuWorkerSpec {
   readonly project: string;
   /** Command line of Temporal's dev server up to its flags; null where another server is used. */
   readonly temporalCommand: readonly string[] | null;
@@ -25,26 +36,14 @@ export interface StackSpec {
   readonly standby: boolean;
   /** Command line of the TypeScript worker; its options follow as one JSON argument. */
   readonly workerCommand: readonly string[];
-  /** As configured, under the flags of the command that starts it. */
-  readonly engine: ChosenEngine;
-  /** A Python that has vLLM; null where another engine samples. */
-  readonly vllmPython: string | null;
-  readonly storeUri: string;
-  readonly queues: { readonly workflows: string; readonly gpu: string };
   readonly ports: WantedPorts;
 }
 
 export interface StackDescription {
   /** Of Temper, which started it; absent: from before it was told. */
   readonly version?: string;
-  /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
-  readonly device: string;
-  readonly dtype: ChosenEngine['dtype'];
-  readonly devices: number;
-  readonly shardBaseModel: boolean;
-  readonly loadIn4bit: boolean;
-  /** What samples there. */
-  readonly engine: string;
+  /** Settings of its GPU worker as they were asked for: `auto` where nobody did. */
+  readonly engine: EngineSettings;
   readonly pid: number;
   readonly temporalAddress: string;
   readonly namespace: string;

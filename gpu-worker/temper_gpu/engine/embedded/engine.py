@@ -18,7 +18,7 @@ from temper_gpu.engine.embedded.policies import Policies, is_merged
 from temper_gpu.engine.embedded.proof import Unproven, prove_mixing, prove_sizes
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.scheduler import Scheduler
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes, sizes_for, threads_for
 from temper_gpu.engine.interface import (
     AdapterSource,
@@ -54,7 +54,7 @@ class EmbeddedEngine:
     def __init__(
         self,
         base: BaseModel,
-        settings: EngineSettings,
+        settings: EmbeddedSettings,
         device_lock: "DeviceLock | threading.Lock | None" = None,
         on_death: Callable[[BaseException], None] | None = None,
     ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import ROOM_REMEDY, EmbeddedEngine
 from temper_gpu.engine.embedded.proof import Unproven
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.model.models import BaseModel, ModelLibrary
 
@@ -31,7 +31,7 @@ class EngineHost:
     def __init__(
         self,
         library: ModelLibrary,
-        settings: EngineSettings,
+        settings: EmbeddedSettings,
         device_lock: "DeviceLock | threading.Lock | None" = None,
         on_death: Callable[[BaseException], None] = exit_process,
         on_doubt: Callable[[str], None] = lambda reason: None,

@@ -19,7 +19,7 @@ from temper_gpu.engine.embedded.pieces import cut, piece_size
 from temper_gpu.engine.embedded.policies import LEAST_POLICIES, most_bytes
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.sampling import sample_rows, uniforms
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes, sizes_for
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.embedded.tiles import MIN_TABLE_ROWS
@@ -47,7 +47,7 @@ class Capacity:
 
 
 def capacity_of(
-    model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int, device: torch.device
+    model: PreTrainedModel, dtype: torch.dtype, settings: EmbeddedSettings, context: int, device: torch.device
 ) -> Capacity:
     window = context_window_of(model.config)
     cache = SlotCache(model.config, dtype, META)
@@ -81,7 +81,7 @@ def loaded_policies(model: PreTrainedModel, dtype: torch.dtype, each: int, max_p
 def pass_bytes(
     model: PreTrainedModel,
     dtype: torch.dtype,
-    settings: EngineSettings,
+    settings: EmbeddedSettings,
     context: int,
     merged: bool,
     device: torch.device,

@@ -22,7 +22,7 @@ from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sampling import sample, uniforms
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.embedded.trials import Trials
@@ -54,7 +54,7 @@ class EngineCounters:
 
 
 class Scheduler:
-    def __init__(self, base: BaseModel, sizes: Sizes, policies: Policies, settings: EngineSettings) -> None:
+    def __init__(self, base: BaseModel, sizes: Sizes, policies: Policies, settings: EmbeddedSettings) -> None:
         self.counters = EngineCounters()
         # Guards `_waiting` and `_last_arrival`; everything else belongs to the engine's thread.
         self.arrived = Condition()

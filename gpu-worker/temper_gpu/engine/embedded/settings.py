@@ -18,7 +18,9 @@ def require_at_least(subject: str, value: float, least: float, remedy: str) -> N
 
 
 @dataclass(frozen=True)
-class EngineSettings:
+class EmbeddedSettings:
+    """What one embedded engine may use."""
+
     # Sums of another number of threads may differ in their last bits: fixed for the life of a run, and recorded.
     num_threads: int = DEFAULT_THREADS
     # Requests decoded at once.

@@ -15,7 +15,7 @@ from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import Generation, GenerationRequest
@@ -152,7 +152,7 @@ def submit_all(engine: EmbeddedEngine, requests: list[GenerationRequest]) -> lis
 @pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
 def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monkeypatch, place: str):
     lock = DeviceLock()
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), lock)
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), lock)
     requests = [request(seed, 5 + seed, 8) for seed in range(6)]
     requests[3] = request(3, 70, 9)
     expected = [ask(engine, asked) for asked in requests]
@@ -180,7 +180,7 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
 
 def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_first(base, monkeypatch):
     lock, ended = DeviceLock(), []
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), lock)
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), lock)
     requests = [request(seed, 5 + seed, 2) for seed in (1, 3, 0, 2)]
     expected = ask(engine, requests[2])
     prefill = engine._scheduler._prefill

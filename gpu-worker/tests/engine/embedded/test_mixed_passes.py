@@ -14,7 +14,7 @@ from temper_gpu.engine.embedded.adapted import AdaptedLinear, AdaptedModel
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.proof import prove_mixing
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.model.models import BaseModel
@@ -107,7 +107,7 @@ def mixing_engine(base: BaseModel, monkeypatch: pytest.MonkeyPatch, mixing: str,
     """Whatever this processor's bits are."""
     monkeypatch.setattr(engine_module, "prove_mixing", lambda base, sizes, max_slots: (sizes, mixing))
     given = {"num_threads": 1, "max_pass_tokens": 64, "prefix_cache_bytes": 0, **settings}
-    return EmbeddedEngine(base, EngineSettings(**given), DeviceLock())
+    return EmbeddedEngine(base, EmbeddedSettings(**given), DeviceLock())
 
 
 @pytest.mark.parametrize(("mixing", "num_passes"), [("any", 9), ("alike", 3 * 9), ("none", 4 * 9)])

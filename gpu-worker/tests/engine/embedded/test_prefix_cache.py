@@ -13,7 +13,7 @@ from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import cut, piece_keys
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter
 
@@ -75,7 +75,7 @@ def test_any_schedule_answers_as_each_request_alone_without_a_cache(
 
 def test_a_group_computes_its_prompt_once_and_turns_only_what_is_new(base):
     lock = DeviceLock()
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), lock)
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), lock)
     group = [replace(request(0, 300, 3), seed=seed) for seed in range(8)]
     with lock:
         futures = [engine.submit(None, asked, 60) for asked in group]

@@ -17,7 +17,7 @@ from temper_gpu.engine.embedded.engine import find_sizes
 from temper_gpu.engine.embedded.experts import EXPERTS, block_experts
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.proof import Unproven, prove_sizes
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS
@@ -149,7 +149,7 @@ def test_manifests_say_where_answers_may_depend_on_the_load(
         return replace(sizes, is_proven=is_proven), "none"
 
     monkeypatch.setattr(engine_module, "find_sizes", find)
-    host = EngineHost(Library(base), EngineSettings(num_threads=1, max_pass_tokens=256))
+    host = EngineHost(Library(base), EmbeddedSettings(num_threads=1, max_pass_tokens=256))
     assert host.recorded(base.name) == recorded
     assert host.engine(base.name).health().details["proven"] == is_proven
     host.close()
@@ -175,7 +175,7 @@ def test_a_model_of_which_few_sizes_are_proven_is_doubted(
 
     monkeypatch.setattr(engine_module, "prove_sizes", prove)
     doubts: list[str] = []
-    settings = EngineSettings(num_threads=1, max_pass_tokens=256)
+    settings = EmbeddedSettings(num_threads=1, max_pass_tokens=256)
     host = EngineHost(Library(base), settings, on_doubt=doubts.append)
     with suppress(Unproven):
         host.engine(base.name)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.requests import Sequence, stop_check
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
@@ -23,7 +23,7 @@ from tests.engine.embedded.tiny import Held, ask, ask_together, held, open_engin
 
 def locked_out(lock: DeviceLock, base, **settings) -> EmbeddedEngine:
     """An engine whose device somebody else has."""
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256, **settings), lock)
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256, **settings), lock)
     lock.acquire()
     return engine
 
@@ -157,7 +157,7 @@ def test_the_least_recently_used_policy_makes_room(base):
 def test_a_policy_with_many_waiting_requests_keeps_no_other_from_its_turn(base):
     """One slot comes free again and again, and each time somebody of the first policy waits for it."""
     lock, ended = DeviceLock(), []
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256, max_slots=16), lock)
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256, max_slots=16), lock)
     others = held(tiny_adapter(base, 1))
     ask(engine, request(0, 5, 1), others)
     requests = [*(request(seed, 5, 200) for seed in range(15)), *(request(seed, 5, 2) for seed in range(15, 40))]
@@ -209,7 +209,7 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base, en
 
 def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypatch: pytest.MonkeyPatch):
     deaths: list[BaseException] = []
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), on_death=deaths.append)
+    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), on_death=deaths.append)
     monkeypatch.setattr(engine._scheduler, "_prefill", lambda sequences: 1 / 0)
     future = engine.submit(None, request(0, 5, 2), 60)
     with pytest.raises(TemperError, match="division by zero"):
@@ -228,7 +228,7 @@ def test_a_request_that_fails_a_pass_twice_fails_alone_and_the_others_are_answer
 ):
     """At its fifth token, or at its prompt: two that are alike, of an adapter, among nine."""
     deaths: list[BaseException] = []
-    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_slots=16)
+    settings = EmbeddedSettings(num_threads=1, max_pass_tokens=256, max_slots=16)
     engine = EmbeddedEngine(base, settings, on_death=deaths.append)
     adapter = held(tiny_adapter(base, 98))
     others = [request(seed, 12 + seed, 8) for seed in range(9)]

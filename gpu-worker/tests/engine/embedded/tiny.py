@@ -17,7 +17,7 @@ from transformers import (
 
 from pocket_build.tokenizer import build_tokenizer
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.model.full_weights import FullWeights
 from temper_gpu.model.lora import Adapter
@@ -78,7 +78,7 @@ def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
 def open_engine(base: BaseModel, **settings) -> EmbeddedEngine:
     """Of few sizes: each is proven before the engine answers. Without prefix cache, so that all is computed."""
     given = {"num_threads": 1, "max_pass_tokens": 256, "prefix_cache_bytes": 0, **settings}
-    return EmbeddedEngine(base, EngineSettings(**given))
+    return EmbeddedEngine(base, EmbeddedSettings(**given))
 
 
 def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -> GenerationRequest:

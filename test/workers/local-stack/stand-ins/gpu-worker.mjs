@@ -9,13 +9,13 @@ if (process.argv.includes('--standby')) {
   await once(process.stdin, 'data');
 }
 
-const flag = (name) => process.argv[process.argv.indexOf(name) + 1];
+const settings = JSON.parse(process.argv[process.argv.indexOf('--settings') + 1]);
 console.log(
   JSON.stringify({
     level: 'info',
     msg: 'gpu worker stands in',
-    models: flag('--models'),
+    models: settings.models,
     hasKey: Boolean(process.env.TEMPER_ENGINE_KEY),
   }),
 );
-createServer((_request, response) => response.end('{"status":"ok"}')).listen(Number(flag('--port')), '127.0.0.1');
+createServer((_request, response) => response.end('{"status":"ok"}')).listen(settings.port, settings.host);
