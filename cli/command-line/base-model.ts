@@ -5,9 +5,9 @@ import { cacheFolder } from '../../workers/folders.ts';
 import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ChatTemplate } from './chat-template.ts';
-import type { Surroundings } from './command.ts';
+import type { CommandEnvironment } from './command.ts';
 
-export type ModelContext = Pick<Surroundings, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
+export type ModelContext = Pick<CommandEnvironment, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
 
 /** Refuses what is no model; asks nobody. `template`: in the place of the model's own, which it may lack then. */
 export async function readBaseModel(

@@ -10,7 +10,7 @@ import { knownModels } from '../../workers/local-stack/known-models.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { Surroundings } from './command.ts';
+import type { CommandEnvironment } from './command.ts';
 import { UsageError } from './errors.ts';
 
 export interface ChatTemplate {
@@ -69,7 +69,7 @@ interface Templated {
  */
 export async function proveChatTemplate(
   { template, isInherited, baseModel, models }: Templated,
-  { project, env, output, signal }: Surroundings,
+  { project, env, output, signal }: CommandEnvironment,
 ): Promise<boolean> {
   const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
   if (template === null && (isBuiltIn || isInherited)) return false;

@@ -1,7 +1,7 @@
-/** A command is data: its name, what it takes and what help says. `../commands.ts` adds its work, which is imported when it runs. */
+/** Commands as data: name, flags, arguments and help, with a `run` that imports its work when it is called. */
 import type { Output } from '../terminal/output.ts';
 
-/** In the place of a value: what switches an option off. */
+/** Flag value that unsets an option. */
 export const NONE = 'none';
 
 interface BooleanFlag {
@@ -123,9 +123,9 @@ export interface Definition<F extends Flags = Flags, A extends Arguments = Argum
   readonly absent?: Readonly<Record<string, string>>;
 }
 
-/** Where a command runs. */
-export interface Surroundings {
-  /** The folder whose `.temper/` holds the state. */
+/** The process that a command runs in. */
+export interface CommandEnvironment {
+  /** Folder whose `.temper/` holds the state. */
   readonly project: string;
   readonly cwd: string;
   readonly env: Readonly<NodeJS.ProcessEnv>;
@@ -134,17 +134,26 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-/** What the work of a command gets. */
-export interface CommandContext<D extends Definition> extends Surroundings {
+/** Environment, flags and arguments of one call of a command. */
+export interface CommandContext<D extends Definition> extends CommandEnvironment {
   readonly flags: FlagValues<D['flags']>;
   readonly args: ArgumentValues<D['arguments']>;
 }
 
-/** Keeps the types of flags and arguments, from which those of their values follow. */
-export function defineCommand<const F extends Flags, const A extends Arguments>(
-  definition: Definition<F, A>,
-): Definition<F, A> {
-  return definition;
+export interface Command<F extends Flags = Flags, A extends Arguments = Arguments> extends Definition<F, A> {
+  /** Commands of two words, named like `schedule list`. */
+  readonly actions?: readonly Command[];
+  /** Words from the project's configuration for these flags; the command line overrides them. */
+  projectFlags?(environment: CommandEnvironment, flags: Flags): Promise<readonly string[]>;
+  /** Descriptions for help that need more imports than a definition may have. */
+  describeFlags?(flags: Flags): Promise<Readonly<Record<string, string>>>;
+  /** Imports the work when it is called, because help and the other commands load this file too. Returns the exit code. */
+  run(context: CommandContext<Definition<F, A>>): Promise<number>;
+}
+
+/** Infers the types of flag and argument values from a command's tables. */
+export function defineCommand<const F extends Flags, const A extends Arguments>(command: Command<F, A>): Command<F, A> {
+  return command;
 }
 
 export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;

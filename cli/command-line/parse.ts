@@ -3,7 +3,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { closestName } from './closest-name.ts';
 import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './command.ts';
 import { UsageError } from './errors.ts';
-import { usageOf } from './usage.ts';
+import { usageOf } from './help.ts';
 import { NEGATED, readArguments, readFlags } from './values.ts';
 
 /** Help is asked for whatever else is given or missing. */

@@ -1,11 +1,16 @@
 /** The Temporal server of a project, where one is running; commands that only read the store do without. */
 import { TemperError } from '../../core/failures.ts';
+import { STORE_KEY } from '../../core/wire-constants.ts';
+import type { Store } from '../../store/store.ts';
 import { configuredTarget, connectClient, type TemporalClient } from '../../workers/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 
 /** Where a command looks for the server, and with which settings. */
-export type ProjectPlace = Pick<Surroundings, 'project' | 'env'>;
+export type ProjectPlace = Pick<CommandEnvironment, 'project' | 'env'>;
+
+/** Longest wait for an answer of the server, or for a worker that takes an update. */
+export const ANSWER_WITHIN_MS = 20_000;
 
 /** For commands that steer a run. */
 export async function requireServer({ project, env }: ProjectPlace): Promise<TemporalClient> {
@@ -34,4 +39,9 @@ export async function tryServer({ project, env }: ProjectPlace, withinMs: number
   const client = await Promise.race([connecting, late]);
   if (client === null) void connecting.then((other) => other?.close());
   return client;
+}
+
+/** Null where nothing was ever stored: a question about a run must not make a store. */
+export async function findStoreId(store: Pick<Store, 'id' | 'read'>): Promise<string | null> {
+  return (await store.read(STORE_KEY)) === null ? null : store.id();
 }

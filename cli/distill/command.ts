@@ -26,4 +26,8 @@ export const distillCommand = defineCommand({
     attempts: { kind: 'text', placeholder: 'FOLDER', description: 'take attempts that temper try --save wrote there' },
     out: { kind: 'text', placeholder: 'FILE', description: 'output file', required: 'pass --out best.jsonl' },
   },
+  async run(context): Promise<number> {
+    const { distillRun } = await import('./distill.ts');
+    return distillRun(context);
+  },
 });

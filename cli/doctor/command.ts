@@ -44,4 +44,9 @@ export const doctorCommand = defineCommand({
     ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  async run(context): Promise<number> {
+    const { doctor } = await import('./doctor.ts');
+    return doctor(context);
+  },
 });

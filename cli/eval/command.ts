@@ -81,6 +81,10 @@ export const evalCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  async run(context): Promise<number> {
+    const { evaluate } = await import('./eval.ts');
+    return evaluate(context);
+  },
 });
 
 export type EvalContext = CommandContext<typeof evalCommand>;

@@ -1,7 +1,7 @@
 /** The models of an evaluation, one after the other; the local stack is started where one of them needs it. */
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
 import { withEngine } from './with-engine.ts';
 import { playScenarios } from './play.ts';
@@ -9,12 +9,16 @@ import type { Player } from './players.ts';
 import type { Outcome } from './summarise.ts';
 
 /** In the order of the players. */
-export function playAll(plan: PlannedEval, context: Surroundings): Promise<Outcome[]> {
+export function playAll(plan: PlannedEval, context: CommandEnvironment): Promise<Outcome[]> {
   return withEngine(plan, context, (engine) => playEach(plan, engine, context));
 }
 
 /** One after the other: models of one engine would only take each other's time, and their latencies are compared. */
-async function playEach(plan: PlannedEval, engine: EngineAddress | null, context: Surroundings): Promise<Outcome[]> {
+async function playEach(
+  plan: PlannedEval,
+  engine: EngineAddress | null,
+  context: CommandEnvironment,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const player of plan.players) outcomes.push(await play(plan, player, engine, context));
   return outcomes;
@@ -25,7 +29,7 @@ async function play(
   plan: PlannedEval,
   player: Player,
   engine: EngineAddress | null,
-  { signal, output }: Surroundings,
+  { signal, output }: CommandEnvironment,
 ): Promise<Outcome> {
   const model = player.name;
   const onProgress = (done: number, of: number, waitingFor: string | null) => {

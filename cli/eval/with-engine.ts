@@ -8,7 +8,7 @@ import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { proveChatTemplate } from '../command-line/chat-template.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { checkPlayedBase, engineFor } from './played-base.ts';
 import type { Players } from './players.ts';
@@ -16,17 +16,17 @@ import type { Players } from './players.ts';
 /** `work` gets null where all players are hosted. */
 export async function withEngine<T>(
   { players, models, template, base }: Players,
-  surroundings: Surroundings,
+  environment: CommandEnvironment,
   work: (engine: EngineAddress | null) => Promise<T>,
 ): Promise<T> {
-  const { project, output, signal, env } = surroundings;
+  const { project, output, signal, env } = environment;
   const played = players.filter(({ hosted }) => hosted === null);
   if (played.length === 0) return work(null);
-  const required = await requireBase(base, surroundings);
+  const required = await requireBase(base, environment);
   if (template !== null) {
     const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
     for (const baseModel of baseModels)
-      await proveChatTemplate({ template, isInherited: false, baseModel, models }, surroundings);
+      await proveChatTemplate({ template, isInherited: false, baseModel, models }, environment);
     // The engine reads it there.
     await (await openProjectStore(project, env)).putBlob(template.bytes);
   }
@@ -54,7 +54,7 @@ export async function withEngine<T>(
 /** An engine elsewhere is as it is, and refuses what was trained on another base model. */
 async function requireBase(
   base: Players['base'],
-  { project, env }: Surroundings,
+  { project, env }: CommandEnvironment,
 ): Promise<Pick<LocalStackOptions, 'config' | 'checkJoined'>> {
   const config = await loadConfig(project, env);
   if (base === null || config.engine.url !== null) return {};

@@ -32,6 +32,10 @@ export const exportCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  async run(context): Promise<number> {
+    const { exportPolicy } = await import('./export.ts');
+    return exportPolicy(context);
+  },
 });
 
 export type ExportContext = CommandContext<typeof exportCommand>;

@@ -33,6 +33,12 @@ export const forkCommand = defineCommand({
     'warm-start':
       'a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run',
   },
+  describeFlags: async () => (await import('../planning/describe-run-flags.ts')).describeForkFlags(),
+  async run(context): Promise<number> {
+    const { readPlannedFork } = await import('./read-planned-fork.ts');
+    const { playRun } = await import('../train/play-run.ts');
+    return playRun(context, await readPlannedFork(context), context.flags);
+  },
 });
 
 export type ForkContext = CommandContext<typeof forkCommand>;

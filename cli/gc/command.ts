@@ -21,6 +21,10 @@ export const gcCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  async run(context): Promise<number> {
+    const { gc } = await import('./gc.ts');
+    return gc(context);
+  },
 });
 
 export type GcContext = CommandContext<typeof gcCommand>;

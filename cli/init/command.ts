@@ -35,6 +35,10 @@ export const initCommand = defineCommand({
     },
     yes: { kind: 'boolean', description: 'ask nothing, and use the defaults' },
   },
+  async run(context): Promise<number> {
+    const { init } = await import('./init.ts');
+    return init(context);
+  },
 });
 
 export type InitContext = CommandContext<typeof initCommand>;

@@ -6,11 +6,11 @@ import { findDevices } from '../../workers/devices.ts';
 import { chosenEngine, type EngineKind } from '../../workers/engine-choices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/loaded-base.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../../workers/quantization.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
 
-type Place = Pick<Surroundings, 'project' | 'env'>;
+type Place = Pick<CommandEnvironment, 'project' | 'env'>;
 
 /** `flags`: null for a command that starts no engine. */
 export async function checkEngine(

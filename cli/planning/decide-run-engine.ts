@@ -8,7 +8,7 @@ import { loadConfig } from '../../workers/config.ts';
 import { decideEngine, type EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import type { EngineKind } from '../../workers/engine-choices.ts';
 import { cacheFolder } from '../../workers/folders.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 
 /** `known`: the run of this name in the store, where there is one. */
@@ -17,7 +17,7 @@ export async function decideRunEngine(
   known: StoredRun | null,
   store: Store,
   flags: EngineFlags,
-  { project, env }: Pick<Surroundings, 'project' | 'env'>,
+  { project, env }: Pick<CommandEnvironment, 'project' | 'env'>,
 ): Promise<EngineDecision> {
   const use = {
     trained: [config.train.lora],

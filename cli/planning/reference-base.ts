@@ -4,13 +4,13 @@ import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeBase, isSameBase, trainedBase } from '../../workers/loaded-base.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { findLoadedBase } from './check-engine.ts';
 
 /** Where a run's base model is known from before the run goes on. */
-export interface BaseSource extends Pick<Surroundings, 'project' | 'env'> {
+export interface BaseSource extends Pick<CommandEnvironment, 'project' | 'env'> {
   readonly store: Store;
   /** The run's own first commit, or the one that it begins with; null for a new run. */
   readonly begun: StepPlace | null;

@@ -6,20 +6,54 @@ import {
   type ScheduleClient,
   type ScheduleSpec,
 } from '@temporalio/client';
+import { policyName } from '../../core/policy-name.ts';
 import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
 import { recordSchedule } from '../../store/records/schedules.ts';
 import { loadConfig } from '../../workers/config.ts';
+import { configuredTarget } from '../../workers/connection.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
+import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
+import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import type { PlannedSchedule, Timing } from './read-planned-schedule.ts';
+import { formatTime, plural } from '../terminal/format.ts';
+import type { ScheduleCreateContext } from './command.ts';
+import { readPlannedSchedule, type PlannedSchedule, type Timing } from './read-planned-schedule.ts';
 import { withSchedules } from './server.ts';
 
 /** A machine that was off leaves out what it missed by more: a run trains for long, and the next time comes anyway. */
-export const CATCH_UP_MINUTES = 10;
+const CATCH_UP_MINUTES = 10;
+
+export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
+  let plan = await readPlannedSchedule(context);
+  const { template, store, config } = plan;
+  if (template !== null) {
+    const tried = { template, isInherited: false, baseModel: config.baseModel, models: {} };
+    if (await proveChatTemplate(tried, context)) plan = { ...plan, config: keepDate(config, context.output) };
+    await store.putBlob(template.bytes);
+  }
+  tell(context, plan, await createSchedule(context, plan));
+  return EXIT.ok;
+}
+
+function tell({ output, env, args }: ScheduleCreateContext, plan: PlannedSchedule, next: Date | null): void {
+  const { name, config, timing, begins } = plan;
+  output.line(
+    `${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${plural(config.steps, 'step')} each`,
+  );
+  output.line(`next     ${next === null ? 'never: all its times are in the past' : formatTime(next)}`);
+  output.line(
+    `starts   from ${begins === null ? 'a new adapter' : policyName(begins)}; later runs start where the last one ended`,
+  );
+  output.line(
+    `rules    skipped while a run is in progress, or if more than ${CATCH_UP_MINUTES} minutes late; paused by a failed run`,
+  );
+  if (configuredTarget(env) === null)
+    output.line(`workers  runs wait for a worker: start temper dev --agent ${args.agent} (or temper worker)`);
+}
 
 /** Returns the first time. */
-export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
+async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
   const { queues } = await loadConfig(place.project, place.env);
   const storeId = await store.id();

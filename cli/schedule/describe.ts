@@ -6,7 +6,7 @@ import { readState } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { findStoreId } from '../connections/server.ts';
 import { formatTime } from '../terminal/format.ts';
 
 export interface ScheduleSummary {

@@ -9,7 +9,7 @@ import { newestOf, readFirings } from '../../store/records/schedules.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -83,7 +83,7 @@ function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
 /** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
 async function readConfiguredModel(
   text: string,
-  { cwd, project, env }: Pick<Surroundings, 'cwd' | 'project' | 'env'>,
+  { cwd, project, env }: Pick<CommandEnvironment, 'cwd' | 'project' | 'env'>,
   hasTemplate: boolean,
 ): Promise<BaseModel> {
   const { models: configured } = await loadConfig(project, env);

@@ -11,9 +11,7 @@ import { scheduleId } from '../../core/queues.ts';
 import { isPassing, type TemporalClient } from '../../workers/connection.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer, type ProjectPlace } from '../connections/server.ts';
-import { ANSWER_WITHIN_MS } from '../connections/steer.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { ANSWER_WITHIN_MS, findStoreId, requireServer, type ProjectPlace } from '../connections/server.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,

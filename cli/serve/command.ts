@@ -44,6 +44,10 @@ export const serveCommand = defineCommand({
     },
     json: { ...JSON_FLAG, description: 'print one JSON object when it is ready; needs TEMPER_SERVE_KEY' },
   },
+  async run(context): Promise<number> {
+    const { serve } = await import('./serve.ts');
+    return serve(context);
+  },
 });
 
 export type ServeContext = CommandContext<typeof serveCommand>;

@@ -40,10 +40,15 @@ export const sftCommand = defineCommand({
     ...EXAMPLE_FLAGS,
     ...ENGINE_FLAGS,
   },
+  // The number of steps of an agent's runs says nothing about a file of chats.
+  projectFlags: async (environment, { steps: _steps, ...flags }) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  async run(context): Promise<number> {
+    const { readPlannedSft } = await import('./read-planned-sft.ts');
+    const { playRun } = await import('../train/play-run.ts');
+    return playRun(context, await readPlannedSft(context), context.flags);
+  },
 });
-
-/** What a project says for all of its runs. How many steps an agent takes says nothing of a file of chats. */
-const { steps: _steps, ...projectFlags } = sftCommand.flags;
-export const SFT_PROJECT_FLAGS = projectFlags;
 
 export type SftContext = CommandContext<typeof sftCommand>;

@@ -33,6 +33,14 @@ export const trainCommand = defineCommand({
     ...WARM_START_FLAGS,
     ...ENGINE_FLAGS,
   },
+  projectFlags: async (environment, flags) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  async run(context): Promise<number> {
+    const { readPlannedRun } = await import('./read-planned-run.ts');
+    const { playRun } = await import('../train/play-run.ts');
+    return playRun(context, await readPlannedRun(context), context.flags);
+  },
 });
 
 export type TrainContext = CommandContext<typeof trainCommand>;

@@ -12,7 +12,7 @@ import { examineModel, type ModelReport } from '../../workers/doctor/model-repor
 import { chosenEngine } from '../../workers/engine-choices.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
@@ -30,7 +30,7 @@ const FULL_SHARE = 8;
 export async function fitToMemory(
   plan: PlannedRun,
   asked: EngineFlags,
-  context: Surroundings,
+  context: CommandEnvironment,
   longestExample: number | null = null,
 ): Promise<PlannedRun> {
   const { project, env, output, signal } = context;

@@ -2,7 +2,7 @@
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { fitToMemory } from './fit-memory.ts';
@@ -10,12 +10,12 @@ import { proveExamples } from './prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
 
-export function playRun(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+export function playRun(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
 }
 
 /** Needs no server: the store has it all. The other flags of a run were compared with its configuration. */
-async function showCompleted(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+async function showCompleted(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
   const idle = idleFlags(asked);
@@ -36,7 +36,7 @@ function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags)
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
 }
 
-async function play(context: Surroundings, planned: PlannedRun, asked: EngineFlags): Promise<number> {
+async function play(context: CommandEnvironment, planned: PlannedRun, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
@@ -72,7 +72,7 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   return EXIT.ok;
 }
 
-function detached({ output }: Surroundings, { config, agentFile }: PlannedRun, left: StackLeft | null): number {
+function detached({ output }: CommandEnvironment, { config, agentFile }: PlannedRun, left: StackLeft | null): number {
   output.line(`detached from ${config.run}: ${whatGoesOn(agentFile, left)}`);
   return EXIT.interrupted;
 }
@@ -86,7 +86,7 @@ function whatGoesOn(agentFile: string, left: StackLeft | null): string {
 }
 
 /** The report is written at the end of every run, and named among the last lines. */
-async function tellResult({ output, project, cwd }: Surroundings, { store, config }: PlannedRun): Promise<void> {
+async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config }: PlannedRun): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
   const { version } = await import('../../workers/version.ts');

@@ -6,14 +6,14 @@ import { loadConfig } from '../../workers/config.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
 import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
 
 /** Refuses one that cannot be written, by its line, and tells how many are above the limit. The tokens of the longest; null: not known. */
-export async function proveExamples(plan: PlannedRun, context: Surroundings): Promise<number | null> {
+export async function proveExamples(plan: PlannedRun, context: CommandEnvironment): Promise<number | null> {
   const { config, examples, models, template } = plan;
   const { baseModel, supervised } = config;
   if (supervised === undefined || examples === null || isTemplateElsewhere(plan)) return null;

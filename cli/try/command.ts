@@ -59,6 +59,10 @@ export const tryCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  async run(context): Promise<number> {
+    const { tryAgent } = await import('./try.ts');
+    return tryAgent(context);
+  },
 });
 
 export type TryContext = CommandContext<typeof tryCommand>;

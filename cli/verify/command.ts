@@ -16,4 +16,8 @@ export const verifyCommand = defineCommand({
     'no-recompute': { kind: 'boolean', description: 'only check hashes; needs no Python' },
     json: JSON_FLAG,
   },
+  async run(context): Promise<number> {
+    const { verify } = await import('./verify.ts');
+    return verify(context);
+  },
 });

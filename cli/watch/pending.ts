@@ -8,8 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { countPollers } from '../../workers/pollers.ts';
 import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
-import { tryServer, type ProjectPlace } from '../connections/server.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { findStoreId, tryServer, type ProjectPlace } from '../connections/server.ts';
 import type { Viewer } from './viewer.ts';
 
 export type { PendingActivity } from './pending-text.ts';

@@ -3,13 +3,22 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { defineCommand, RUN_ARGUMENT } from '../../cli/command-line/command.ts';
-import { commandHelp } from '../../cli/command-line/help.ts';
+import {
+  defineCommand,
+  RUN_ARGUMENT,
+  type Arguments,
+  type Definition,
+  type Flags,
+} from '../../cli/command-line/command.ts';
+import { commandHelp, usageOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { usageOf } from '../../cli/command-line/usage.ts';
 
 const N = { placeholder: 'N', description: '' };
-const command = defineCommand({
+/** A command that does nothing. */
+const define = <const F extends Flags, const A extends Arguments>(definition: Definition<F, A>) =>
+  defineCommand({ ...definition, run: () => Promise.resolve(0) });
+
+const command = define({
   name: 'play',
   summary: '',
   arguments: {
@@ -63,7 +72,7 @@ test('flags and arguments have the values and the types of their definition', ()
 });
 
 test('a flag may be given by its other name, which help tells', () => {
-  const file = defineCommand({ ...command, flags: { file: { kind: 'texts', also: 'path', ...N } } });
+  const file = define({ ...command, flags: { file: { kind: 'texts', also: 'path', ...N } } });
   const line = parseCommandLine(file, ['demo', '--path', 'a', '--file', 'b', '--path=c']);
   expect(line).toMatchObject({ flags: { file: ['a', 'b', 'c'] } });
   expect(() => parseCommandLine(file, ['demo', '--path'])).toThrow('--path needs a value; write --path N');
@@ -94,7 +103,7 @@ test.each([
 });
 
 test('an argument that repeats is a list', () => {
-  const set = defineCommand({
+  const set = define({
     ...command,
     arguments: { run: RUN_ARGUMENT, settings: { placeholder: 'KEY=VALUE', repeats: true } },
     flags: {},

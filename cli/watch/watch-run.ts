@@ -1,16 +1,14 @@
 import { requireRun } from '../../store/records/run-reader.ts';
-import type { CommandContext } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress } from './follow-run.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import type { watchCommand } from './command.ts';
 import { resultLines } from './result.ts';
 import { showRun } from './show-run.ts';
 import { createViewer } from './viewer.ts';
 
-export async function watch(context: CommandContext<typeof watchCommand>): Promise<number> {
-  const { args, project, env, output, signal } = context;
-  const { run } = args;
+export async function watchRun(environment: CommandEnvironment, run: string): Promise<number> {
+  const { project, env, output, signal } = environment;
   const store = await openProjectStore(project, env);
   const found = await requireRun(store, run);
   const before = { state: null, steps: [] };
@@ -21,7 +19,7 @@ export async function watch(context: CommandContext<typeof watchCommand>): Promi
     showRun(store, run, viewer, { signal, isOver: isFinal }).finally(() => ended.abort()),
     isFinal(found.state)
       ? null
-      : import('./pending.ts').then((pending) => pending.showAnyPending(context, { store, run }, viewer, over)),
+      : import('./pending.ts').then((pending) => pending.showAnyPending(environment, { store, run }, viewer, over)),
   ]);
   viewer.close();
   const progress = await readProgress(store, run);

@@ -11,7 +11,7 @@ import { rollbackUpdate, type RollbackRequest } from '../../workflows/messages.t
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
 import { startRun } from '../train/start-run.ts';
-import { tellRun } from '../connections/steer.ts';
+import { tellRun } from './steer-run.ts';
 
 interface Rollback extends RollbackRequest {
   readonly run: string;

@@ -5,11 +5,7 @@ import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer, type ProjectPlace } from './server.ts';
-import { findStoreId } from './store-id.ts';
-
-/** An update waits for a worker to take it, and a call for a server: neither may wait for ever. */
-export const ANSWER_WITHIN_MS = 20_000;
+import { ANSWER_WITHIN_MS, findStoreId, requireServer, type ProjectPlace } from '../connections/server.ts';
 
 export async function steerRun<T>(
   place: ProjectPlace,
