@@ -1,8 +1,7 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
 import { COMMANDS } from './commands.ts';
-import { closestName } from './command-line/closest-name.ts';
+import { EXIT, UsageError, closestName, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
-import { describeError, EXIT, UsageError } from './command-line/errors.ts';
 import { helpOf, overview } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';

@@ -1,5 +1,11 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, readCheckpointName } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import {
+  CHECKPOINT_ARGUMENT,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 export const checkpointsCommand = defineCommand({

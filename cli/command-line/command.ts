@@ -157,11 +157,21 @@ export function defineCommand<const F extends Flags, const A extends Arguments>(
 }
 
 export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
+export const CHECKPOINT_ARGUMENT = { placeholder: 'CHECKPOINT' } satisfies Argument;
+export const CHECKPOINT_HELP = [
+  'CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or',
+  'RUN~BRANCH@STEP (on another branch, after a rollback).',
+] as const;
 export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
 export const CHAT_TEMPLATE_FLAG = {
   kind: 'text',
   placeholder: 'FILE',
   description: "Jinja chat template to use instead of the model's own",
+} satisfies Flag;
+export const ADAPTER_FLAG = {
+  kind: 'text',
+  placeholder: 'FOLDER',
+  description: 'PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s',
 } satisfies Flag;
 export const REASON_FLAG = {
   kind: 'text',

@@ -1,8 +1,7 @@
 /** A command line by node:util's parseArgs; every mistake is a UsageError that names the flag and the remedy. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { closestName } from './closest-name.ts';
+import { UsageError, closestName } from './errors.ts';
 import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './command.ts';
-import { UsageError } from './errors.ts';
 import { usageOf } from './help.ts';
 import { NEGATED, readArguments, readFlags } from './values.ts';
 

@@ -1,5 +1,6 @@
 /** From the words of a command line to values: every kind of flag and argument has its rule and its complaint here. */
-import { closestName } from './closest-name.ts';
+import { parseCheckpointName, type CheckpointName } from '../../core/policy-name.ts';
+import { UsageError, closestName } from './errors.ts';
 import {
   NONE,
   type Argument,
@@ -10,7 +11,6 @@ import {
   type FlagValues,
   type NumberFlag,
 } from './command.ts';
-import { UsageError } from './errors.ts';
 
 /** The texts that were given for each flag, in their order; for one without a value an empty text each time, or NEGATED. */
 type GivenFlags = ReadonlyMap<string, readonly string[]>;
@@ -158,4 +158,12 @@ function readArgument({ placeholder, choices }: Argument, word: string | undefin
   const guess = closestName(word, choices);
   const remedy = guess === null ? 'pass one of them' : `did you mean ${guess}?`;
   throw new UsageError(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
+}
+
+export function readCheckpointName(text: string): CheckpointName {
+  const name = parseCheckpointName(text);
+  if (name !== null) return name;
+  throw new UsageError(
+    `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
+  );
 }

@@ -12,7 +12,7 @@ import { readGroups, requireRun, type PlayedGroup } from '../../store/records/ru
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatNumber, plural } from '../terminal/format.ts';

@@ -45,8 +45,5 @@ export const doctorCommand = defineCommand({
     json: JSON_FLAG,
   },
   describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
-  async run(context): Promise<number> {
-    const { doctor } = await import('./doctor.ts');
-    return doctor(context);
-  },
+  run: async (context): Promise<number> => (await import('./doctor.ts')).doctor(context),
 });

@@ -3,7 +3,7 @@ import { loadConfig } from '../../workers/config.ts';
 import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
-import { readChatTemplate } from '../command-line/chat-template.ts';
+import { readChatTemplate } from '../planning/chat-template.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { askedEngine } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';

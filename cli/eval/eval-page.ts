@@ -1,6 +1,5 @@
 /** The page of `temper eval`: models as bars with their intervals, and what they did with the same scenarios, side by side. */
-import { planMeasures, type Measure } from './measures.ts';
-import type { EvalSummary, Outcome } from './summarise.ts';
+import { planMeasures, type EvalSummary, type Measure, type Outcome } from './summarise.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { Estimate } from '../report/statistics.ts';
 import { NO_VERDICT, viewAttempt } from '../report/attempt-view.ts';

@@ -3,10 +3,9 @@ import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { createRewrite } from './hosted-player.ts';
+import { createRewrite, type Player } from './players.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
-import type { Player } from './players.ts';
 
 export interface PlayOptions {
   readonly plan: PlannedEval;

@@ -7,15 +7,15 @@ import {
   readKey,
   type HostedModel,
   type Price,
+  nameMaxTokens,
 } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import { readBaseModel, settleBaseModel, type ModelContext } from '../command-line/base-model.ts';
-import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { readBaseModel, settleBaseModel, type ModelContext } from '../planning/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { findPlayedBase, type PlayedBase } from './played-base.ts';
-import { parsePrices } from './prices.ts';
 import { findTarget, type CheckpointTarget } from './target.ts';
 
 type Flags = Pick<
@@ -161,4 +161,34 @@ function settingsOf(
     },
     place: { branch: 0, step: 0, ...own?.policy, seed: flags.seed ?? config.seed },
   };
+}
+
+const EXAMPLE = 'openai/gpt-5=1.25/10 (US dollars per million input and output tokens)';
+
+/** By the model's name, as `--model` says it. */
+function parsePrices(texts: readonly string[], models: readonly string[]): ReadonlyMap<string, Price> {
+  return new Map(
+    texts.map((text) => {
+      const [, model, prompt, completion] = /^(.+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+      if (model === undefined)
+        throw new UsageError(`--price must be MODEL=IN/OUT, got ${JSON.stringify(text)}; write ${EXAMPLE}`);
+      if (!models.includes(model))
+        throw new UsageError(`--price ${model} has no effect: it is none of the models; name it with --model`);
+      return [model, { prompt: Number(prompt), completion: Number(completion) }];
+    }),
+  );
+}
+
+/** What the person says of hosted models; null leaves it to the agent. */
+export interface AskedSettings {
+  readonly temperature: number | null;
+  readonly maxTokens: number | null;
+}
+
+/** The agent's own words, but for what the person asked for and for what this server calls otherwise. */
+export function createRewrite(hosted: HostedModel, { temperature, maxTokens }: AskedSettings) {
+  return (body: object): object => ({
+    ...(temperature !== null && { temperature }),
+    ...nameMaxTokens(hosted, body, maxTokens),
+  });
 }

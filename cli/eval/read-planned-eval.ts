@@ -8,8 +8,7 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
-import type { AskedSettings } from './hosted-player.ts';
-import { findPlayers, type Player, type Players } from './players.ts';
+import { findPlayers, type AskedSettings, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
 
 export interface PlannedEval extends Players {

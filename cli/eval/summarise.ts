@@ -4,8 +4,9 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
+import { metricLabel, sortMetrics } from '../terminal/format.ts';
 
-export interface ModelSummary {
+interface ModelSummary {
   readonly model: string;
   readonly attempts: number;
   readonly failed: number;
@@ -103,4 +104,31 @@ function estimateMetric(name: string, played: readonly AttemptRecord[]): [string
 
 function estimate(values: readonly number[]): Estimate | null {
   return values.length === 0 ? null : estimateMean(values);
+}
+
+export interface Measure {
+  readonly label: string;
+  /** By model, in their order. */
+  readonly values: readonly (Estimate | null)[];
+  /** A share of attempts: from 0 to 1. */
+  readonly isShare: boolean;
+}
+
+/** What nobody reported is left out. */
+export function planMeasures({ models }: EvalSummary): Measure[] {
+  const measure = (label: string, value: (model: ModelSummary) => Estimate | null, isShare = false): Measure => ({
+    label,
+    values: models.map(value),
+    isShare,
+  });
+  const names = sortMetrics(new Set(models.flatMap(({ metrics }) => Object.keys(metrics))));
+  return [
+    measure('reward', ({ reward }) => reward),
+    measure('reward vs. first model', ({ rewardDifference }) => rewardDifference),
+    ...names.map((name) => measure(metricLabel(name), ({ metrics }) => metrics[name] ?? null, name.endsWith('Rate'))),
+    measure('input tokens', ({ promptTokens }) => promptTokens),
+    measure('output tokens', ({ completionTokens }) => completionTokens),
+    measure('US dollars', ({ costUsd }) => costUsd),
+    measure('seconds per call', ({ latencySeconds }) => latencySeconds),
+  ].filter(({ values }) => values.some((value) => value !== null));
 }

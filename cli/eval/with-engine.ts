@@ -7,7 +7,7 @@ import { loadedBase } from '../../workers/loaded-base.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { proveChatTemplate } from '../command-line/chat-template.ts';
+import { proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { checkPlayedBase, engineFor } from './played-base.ts';

@@ -6,7 +6,7 @@ import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-
 import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';

@@ -21,10 +21,7 @@ export const gcCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
-  async run(context): Promise<number> {
-    const { gc } = await import('./gc.ts');
-    return gc(context);
-  },
+  run: async (context): Promise<number> => (await import('./gc.ts')).gc(context),
 });
 
 export type GcContext = CommandContext<typeof gcCommand>;

@@ -61,8 +61,5 @@ export const gpuWorkerCommand = defineCommand({
       description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
     },
   },
-  async run(context): Promise<number> {
-    const { serveAndTrain } = await import('./gpu-worker.ts');
-    return serveAndTrain(context);
-  },
+  run: async (context): Promise<number> => (await import('./gpu-worker.ts')).serveAndTrain(context),
 });

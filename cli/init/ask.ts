@@ -1,7 +1,7 @@
 /** What a person is asked who did not say it: three things at most, and nothing without a terminal. */
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closestName } from '../command-line/closest-name.ts';
+import { closestName } from '../command-line/errors.ts';
 import type { InitContext } from './command.ts';
 import { TEMPLATE_NAMES, TEMPLATES, type TemplateName } from './templates.ts';
 

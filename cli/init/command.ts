@@ -35,10 +35,7 @@ export const initCommand = defineCommand({
     },
     yes: { kind: 'boolean', description: 'ask nothing, and use the defaults' },
   },
-  async run(context): Promise<number> {
-    const { init } = await import('./init.ts');
-    return init(context);
-  },
+  run: async (context): Promise<number> => (await import('./init.ts')).init(context),
 });
 
 export type InitContext = CommandContext<typeof initCommand>;

@@ -1,13 +1,14 @@
 /** What a run begins with that goes on from another run's checkpoint: the checkpoint, and the model under it. */
 import type { RunConfig } from '../../core/contract.ts';
-import type { CheckpointName } from '../../core/policy-name.ts';
-import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import { type CheckpointName, policyName } from '../../core/policy-name.ts';
+import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { registeredOnly, resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { ModelContext } from '../command-line/base-model.ts';
-import type { ChatTemplate } from '../command-line/chat-template.ts';
-import type { Parent } from './check-fits.ts';
+import type { ModelContext } from './base-model.ts';
+import type { ChatTemplate } from './chat-template.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { loraDifference } from './lora-difference.ts';
 
 /** `latest` and `best` move on with their run; a run that exists goes on with the checkpoint that it began with. */
 export async function findParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
@@ -29,4 +30,32 @@ export async function readParentModel(
   const resolved = resolveBaseModel(named ?? config.baseModel, cwd, project, models, { hasTemplate });
   // The parent may have been pulled from somebody else's store: its word registers no model here.
   return named === null ? registeredOnly(resolved, models) : resolved;
+}
+
+export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
+
+/** An adapter goes on on its own base model, which is settled: anything else is another adapter. */
+export function checkSameBase(parent: Parent, { baseModel }: RunConfig): void {
+  const { baseModel: own } = parent.config;
+  if (own === baseModel) return;
+  throw new UsageError(`--base-model must be ${own} (${reasonOf(parent)}), got ${baseModel}; pass --base-model ${own}`);
+}
+
+/** And in its own shape. */
+export function checkSameShape(parent: Parent, config: RunConfig): void {
+  const { config: recorded } = parent;
+  const because = reasonOf(parent);
+  if (config.train.lora === null && recorded.train.lora !== null)
+    throw new UsageError(`--full-fine-tuning must stay off (${because}); leave it out`);
+  if (config.train.lora !== null && recorded.train.lora === null)
+    throw new UsageError(
+      `--full-fine-tuning must stay on (${because}); pass it, and leave the flags of LoRA (--lora-…) out`,
+    );
+  const found = loraDifference(recorded.train.lora ?? {}, config.train.lora ?? {});
+  if (found !== null)
+    throw new UsageError(`${found.flag} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
+}
+
+function reasonOf({ checkpoint, config }: Parent): string {
+  return `the run continues the ${config.train.lora === null ? 'weights' : 'adapter'} of ${policyName(checkpoint)}`;
 }

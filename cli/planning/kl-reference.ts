@@ -4,10 +4,15 @@ import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraDifference } from './lora-difference.ts';
-import { checkReferenceBase, type BaseSource } from './reference-base.ts';
+import type { StepPlace } from '../../store/layout.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import { describeBase, isSameBase, trainedBase } from '../../workers/loaded-base.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import type { EngineFlags } from '../command-line/engine-flags.ts';
+import { findLoadedBase } from './check-engine.ts';
 
 /** Null where none is given. A run keeps the one that it was `recorded` with. */
 export async function readKlReference(
@@ -54,5 +59,30 @@ export async function checkReference(
   if (found !== null)
     throw new UsageError(
       `--kl-reference must have the LoRA options of the run: ${name} has ${found.flag} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
+    );
+}
+
+/** Where a run's base model is known from before the run goes on. */
+export interface BaseSource extends Pick<CommandEnvironment, 'project' | 'env'> {
+  readonly store: Store;
+  /** The run's own first commit, or the one that it begins with; null for a new run. */
+  readonly begun: StepPlace | null;
+  /** Null for a command that starts no engine. */
+  readonly flags: EngineFlags | null;
+}
+
+/** Weights of a new run are hashed by its GPU worker: here, only how they are loaded is known. */
+async function checkReferenceBase({ name, manifest }: TrainedPolicy, source: BaseSource): Promise<void> {
+  const { store, begun } = source;
+  const own = begun && (await readManifest(store, begun));
+  const loaded = own ? trainedBase(own) : await findLoadedBase(source.flags, source);
+  const trained = trainedBase(manifest);
+  if (loaded !== null && !isSameBase(trained, loaded))
+    throw new UsageError(
+      `--kl-reference must be trained on the base model as the run loads it: ${name} has it in ${describeBase(trained)}, the run in ${describeBase(loaded)}; name another checkpoint${own ? '' : ', or load it in the same way (--dtype, --load-in-4bit, or engine in temporal.config.ts)'}`,
+    );
+  if (own && own.baseModelSha256 !== manifest.baseModelSha256)
+    throw new UsageError(
+      `--kl-reference must be trained on the weights of the run's base model: ${name} has ${manifest.baseModel} with sha256 ${manifest.baseModelSha256}, the run ${own.baseModelSha256}; name another checkpoint`,
     );
 }

@@ -1,9 +1,8 @@
 /** The flags that `train` of temporal.config.ts gives to every run of a project, as words of the command line. */
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
 import { CONFIG_FILE } from '../../workers/folders.ts';
-import { closestName } from '../command-line/closest-name.ts';
+import { UsageError, closestName } from '../command-line/errors.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import type { RunFlag } from './run-flag.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 

@@ -7,6 +7,7 @@ import { TemperError } from '../../core/failures.ts';
 import { SUPERVISED } from '../../core/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { WARM_START_FLAGS } from './example-flag-table.ts';
 
 export interface ExamplesFile {
   /** Without its folder and ending. */
@@ -75,4 +76,27 @@ export function stepsOfEpochs(supervised: SupervisedConfig, epochs: number): num
 export function supervisedFields(values: ReadonlyMap<string, unknown>): Map<string, unknown> {
   const found = [...values].filter(([path]) => path.startsWith(SUPERVISED));
   return new Map(found.map(([path, value]) => [path.slice(SUPERVISED.length), value]));
+}
+
+export interface WarmStart {
+  readonly options: { supervised?: SupervisedConfig };
+  readonly examples: Uint8Array | null;
+}
+
+/** `values` by the places of their fields. Without a file, flags that would have no effect are refused. */
+export async function readWarmStart(
+  file: string | null,
+  values: ReadonlyMap<string, unknown>,
+  cwd: string,
+): Promise<WarmStart> {
+  const given = supervisedFields(values);
+  if (file === null) {
+    const idle = Object.entries(WARM_START_FLAGS).find(([, { path }]) => values.has(path));
+    if (idle === undefined) return { options: {}, examples: null };
+    throw new UsageError(`--${idle[0]} has no effect without --warm-start; pass --warm-start FILE, or leave it out`);
+  }
+  const examples = await readExamplesFile(file, cwd);
+  const supervised = planSupervisedSteps(examples, given);
+  const steps = supervised.steps ?? stepsOfEpochs(supervised, 1);
+  return { options: { supervised: { ...supervised, steps } }, examples: examples.bytes };
 }

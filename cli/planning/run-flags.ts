@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type BlobRef, LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
-import type { ChatTemplate } from '../command-line/chat-template.ts';
+import type { ChatTemplate } from './chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { isSupervisedOnly, SUPERVISED } from '../../core/supervised.ts';
 import { EXAMPLE_FLAGS, WARM_START_FLAGS } from './example-flag-table.ts';

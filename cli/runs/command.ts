@@ -5,8 +5,5 @@ export const runsCommand = defineCommand({
   summary: 'list the runs of this project',
   arguments: {},
   flags: { json: JSON_FLAG },
-  async run(context): Promise<number> {
-    const { runs } = await import('./runs.ts');
-    return runs(context);
-  },
+  run: async (context): Promise<number> => (await import('./runs.ts')).runs(context),
 });

@@ -1,5 +1,4 @@
-import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { CHECKPOINT_HELP, JSON_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
@@ -50,10 +49,7 @@ export const scheduleCreateCommand = defineCommand({
   projectFlags: async (environment, flags) =>
     (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
   describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
-  async run(context): Promise<number> {
-    const { scheduleCreate } = await import('./create.ts');
-    return scheduleCreate(context);
-  },
+  run: async (context): Promise<number> => (await import('./create.ts')).scheduleCreate(context),
 });
 
 const scheduleListCommand = defineCommand({
@@ -61,10 +57,7 @@ const scheduleListCommand = defineCommand({
   summary: 'list schedules with their next time and last result',
   arguments: {},
   flags: { json: JSON_FLAG },
-  async run(context): Promise<number> {
-    const { scheduleList } = await import('./schedule.ts');
-    return scheduleList(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleList(context),
 });
 
 const scheduleShowCommand = defineCommand({
@@ -72,10 +65,7 @@ const scheduleShowCommand = defineCommand({
   summary: 'show one schedule: its next times, its last run, and why it is paused',
   arguments: { name: NAME_ARGUMENT },
   flags: { json: JSON_FLAG },
-  async run(context): Promise<number> {
-    const { scheduleShow } = await import('./schedule.ts');
-    return scheduleShow(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleShow(context),
 });
 
 const schedulePauseCommand = defineCommand({
@@ -83,10 +73,7 @@ const schedulePauseCommand = defineCommand({
   summary: 'pause a schedule; a run in progress continues',
   arguments: { name: NAME_ARGUMENT },
   flags: { reason: { kind: 'text', placeholder: 'TEXT', description: 'shown with the schedule' } },
-  async run(context): Promise<number> {
-    const { schedulePause } = await import('./schedule.ts');
-    return schedulePause(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).schedulePause(context),
 });
 
 const scheduleResumeCommand = defineCommand({
@@ -94,10 +81,7 @@ const scheduleResumeCommand = defineCommand({
   summary: 'resume a schedule; times missed during the pause are skipped',
   arguments: { name: NAME_ARGUMENT },
   flags: {},
-  async run(context): Promise<number> {
-    const { scheduleResume } = await import('./schedule.ts');
-    return scheduleResume(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleResume(context),
 });
 
 const scheduleTriggerCommand = defineCommand({
@@ -105,10 +89,7 @@ const scheduleTriggerCommand = defineCommand({
   summary: 'fire now, even if paused; skipped while a run is in progress',
   arguments: { name: NAME_ARGUMENT },
   flags: {},
-  async run(context): Promise<number> {
-    const { scheduleTrigger } = await import('./schedule.ts');
-    return scheduleTrigger(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleTrigger(context),
 });
 
 const scheduleBackfillCommand = defineCommand({
@@ -134,10 +115,7 @@ const scheduleBackfillCommand = defineCommand({
       required: 'pass --to 2026-11-21T03:00:00Z',
     },
   },
-  async run(context): Promise<number> {
-    const { scheduleBackfill } = await import('./schedule.ts');
-    return scheduleBackfill(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleBackfill(context),
 });
 
 const scheduleDeleteCommand = defineCommand({
@@ -145,10 +123,7 @@ const scheduleDeleteCommand = defineCommand({
   summary: 'delete a schedule; its runs stay, and a run in progress continues',
   arguments: { name: NAME_ARGUMENT },
   flags: {},
-  async run(context): Promise<number> {
-    const { scheduleDelete } = await import('./schedule.ts');
-    return scheduleDelete(context);
-  },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleDelete(context),
 });
 
 export type ScheduleCreateContext = CommandContext<typeof scheduleCreateCommand>;

@@ -13,7 +13,7 @@ import { loadConfig } from '../../workers/config.ts';
 import { configuredTarget } from '../../workers/connection.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
-import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
+import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
 import { formatTime, plural } from '../terminal/format.ts';

@@ -1,9 +1,43 @@
-import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ADAPTER_FLAG, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { trainCommand } from '../train/command.ts';
 import { EXAMPLE_FLAGS } from '../planning/example-flag-table.ts';
-import { SUPERVISED_RUN_FLAGS } from '../planning/supervised-run-flags.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+
+/** Flags of a run that act without an agent. */
+const NAMES = [
+  'base-model',
+  'seed',
+  'eval-every',
+  'learning-rate',
+  'learning-rate-schedule',
+  'final-learning-rate-share',
+  'learning-rate-restarts',
+  'warmup-steps',
+  'weight-decay',
+  'max-grad-norm',
+  'optimizer',
+  'beta1',
+  'beta2',
+  'adam-epsilon',
+  'full-fine-tuning',
+  'lora-rank',
+  'lora-alpha',
+  'lora-rslora',
+  'lora-dora',
+  'lora-dropout',
+  'lora-layers',
+  'lora-target-modules',
+  'chat-template',
+  'chat-template-kwargs',
+  'micro-batch-tokens',
+  'packing',
+  'continue-as-new-every',
+] as const satisfies readonly (keyof typeof RUN_FLAGS)[];
+
+const SUPERVISED_RUN_FLAGS = Object.fromEntries(NAMES.map((name) => [name, RUN_FLAGS[name]])) as Pick<
+  typeof RUN_FLAGS,
+  (typeof NAMES)[number]
+>;
 
 export const sftCommand = defineCommand({
   name: 'sft',
@@ -29,7 +63,7 @@ export const sftCommand = defineCommand({
       placeholder: 'CHECKPOINT',
       description: 'checkpoint of another run to start from, without copying it',
     },
-    adapter: trainCommand.flags.adapter,
+    adapter: ADAPTER_FLAG,
     ...SUPERVISED_RUN_FLAGS,
     steps: { kind: 'integer', placeholder: 'N', minimum: 1, description: 'optimizer steps; default: as --epochs says' },
     epochs: {
@@ -46,7 +80,7 @@ export const sftCommand = defineCommand({
   describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
   async run(context): Promise<number> {
     const { readPlannedSft } = await import('./read-planned-sft.ts');
-    const { playRun } = await import('../train/play-run.ts');
+    const { playRun } = await import('../session/play-run.ts');
     return playRun(context, await readPlannedSft(context), context.flags);
   },
 });

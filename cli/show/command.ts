@@ -8,8 +8,5 @@ export const showCommand = defineCommand({
   ],
   arguments: { run: RUN_ARGUMENT },
   flags: { json: JSON_FLAG },
-  async run(context): Promise<number> {
-    const { show } = await import('./show.ts');
-    return show(context);
-  },
+  run: async (context): Promise<number> => (await import('./show.ts')).show(context),
 });

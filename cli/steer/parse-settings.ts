@@ -1,8 +1,7 @@
 /** `KEY=VALUE` as `temper set` takes it: named and held to the rules as the flags of `temper train` are. */
 import { SETTINGS, type Setting, type Settings } from '../../core/settings.ts';
 import type { NumberFlag } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
-import { closestName } from '../command-line/closest-name.ts';
+import { UsageError, closestName } from '../command-line/errors.ts';
 import { isNumberFlag, readNumber } from '../command-line/values.ts';
 import type { RunFlag } from '../planning/run-flag.ts';
 import { RUN_FLAG_ROWS } from '../planning/run-flag-table.ts';

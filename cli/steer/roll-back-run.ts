@@ -10,7 +10,7 @@ import { describeServerFailure } from '../../workers/connection.ts';
 import { rollbackUpdate, type RollbackRequest } from '../../workflows/messages.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
-import { startRun } from '../train/start-run.ts';
+import { startRun } from '../session/start-run.ts';
 import { tellRun } from './steer-run.ts';
 
 interface Rollback extends RollbackRequest {

@@ -2,14 +2,14 @@
 import { recordedDefaults } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { readBaseModel } from '../command-line/base-model.ts';
-import { readChatTemplate } from '../command-line/chat-template.ts';
+import { readBaseModel } from '../planning/base-model.ts';
+import { readChatTemplate } from '../planning/chat-template.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { checkRunName } from '../planning/find-existing.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { planRun, type PlannedRun } from '../planning/plan-run.ts';
-import { readWarmStart } from '../planning/read-warm-start.ts';
+import { readWarmStart } from '../planning/read-examples.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { TrainContext } from './command.ts';

@@ -59,10 +59,7 @@ export const tryCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
-  async run(context): Promise<number> {
-    const { tryAgent } = await import('./try.ts');
-    return tryAgent(context);
-  },
+  run: async (context): Promise<number> => (await import('./try.ts')).tryAgent(context),
 });
 
 export type TryContext = CommandContext<typeof tryCommand>;

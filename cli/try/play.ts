@@ -9,7 +9,7 @@ import type { AttemptsProgress } from '../../play/play-attempts.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
-import { createRewrite } from '../eval/hosted-player.ts';
+import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { PlannedTry, TriedScenario } from './read-planned-try.ts';
 import { placeOfThrow } from './thrown-at.ts';

@@ -6,10 +6,8 @@ import type { RequestMode } from '../../play/recorder/request.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { closestName } from '../command-line/closest-name.ts';
-import { UsageError } from '../command-line/errors.ts';
-import type { AskedSettings } from '../eval/hosted-player.ts';
-import { findPlayers, type Player, type Players } from '../eval/players.ts';
+import { UsageError, closestName } from '../command-line/errors.ts';
+import { findPlayers, type AskedSettings, type Player, type Players } from '../eval/players.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
 

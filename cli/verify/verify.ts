@@ -2,7 +2,7 @@ import type { CheckpointName } from '../../core/policy-name.ts';
 import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/records/verify/findings.ts';
 import { verifyRun, type Verification } from '../../store/records/verify/verify-run.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';

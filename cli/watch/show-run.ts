@@ -1,9 +1,11 @@
 /** A run in front of a viewer, as long as somebody looks. */
-import type { RunState } from '../../core/contract.ts';
+import type { RunState, StepSummary } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
-import { findFirstFailure } from './first-failure.ts';
 import { followRun, unlessAway, type RunProgress } from './follow-run.ts';
 import type { Viewer } from './viewer.ts';
+import { branchOfStep } from '../../core/lineage.ts';
+import { readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
 
 /** Shows a run to a viewer until the signal, or until `isOver` says that nothing will follow. */
 export async function showRun(
@@ -33,4 +35,36 @@ export async function showRun(
 async function firstFailure(store: Store, progress: RunProgress): Promise<string | null> {
   const look = await unlessAway(findFirstFailure(store, progress));
   return 'seen' in look ? look.seen : null;
+}
+
+/** Null until a step or an evaluation had a failed attempt. */
+async function findFirstFailure(store: Store, { state, steps }: RunProgress): Promise<string | null> {
+  if (state === null) return null;
+  const evaluation = state.evals.find(({ failed }) => failed > 0);
+  const step = steps.find(({ failedAttempts }) => failedAttempts > 0);
+  if (evaluation === undefined && step === undefined) return null;
+  const record = (await failedInEval(store, state, evaluation?.step)) ?? (await failedInStep(store, state, step));
+  return record?.failure ? `an attempt failed: ${record.failure.message.split('\n')[0]}` : null;
+}
+
+async function failedInEval(
+  store: Store,
+  { run, lineage }: RunState,
+  step?: number,
+): Promise<AttemptRecord | undefined> {
+  if (step === undefined) return undefined;
+  const branch = branchOfStep(lineage, step);
+  const rollouts = await readEvalRollouts(store, { run, branch, step });
+  return rollouts?.attempts.find(({ failure }) => failure !== null);
+}
+
+async function failedInStep(
+  store: Store,
+  { run, lineage }: RunState,
+  summary?: StepSummary,
+): Promise<AttemptRecord | undefined> {
+  if (summary === undefined) return undefined;
+  const { step } = summary;
+  const groups = await readGroups(store, { run, branch: branchOfStep(lineage, step), step });
+  return groups.flatMap(({ rollouts }) => rollouts.attempts).find(({ failure }) => failure !== null);
 }

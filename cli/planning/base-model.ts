@@ -5,7 +5,7 @@ import { cacheFolder } from '../../workers/folders.ts';
 import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ChatTemplate } from './chat-template.ts';
-import type { CommandEnvironment } from './command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 
 export type ModelContext = Pick<CommandEnvironment, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
 

@@ -10,8 +10,8 @@ import { knownModels } from '../../workers/local-stack/known-models.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { CommandEnvironment } from './command.ts';
-import { UsageError } from './errors.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export interface ChatTemplate {
   readonly file: string;

@@ -16,7 +16,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { PlannedRun } from '../planning/plan-run.ts';
+import type { PlannedRun } from './plan-run.ts';
 
 /** A smaller model fits wherever Temper runs: planning would cost seconds for nothing. */
 const SMALL_MODEL_BYTES = 256 << 20;

@@ -1,12 +1,12 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
-import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
+import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
-import { fitToMemory } from './fit-memory.ts';
-import { proveExamples } from './prove-examples.ts';
+import { fitToMemory } from '../planning/fit-memory.ts';
+import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
 
@@ -38,7 +38,7 @@ function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags)
 
 async function play(context: CommandEnvironment, planned: PlannedRun, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
-  const { playSession } = await import('./session.ts');
+  const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
   const { run, baseModel, rollout } = planned.config;
   const isInherited = rollout.chatTemplateSha256 !== undefined;

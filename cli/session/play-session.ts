@@ -4,7 +4,7 @@ import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporal
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
+import { connectClient, describeServerFailure, patiently, type TemporalClient } from '../../workers/connection.ts';
 import type { AskedEngine } from '../../workers/engine-choices.ts';
 import { describeBase, loadedBase } from '../../workers/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
@@ -17,9 +17,9 @@ import { showPending } from '../watch/pending.ts';
 import { showRun } from '../watch/show-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
-import { awaitRun } from './await-run.ts';
 import { checkSameConfig } from '../planning/find-existing.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
+import { setMaxListeners } from 'node:events';
 
 export interface Session {
   readonly engine: AskedEngine;
@@ -127,4 +127,29 @@ export function explainRunFailure(run: string, error: unknown): unknown {
     return new WorkFailed(`the run ${run} was cancelled; its committed steps stay`, { cause: error });
   const reason = cause instanceof ApplicationFailure ? `${cause.type}: ${cause.message}` : cause.message;
   return new WorkFailed(`the run ${run} failed: ${reason}`, { cause: error });
+}
+
+/** Temporal's client leaves a listener on its signal with each of its long polls, about three a minute. */
+const LISTEN_MS = 3_600_000;
+
+export interface AwaitOptions {
+  readonly signal: AbortSignal;
+  readonly listenMs?: number;
+}
+
+/** What `ask` answers, asked anew each hour, and while nobody answers; fails once the signal is aborted. */
+export async function awaitRun<T>(
+  connection: Pick<TemporalClient['connection'], 'withAbortSignal'>,
+  ask: () => Promise<T>,
+  { signal, listenMs = LISTEN_MS }: AwaitOptions,
+): Promise<T> {
+  for (;;) {
+    const turn = AbortSignal.any([signal, AbortSignal.timeout(listenMs)]);
+    setMaxListeners(0, turn);
+    try {
+      return await patiently(() => connection.withAbortSignal(turn, ask), { limitMs: null, signal: turn });
+    } catch (error) {
+      if (signal.aborted || !turn.aborted) throw error;
+    }
+  }
 }

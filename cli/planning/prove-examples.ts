@@ -10,7 +10,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { PlannedRun } from '../planning/plan-run.ts';
+import type { PlannedRun } from './plan-run.ts';
 
 /** Refuses one that cannot be written, by its line, and tells how many are above the limit. The tokens of the longest; null: not known. */
 export async function proveExamples(plan: PlannedRun, context: CommandEnvironment): Promise<number | null> {
