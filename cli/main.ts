@@ -15,7 +15,7 @@ export async function main(args: readonly string[], given: ProcessEnvironment = 
   try {
     return await dispatch(args, environment);
   } catch (error) {
-    // Whatever an interrupted command throws says only that it was interrupted.
+    // Errors after an interrupt are consequences of it.
     if (environment.signal.aborted) return EXIT.interrupted;
     const { text, exitCode } = describeError(error);
     environment.output.errorLine(text);
@@ -54,7 +54,7 @@ async function runCommand(
   return EXIT.ok;
 }
 
-/** The command, or, of one with actions, the action that its next word names. */
+/** Finds the command, or the action that the next word names. */
 export function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
   const command = findNamed(COMMANDS, name);
   const [action, ...rest] = args;
@@ -74,10 +74,10 @@ function findNamed(commands: readonly Command[], name: string): Command {
   );
 }
 
-/** npm passes on the Ctrl-C that a terminal has told every process already; on a busy machine that takes a while. */
+/** npm forwards the Ctrl-C that the terminal has sent to every process already; on a busy machine that takes a while. */
 const SAME_SIGNAL_MS = 2000;
 
-/** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */
+/** The first Ctrl-C asks the command to shut down, the second one ends it at once (its child processes end with it). */
 function processEnvironment(): ProcessEnvironment {
   const controller = new AbortController();
   let abortedAt = 0;

@@ -8,7 +8,7 @@ import { printJson } from '../terminal/output.ts';
 import type { CheckpointsContext } from './command.ts';
 import { describeRemoval, removalJson } from './prune.ts';
 
-/** The weights of steps that are named, or a run with all that it recorded. */
+/** Deletes the weights of the named steps, or a run with all that it recorded. */
 export function deleteWeights(context: CheckpointsContext, { run, branch }: CheckpointName): Promise<number> {
   const { step: steps, all } = context.flags;
   const { checkpoint } = context.args;

@@ -18,7 +18,7 @@ export async function pruneCheckpoints(
   return EXIT.ok;
 }
 
-/** What is kept must be said: a command that removes has no default. */
+/** Retention rules. There is no default, because the command removes data. */
 function parseRetention(flags: CheckpointsContext['flags']): Retention {
   const { 'keep-last': last, 'keep-every': every, 'keep-best': best } = flags;
   if (last === null && every === null && best.length === 0)

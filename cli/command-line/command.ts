@@ -6,7 +6,7 @@ export const NONE = 'none';
 
 interface BooleanFlag {
   readonly kind: 'boolean';
-  /** `--no-NAME` switches off what a project or another run has switched on. */
+  /** True if `--no-NAME` can switch off what the project or another run has switched on. */
   readonly negatable?: true;
   readonly description: string;
 }
@@ -15,15 +15,15 @@ interface ValueFlag {
   /** Shown after the flag, e.g. `NAME`. */
   readonly placeholder: string;
   readonly description: string;
-  /** Another name of this flag: other commands call the same thing so. */
+  /** Alternative name, as other commands call it. */
   readonly also?: string;
-  /** For a flag that has to be there: what to pass, said where it is missing. */
+  /** Remedy if a required flag is missing. */
   readonly required?: string;
 }
 
 interface TextFlag extends ValueFlag {
   readonly kind: 'text';
-  /** What it must look like, in a regular expression, in words and by example. */
+  /** Required form: as a regular expression, in words, and by example. */
   readonly form?: { readonly pattern: RegExp; readonly rule: string; readonly example: string };
 }
 
@@ -87,19 +87,19 @@ type FlagValue<F extends Flag> = F extends { kind: 'boolean' }
       ? GivenValue<F>
       : GivenValue<F> | null;
 
-/** What was given: null, false (null where it can be negated) or an empty list where a flag was not. */
+/** Values of flags. A missing flag is null, false (null if it can be negated) or an empty list. */
 export type FlagValues<All extends Flags> = { readonly [Name in keyof All]: FlagValue<All[Name]> };
 
 export interface Argument {
-  /** In usage, e.g. `RUN`. */
+  /** Name in usage, e.g. `RUN`. */
   readonly placeholder: string;
   readonly choices?: readonly string[];
   readonly optional?: true;
-  /** Of the last one: it may stand several times. */
+  /** For the last argument: it may be repeated. */
   readonly repeats?: true;
 }
 
-/** By name, in the order of the command line. */
+/** Arguments by name, in the order of the command line. */
 export type Arguments = Readonly<Record<string, Argument>>;
 
 type ArgumentText<A extends Argument> = A extends { choices: readonly (infer Choice)[] } ? Choice : string;
@@ -113,13 +113,13 @@ export type ArgumentValues<All extends Arguments> = { readonly [Name in keyof Al
 export interface Definition<F extends Flags = Flags, A extends Arguments = Arguments> {
   readonly name: string;
   readonly summary: string;
-  /** What follows `temper`, where arguments and flags do not say it. */
+  /** Usage after `temper`, if arguments and flags do not show it. */
   readonly usage?: string;
   readonly details?: readonly string[];
   readonly examples?: readonly string[];
   readonly arguments: A;
   readonly flags: F;
-  /** Flags of commands like this one that it does not take, by how they begin, and what to do instead. */
+  /** Flags of similar commands that this one does not take, by prefix, with what to do instead. */
   readonly absent?: Readonly<Record<string, string>>;
 }
 

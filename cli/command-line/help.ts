@@ -36,7 +36,7 @@ function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[]): s
   return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
 }
 
-/** By their second word: the first stands in the line above. */
+/** Lines of actions, named by their second word. */
 function actionLines(actions: readonly Definition[]): string[] {
   return nameLines(actions.map(({ name, summary }) => ({ name: name.split(' ')[1] ?? name, summary })));
 }
@@ -59,10 +59,10 @@ function flagColumn(name: string, flag: Flag): string {
   return `--${name} ${flag.placeholder}`;
 }
 
-/** More flags than these are not listed one by one. */
+/** Most flags that usage lists one by one. */
 const MOST_LISTED = 5;
 
-/** What follows `temper`, e.g. `show RUN [--json]`. */
+/** Usage after `temper`, e.g. `show RUN [--json]`. */
 export function usageOf(command: Definition): string {
   if (command.usage !== undefined) return `${command.name} ${command.usage}`;
   const flags = Object.entries(command.flags);

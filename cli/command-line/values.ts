@@ -1,4 +1,4 @@
-/** From the words of a command line to values: every kind of flag and argument has its rule and its complaint here. */
+/** Values of flags and arguments from the words of a command line: the rule and the error of each kind. */
 import { parseCheckpointName, type CheckpointName } from '../../core/policy-name.ts';
 import { UsageError, closestName } from './errors.ts';
 import {
@@ -12,7 +12,7 @@ import {
   type NumberFlag,
 } from './command.ts';
 
-/** The texts that were given for each flag, in their order; for one without a value an empty text each time, or NEGATED. */
+/** Given texts of each flag, in order. A flag without a value has an empty text for each use, or NEGATED. */
 type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
 export const NEGATED = 'no';
@@ -61,10 +61,10 @@ function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
   return readValue(flag, text, { name: `--${name}`, prefix: `--${name} ` });
 }
 
-/** How a value is called where it was given: as a flag, or as a setting of `temper set`. */
+/** Name of a value in errors: a flag, or a setting of `temper set`. */
 export interface ValueNaming {
   readonly name: string;
-  /** Before a value, e.g. `--steps ` or `steps=`. */
+  /** Text before a value, e.g. `--steps ` or `steps=`. */
   readonly prefix: string;
 }
 
@@ -98,7 +98,7 @@ function readText({ form }: Extract<Flag, { kind: 'text' }>, text: string, namin
   throw badValue(naming, form.rule, text, form.example);
 }
 
-/** More than any model has layers: a typo must not fill the memory. */
+/** Upper bound of ranges, so that a typo cannot fill the memory; no model has that many layers. */
 const MAX_RANGE = 10_000;
 
 function readRanges(text: string, naming: ValueNaming): readonly number[] {
@@ -117,7 +117,7 @@ function readObject(text: string, naming: ValueNaming): object {
     const value = JSON.parse(text) as unknown;
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // No JSON at all: the same complaint.
+    // Not JSON: same error as for JSON of another type.
   }
   throw badValue(naming, 'an object as JSON', text, `'{"name":"value"}'`);
 }

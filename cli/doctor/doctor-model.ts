@@ -16,7 +16,7 @@ import { readPlannedFlags, trainOf } from './planned-flags.ts';
 type Memory = NonNullable<ModelReport['memory']>;
 type Device = Memory['devices'][number];
 
-/** Exit code 1 where the model cannot be used, or does not fit. */
+/** Exits with 1 if the model cannot be used or does not fit. */
 export async function doctorModel(context: CommandContext<typeof doctorCommand>, model: string): Promise<number> {
   const { flags, project, cwd, env, output, signal } = context;
   const onEvent = createEventPrinter((line) => output.errorLine(line));

@@ -8,7 +8,7 @@ import type { doctorCommand } from './command.ts';
 import { doctorModel } from './doctor-model.ts';
 import { PLANNED_FLAGS } from './planned-flags.ts';
 
-/** Of a model alone. */
+/** Flags that need --model. */
 const MODEL_FLAGS = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', 'devices'] as const;
 const MODEL_SWITCHES = ['load-in-4bit', 'shard-base-model'] as const;
 

@@ -1,4 +1,4 @@
-/** What a run would train, by the flags of `temper doctor --model`: those of `temper train` by which memory differs. */
+/** Flags of `temper doctor --model` that change the memory of a run: those of `temper train`. */
 import type { TrainConfig } from '../../core/contract.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -23,7 +23,7 @@ export const PLANNED_FLAGS = ['chat-template', ...TRAINED] as const;
 
 type PlannedFlags = Pick<CommandContext<typeof doctorCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
 
-/** Those of the line, then those that `train` of temporal.config.ts gives to every run. */
+/** Flags of the command line; the missing ones from `train` of temporal.config.ts. */
 export async function readPlannedFlags(context: CommandContext<typeof doctorCommand>): Promise<PlannedFlags> {
   const { flags, project, env } = context;
   const words = flagWords(await loadConfig(project, env));
@@ -33,7 +33,7 @@ export async function readPlannedFlags(context: CommandContext<typeof doctorComm
   return Object.fromEntries(chosen) as PlannedFlags;
 }
 
-/** Checked as `temper train` checks it. */
+/** Same checks as in `temper train`. */
 export function trainOf(planned: PlannedFlags): TrainConfig {
   const values = fieldsOf(Object.fromEntries(TRAINED.map((name) => [name, planned[name]])), null);
   return applyRunFlags({ run: 'any', agent: 'any', baseModel: 'any' }, values).train;

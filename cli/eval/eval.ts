@@ -31,7 +31,7 @@ export async function evaluate(context: EvalContext): Promise<number> {
   return checkPlayed(summary);
 }
 
-/** One after the other: models of one engine would only take each other's time, and their latencies are compared. */
+/** Plays models one after the other, because concurrent ones would distort latencies. */
 async function playEach(
   plan: PlannedEval,
   engine: EngineAddress | null,
@@ -42,7 +42,7 @@ async function playEach(
   return outcomes;
 }
 
-/** What the others have cost is not lost because one cannot be played. */
+/** Catches the failure of one model, so that the results of the others are kept. */
 async function play(
   plan: PlannedEval,
   player: Player,
@@ -71,7 +71,7 @@ function tell({ flags, output, cwd }: EvalContext, summary: EvalSummary, file: s
   else for (const line of [...evalLines(summary), `report: ${relative(cwd, file) || file}`]) output.line(line);
 }
 
-/** A model of which nothing came is no baseline. */
+/** Fails if a model has no successful attempt. */
 function checkPlayed({ models }: EvalSummary): number {
   const bad = models.filter(({ error, failed, attempts }) => error !== null || failed === attempts);
   const [first] = bad;

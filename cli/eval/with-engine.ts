@@ -1,4 +1,4 @@
-/** The engine of the local stack, for as long as something is played with it; no stack is started where nobody needs one. */
+/** Runs work with the local stack's engine; starts no stack if all players are hosted. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { ANY_USE } from '../../workers/local-stack/decide-engine.ts';
@@ -13,7 +13,7 @@ import { createEventPrinter } from '../terminal/stack-events.ts';
 import { checkPlayedBase, engineFor } from './played-base.ts';
 import type { Players } from './players.ts';
 
-/** `work` gets null where all players are hosted. */
+/** `work` gets null if all players are hosted. */
 export async function withEngine<T>(
   { players, models, template, base }: Players,
   environment: CommandEnvironment,
@@ -27,14 +27,14 @@ export async function withEngine<T>(
     const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
     for (const baseModel of baseModels)
       await proveChatTemplate({ template, isInherited: false, baseModel, models }, environment);
-    // The engine reads it there.
+    // The engine reads the template from the store.
     await (await openProjectStore(project, env)).putBlob(template.bytes);
   }
   const stack = await openLocalStack({
     project,
     agentFile: null,
     models,
-    // Progress is not the result: it goes where pipes do not see it.
+    // Progress goes to stderr, so that pipes only see the result.
     onEvent: createEventPrinter((line) => output.errorLine(line)),
     signal,
     env,
@@ -51,7 +51,7 @@ export async function withEngine<T>(
   }
 }
 
-/** An engine elsewhere is as it is, and refuses what was trained on another base model. */
+/** Engine settings for the checkpoints' base model. A remote engine refuses checkpoints of another base model itself. */
 async function requireBase(
   base: Players['base'],
   { project, env }: CommandEnvironment,

@@ -1,4 +1,4 @@
-/** Merged weights, made by the GPU worker's Python: `temper_gpu.process.export`. */
+/** Merges weights with the GPU worker's Python: `temper_gpu.process.export`. */
 import { z } from 'zod';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
@@ -11,9 +11,9 @@ import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ExportContext } from './command.ts';
 
 const MergedSchema = z.object({
-  /** Of a base model from a hub. */
+  /** Revision of a base model from a hub. */
   revision: z.string().nullable(),
-  /** How much of what the adapter changes is left after rounding; null: it changes nothing. */
+  /** Share of the adapter's change that is left after rounding; null if it changes nothing. */
   kept: z.number().nullable(),
 });
 export type Merged = z.infer<typeof MergedSchema> & { readonly dtype: string };

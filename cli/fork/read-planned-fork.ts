@@ -1,4 +1,4 @@
-/** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
+/** Plan of a fork: its parent's configuration with the changes by flags, and the checkpoint that it starts from. */
 import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
@@ -48,7 +48,7 @@ const DEPENDENTS = [
   ['overlongBuffer', 'overlongPenalty'],
 ] as const;
 
-/** Whether a loss acts depends on them. */
+/** Options that decide whether a loss has an effect. */
 const UPDATES = ['passes', 'miniBatches'] as const;
 
 /**
@@ -56,7 +56,7 @@ const UPDATES = ['passes', 'miniBatches'] as const;
  * effect, unless the fork itself was `recorded` with it.
  */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
-  // A warm start is behind it, and of an adapter from elsewhere the parent has become a checkpoint.
+  // Not inherited: the warm start is done, and a start adapter is part of the parent's checkpoint.
   const {
     finalLearningRateShare,
     learningRateRestarts,
@@ -83,7 +83,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
   };
 }
 
-/** An option goes where another one, which it belongs to, is changed. */
+/** Drops options that depend on a changed option. */
 function withoutDependents(train: TrainConfig, isChanged: (name: keyof TrainConfig) => boolean): TrainConfig {
   const gone = new Set<string>(DEPENDENTS.filter(([name]) => isChanged(name)).map(([, dependent]) => dependent));
   return Object.fromEntries(Object.entries(train).filter(([name]) => !gone.has(name))) as TrainConfig;

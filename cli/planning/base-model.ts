@@ -1,4 +1,4 @@
-/** What a command's `--base-model` or `--model` stands for, under the name that a run records. */
+/** Base model of `--base-model` or `--model`, under the name that a run records. */
 import { resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { cacheFolder } from '../../workers/folders.ts';
@@ -9,7 +9,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 
 export type ModelContext = Pick<CommandEnvironment, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
 
-/** Refuses what is no model; asks nobody. `template`: in the place of the model's own, which it may lack then. */
+/** Resolves the name without network access. With a `template`, the model needs no chat template of its own. */
 export async function readBaseModel(
   text: string,
   { project, cwd, env }: ModelContext,
@@ -19,7 +19,7 @@ export async function readBaseModel(
   return resolveBaseModel(text, cwd, project, models, { hasTemplate: template !== null });
 }
 
-/** A model of the hub with its commit, downloaded. `recorded`: what a run that exists, or a parent, names it. */
+/** Pins a model of the hub to a commit and downloads it. `recorded`: its name in an existing run or a parent. */
 export async function settleBaseModel(
   model: BaseModel,
   recorded: string | null,

@@ -1,4 +1,4 @@
-/** `--chat-template FILE`: a Jinja template in the place of the model's own. Its text goes into the store; all else names its hash. */
+/** `--chat-template FILE`: a Jinja template instead of the model's own. Its text goes into the store under its hash. */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
@@ -19,7 +19,7 @@ export interface ChatTemplate {
   readonly sha256: string;
 }
 
-/** Null where none was given. */
+/** Null if none was given. */
 export async function readChatTemplate(text: string | null, cwd: string): Promise<ChatTemplate | null> {
   if (text === null) return null;
   const file = resolve(cwd, text);
@@ -56,16 +56,16 @@ function isText(bytes: Uint8Array): boolean {
 
 interface Templated {
   readonly template: ChatTemplate | null;
-  /** A run begins with the template of its parent, which was tried there. */
+  /** The template comes from the parent, where it was checked. */
   readonly isInherited: boolean;
   readonly baseModel: string;
-  /** As the command registers it. */
+  /** Base models that the command registers, by name. */
   readonly models: Readonly<Record<string, string>>;
 }
 
 /**
- * Refuses a template that fails with this model, or a model without one, and tells what it leaves out; returns whether it
- * writes the day's date. A GPU worker elsewhere does it when the run begins: the model may be there alone.
+ * Refuses a template that fails with this model, or a model without one, and prints what it leaves out. Returns whether
+ * it writes the current date. A remote GPU worker checks it when the run begins: the model may only be there.
  */
 export async function proveChatTemplate(
   { template, isInherited, baseModel, models }: Templated,
@@ -84,10 +84,10 @@ export async function proveChatTemplate(
   return readsClock;
 }
 
-/** The function by which templates write a date; set to a day, it is always that day. */
+/** Template function for the date; a fixed value makes it constant. */
 const CLOCK = 'strftime_now';
 
-/** A run goes on after midnight, and is verified years later: what its template writes stays the date of its start. */
+/** Fixes the date that a template writes, because a run may last past midnight and be verified years later. */
 export function keepDate(config: RunConfig, output: Output): RunConfig {
   if (config.rollout.chatTemplateKwargs?.[CLOCK] !== undefined) return config;
   const now = new Date();
@@ -96,7 +96,7 @@ export function keepDate(config: RunConfig, output: Output): RunConfig {
   return withDate(config, day);
 }
 
-/** The date of a run that exists is none that a command has to repeat. */
+/** Takes the date of an existing run, so that a repeated command agrees with it. */
 export function keepRecordedDate(config: RunConfig, recorded: RunConfig | null): RunConfig {
   const day = recorded?.rollout.chatTemplateKwargs?.[CLOCK];
   const isAsked = config.rollout.chatTemplateKwargs?.[CLOCK] !== undefined;

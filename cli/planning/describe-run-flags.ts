@@ -1,4 +1,4 @@
-/** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
+/** Descriptions of a run's flags for help, from the contract and the defaults, which a command's definition does not import. */
 import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
 import { defaultRunConfig, NEUTRAL_LORA, NEUTRAL_OPTIMIZER, NEUTRAL_TRAIN } from '../../core/run-defaults.ts';
 import type { Flags } from '../command-line/command.ts';
@@ -12,7 +12,7 @@ const CONFIG = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model'
 const LORA = { ...NEUTRAL_LORA, ...CONFIG.train.lora };
 const OPTIMIZER = { ...NEUTRAL_OPTIMIZER, ...CONFIG.train.optimizer };
 const DEFAULTS: object = { ...CONFIG, train: { ...NEUTRAL_TRAIN, ...CONFIG.train, lora: LORA, optimizer: OPTIMIZER } };
-/** Its default depends on another flag, or is none. */
+/** Fields without a default, or whose default depends on another flag. */
 const NO_DEFAULT = new Set([
   'baseModel',
   'finalLearningRateShare',
@@ -21,13 +21,13 @@ const NO_DEFAULT = new Set([
   'train.klEstimator',
 ]);
 
-/** Of a run that begins with the defaults. What a command says of a flag by itself stays. */
+/** Descriptions with defaults. A command's own description of a flag stays. */
 export function describeRunFlags(flags: Flags): Readonly<Record<string, string>> {
   const rows = RUN_FLAG_ROWS.filter(([flag, { description }]) => flags[flag]?.description === description);
   return Object.fromEntries(rows.map(([flag, row]) => [flag, `${describe(flag, row)}${shownDefault(row)}`]));
 }
 
-/** Of a fork: a default here would be a lie, because what is absent is the parent's. */
+/** Descriptions for a fork, without defaults: missing flags keep the parent's values. */
 export function describeForkFlags(): Readonly<Record<string, string>> {
   return { loss: LOSS };
 }

@@ -1,6 +1,6 @@
 /**
- * A new run's micro-batches, by the memory of this machine: planned from the model's config before anything is loaded. The
- * number is recorded with the run, so that it stays the same wherever the run goes on.
+ * Micro-batch size of a new run for the memory of this machine, planned from the model's config before anything is loaded.
+ * The run records it, so that it stays the same on any machine.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,14 +18,14 @@ import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from './plan-run.ts';
 
-/** A smaller model fits wherever Temper runs: planning would cost seconds for nothing. */
+/** Smaller models always fit: planning would waste seconds. */
 const SMALL_MODEL_BYTES = 256 << 20;
-/** So many times as much memory is needed where all weights are trained. */
+/** Memory factor of full fine-tuning. */
 const FULL_SHARE = 8;
 
 /**
- * Where the GPU worker is elsewhere, nothing is known of its memory: the plan stays as it is. `longestExample`: its
- * tokens, where they are known.
+ * Leaves the plan as it is if the GPU worker is remote, because its memory is unknown. `longestExample`: its tokens, if
+ * known.
  */
 export async function fitToMemory(
   plan: PlannedRun,
@@ -40,7 +40,7 @@ export async function fitToMemory(
   if (configured.engine.url !== null || isSmall(config, source)) return plan;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
-  // Attempts may become as long as they like: what fits into a micro-batch is planned for.
+  // Attempts have no length limit: plan for those that fit into a micro-batch.
   const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
     project,
@@ -77,7 +77,7 @@ function refuseTooLarge(
   throw tooLarge(config, { tokens: microBatchTokens, limit }, full, canQuantize(engine));
 }
 
-/** A longer example has a micro-batch of its own. */
+/** Lowers the micro-batch size; a longer example gets a micro-batch of its own. */
 function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): PlannedRun {
   const { config } = plan;
   const { microBatchTokens } = config.train;
@@ -95,7 +95,7 @@ function isSmall({ baseModel, train }: PlannedRun['config'], source: string | un
   return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < small;
 }
 
-/** Not where it is so already, nor for vLLM. */
+/** False if it is quantized already, and for vLLM. */
 function canQuantize({ kind, loadIn4bit }: ChosenEngine): boolean {
   return kind === 'embedded' && !loadIn4bit;
 }

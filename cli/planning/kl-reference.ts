@@ -1,4 +1,4 @@
-/** `--kl-reference CHECKPOINT`: the frozen adapter that a KL coefficient charges a divergence from. */
+/** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
 import type { BlobRef, RunConfig } from '../../core/contract.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
@@ -14,7 +14,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { findLoadedBase } from './check-engine.ts';
 
-/** Null where none is given. A run keeps the one that it was `recorded` with. */
+/** Null if none is given. An existing run keeps its `recorded` one. */
 export async function readKlReference(
   store: Store,
   text: string | null,
@@ -30,14 +30,14 @@ export async function readKlReference(
   return reference;
 }
 
-/** `latest` and `best` move on with their run: a run that exists goes on with the checkpoint that it began with. */
+/** An existing run keeps its checkpoint, because `latest` and `best` move with their run. */
 async function findKept(store: Store, named: CheckpointName, kept: BlobRef | undefined): Promise<CheckpointName> {
   if (kept === undefined || typeof named.step === 'number') return named;
   const checkpoints = await listCheckpoints(store, named.run);
   return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;
 }
 
-/** Its weights are laid into the place of the run's own. */
+/** The reference must fit the run: its weights replace the run's own. */
 export async function checkReference(
   reference: TrainedPolicy | null,
   { baseModel, train }: RunConfig,
@@ -62,16 +62,16 @@ export async function checkReference(
     );
 }
 
-/** Where a run's base model is known from before the run goes on. */
+/** Sources for how the run's base model is loaded. */
 export interface BaseSource extends Pick<CommandEnvironment, 'project' | 'env'> {
   readonly store: Store;
-  /** The run's own first commit, or the one that it begins with; null for a new run. */
+  /** First commit of the run, or the one that it starts from; null for a new run. */
   readonly begun: StepPlace | null;
   /** Null for a command that starts no engine. */
   readonly flags: EngineFlags | null;
 }
 
-/** Weights of a new run are hashed by its GPU worker: here, only how they are loaded is known. */
+/** Compares base models. For a new run only how weights are loaded: its GPU worker hashes them later. */
 async function checkReferenceBase({ name, manifest }: TrainedPolicy, source: BaseSource): Promise<void> {
   const { store, begun } = source;
   const own = begun && (await readManifest(store, begun));

@@ -1,4 +1,4 @@
-/** From what a command has read to a run that may be started: one order of checks. What may download comes last. */
+/** Plans a run from what a command has read, with one order of checks. Downloads come last. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { PeftAdapter } from '../../store/records/peft-adapter.ts';
@@ -24,28 +24,28 @@ export interface PlannedRun extends Existing {
   readonly config: RunConfig;
   readonly agentFile: string;
   readonly models: Readonly<Record<string, string>>;
-  /** Given with this command: stored before the run starts. */
+  /** Template of this command; stored before the run starts. */
   readonly template: ChatTemplate | null;
-  /** Of the supervised steps, likewise; null where there are none. */
+  /** Examples of the supervised steps, stored likewise; null if there are none. */
   readonly examples: Uint8Array | null;
-  /** The files of `--adapter`: stored before the run starts. */
+  /** Files of `--adapter`; stored before the run starts. */
   readonly adapterFiles: readonly Uint8Array[];
-  /** A person, or the run that it is forked from, said how large micro-batches are. */
+  /** True if the user or the parent run set the micro-batch size. */
   readonly hasOwnMicroBatch: boolean;
-  /** What samples, unless the local stack runs already. */
+  /** Sampling engine, unless the local stack runs already. */
   readonly decided: EngineDecision;
   readonly store: Store;
 }
 
-/** What a command asks for, and what it was read from. Its base model is not settled yet. */
+/** Requested run and its sources. The base model is not pinned yet. */
 export interface AskedRun {
   readonly asked: RunConfig;
   readonly model: BaseModel;
-  /** Null for a run of supervised steps alone. */
+  /** Null for a run with supervised steps only. */
   readonly agentFile: AgentFile | null;
-  /** What the run begins with; null where it begins with the base model or an adapter. */
+  /** Parent checkpoint; null if the run starts from the base model or an adapter. */
   readonly parent: Parent | null;
-  /** The run of this name in the store, where there is one. */
+  /** Stored run of this name, if any. */
   readonly known: StoredRun | null;
   readonly adapter: PeftAdapter | null;
   readonly reference: TrainedPolicy | null;
@@ -77,7 +77,7 @@ export async function planRun(draft: Draft, context: ModelContext): Promise<Plan
   };
 }
 
-/** What is known without the base model's files. `usual`: what samples unless flags or the configuration say so. */
+/** Checks that need no files of the base model. `usual`: the engine unless flags or the configuration choose one. */
 export async function checkAsked(
   { asked, agentFile, parent, known, adapter, store, flags }: AskedRun,
   context: ModelContext,
@@ -92,7 +92,7 @@ export async function checkAsked(
   await checkJudge(agentFile.agent, asked, { store, env: context.env });
 }
 
-/** May download the base model. */
+/** Pins the base model, which may download it. */
 export async function settleRun(
   { asked, model, parent, known, reference, store, flags }: AskedRun,
   context: ModelContext,

@@ -1,4 +1,4 @@
-/** The flags that `train` of temporal.config.ts gives to every run of a project, as words of the command line. */
+/** Flags from `train` of temporal.config.ts, for every run of a project, as words of the command line. */
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
 import { CONFIG_FILE } from '../../workers/folders.ts';
 import { UsageError, closestName } from '../command-line/errors.ts';

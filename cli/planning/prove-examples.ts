@@ -1,4 +1,4 @@
-/** Examples against their base model, before anything is started: a GPU worker elsewhere does it when the run begins. */
+/** Checks examples against the base model before anything is started. A remote GPU worker does it when the run begins. */
 import type { SupervisedConfig } from '../../core/contract.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { planRendering } from '../../core/supervised.ts';
@@ -12,7 +12,7 @@ import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from './plan-run.ts';
 
-/** Refuses one that cannot be written, by its line, and tells how many are above the limit. The tokens of the longest; null: not known. */
+/** Refuses an example that cannot be rendered, by its line. Returns the tokens of the longest one; null if unknown. */
 export async function proveExamples(plan: PlannedRun, context: CommandEnvironment): Promise<number | null> {
   const { config, examples, models, template } = plan;
   const { baseModel, supervised } = config;
@@ -30,7 +30,7 @@ export async function proveExamples(plan: PlannedRun, context: CommandEnvironmen
   return facts.longest;
 }
 
-/** A parent's is in the store alone: there the GPU worker reads it when the run begins, and refuses what this would refuse. */
+/** The template of a parent is only in the store: the GPU worker makes the same check when the run begins. */
 function isTemplateElsewhere({ config, template }: PlannedRun): boolean {
   return template === null && config.rollout.chatTemplateSha256 !== undefined;
 }

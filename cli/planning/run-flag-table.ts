@@ -1,4 +1,4 @@
-/** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
+/** Flags of a run's configuration, one row each: from the flag's name to the field that it sets. */
 import { CHAT_TEMPLATE_FLAG } from '../command-line/command.ts';
 import { LORA_FLAGS } from './lora-flag-table.ts';
 import { LOSS_FLAGS } from './loss-flag-table.ts';

@@ -2,12 +2,12 @@
 import type { Flag, NONE } from '../command-line/command.ts';
 
 export type RunFlag = Flag & {
-  /** Where the value stands in RunConfig, e.g. `train.lora.rank`. */
+  /** Path of the value in RunConfig, e.g. `train.lora.rank`. */
   readonly path: string;
-  /** What a switch sets; absent: true. */
+  /** Value that a switch sets; default: true. */
   readonly value?: null;
-  /** The value that switches the option off, and how that is recorded; absent: not at all. */
+  /** Value that switches the option off, and its recorded form; without one the field is removed. */
   readonly off?: { readonly given: typeof NONE | 0; readonly recorded?: null };
-  /** Said in parentheses when the rule of the field is broken. */
+  /** Reason for the field's rule, shown in errors. */
   readonly because?: string;
 };

@@ -1,4 +1,4 @@
-/** A planned schedule on Temporal's own Schedules. */
+/** Creates a planned schedule with Temporal Schedules. */
 import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -21,7 +21,7 @@ import type { ScheduleCreateContext } from './command.ts';
 import { readPlannedSchedule, type PlannedSchedule, type Timing } from './read-planned-schedule.ts';
 import { withSchedules } from './server.ts';
 
-/** A machine that was off leaves out what it missed by more: a run trains for long, and the next time comes anyway. */
+/** Catch-up window: firings missed by more are skipped, because runs are long and the next time comes anyway. */
 const CATCH_UP_MINUTES = 10;
 
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
@@ -52,7 +52,7 @@ function tell({ output, env, args }: ScheduleCreateContext, plan: PlannedSchedul
     output.line(`workers  runs wait for a worker: start temper dev --agent ${args.agent} (or temper worker)`);
 }
 
-/** Returns the first time. */
+/** Returns the first firing time. */
 async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
   const { queues } = await loadConfig(place.project, place.env);
@@ -65,7 +65,7 @@ async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promi
     queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
   };
   return withSchedules(place, async (schedules, server) => {
-    // A run cannot write attributes that the namespace does not know; who may not register them is told by the doctor.
+    // A run cannot write attributes unknown to the namespace; temper doctor reports missing permissions.
     await registerSearchAttributes(server).catch(() => undefined);
     await refuseExisting(schedules, storeId, name);
     await recordSchedule(store, name, { config, from });
@@ -91,7 +91,7 @@ async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promi
   });
 }
 
-/** Before its record is replaced. */
+/** Refuses an existing schedule before its record is replaced. */
 async function refuseExisting(schedules: ScheduleClient, storeId: string, name: string): Promise<void> {
   const id = scheduleId(storeId, name);
   try {
@@ -103,7 +103,7 @@ async function refuseExisting(schedules: ScheduleClient, storeId: string, name: 
   throw new ScheduleAlreadyRunning(`${name} exists`, id);
 }
 
-/** An interval counts from now, not from 1970: the first firing comes when it is over. */
+/** Intervals count from now, not from 1970: the first firing comes after one interval. */
 function toSpec({ everyMs, cron }: Timing): ScheduleSpec {
   if (everyMs === null) return { cronExpressions: [cron] };
   const offset = Math.floor(Date.now() / 1000) * 1000;

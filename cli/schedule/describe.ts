@@ -1,4 +1,4 @@
-/** A schedule as `list` and `show` tell it: one flat object, from the server and the store. */
+/** Schedule as `list` and `show` print it: one flat object, from the server and the store. */
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
 import { policyName } from '../../core/policy-name.ts';
 import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
@@ -15,22 +15,22 @@ export interface ScheduleSummary {
   readonly baseModel: string;
   readonly timing: string;
   readonly steps: number;
-  /** `waiting`: it has fired, and no worker has taken it. A paused one may still have a run under way: see `lastRun`. */
+  /** `waiting`: fired, but no worker took it. A paused schedule may still have a running run: see `lastRun`. */
   readonly state: 'active' | 'waiting' | 'running' | 'paused';
-  /** Why it is paused or waits; null where it does neither. */
+  /** Reason for the pause or the wait; null if there is neither. */
   readonly reason: string | null;
   /** ISO times; empty while it is paused. */
   readonly nextTimes: readonly string[];
-  /** The last firing's run and its state; null: none yet, or no worker has taken it. */
+  /** Run of the last firing with its state; null if there is none, or if no worker has taken it. */
   readonly lastRun: { readonly run: string; readonly state: string } | null;
-  /** What the next firing begins with, as `run@step`; null: a fresh adapter. */
+  /** Checkpoint that the next firing starts from, as `run@step`; null for a new adapter. */
   readonly begins: string | null;
   readonly firings: number;
   readonly skipped: number;
   readonly missed: number;
 }
 
-/** Those of this store, by name. */
+/** Schedules of this store, by name. */
 export async function listSchedules(schedules: ScheduleClient, store: Store): Promise<ScheduleSummary[]> {
   const storeId = await findStoreId(store);
   if (storeId === null) return [];

@@ -50,7 +50,7 @@ export async function scheduleResume(context: Named): Promise<number> {
 
 export async function scheduleDelete(context: Named): Promise<number> {
   const { name } = context.args;
-  // A schedule that is not there is deleted without a word by Temporal: a typo should be told.
+  // Temporal deletes a missing schedule silently: describe it first, so that a typo is an error.
   await withSchedule(context, name, async (handle) => {
     await handle.describe();
     await handle.delete();
@@ -71,7 +71,7 @@ export async function scheduleTrigger(context: Named): Promise<number> {
     const { runningActions } = (await handle.describe()).info;
     if (runningActions.length > 0)
       throw new WorkFailed(`${name} was not triggered because a run is in progress; see temper schedule show ${name}`);
-    // By default Temporal lets a trigger overlap: two runs would begin with the same checkpoint.
+    // Temporal lets a trigger overlap by default: two runs would start from the same checkpoint.
     await handle.trigger(ScheduleOverlapPolicy.SKIP);
   });
   context.output.line(`${name} was triggered; see temper schedule show ${name}`);
@@ -89,7 +89,7 @@ export async function scheduleBackfill(
     throw new UsageError(
       `--to must not be after now, got ${formatTime(to)}; the schedule fires at future times itself`,
     );
-  // Temporal leaves the very start out. Each run begins with what the one before ended with: they wait for each other.
+  // Temporal excludes the exact start. Runs are buffered because each starts from the checkpoint of the one before.
   const start = new Date(from.getTime() - 1);
   await withSchedule(context, args.name, (handle) =>
     handle.backfill({ start, end: to, overlap: ScheduleOverlapPolicy.BUFFER_ALL }),
@@ -100,7 +100,7 @@ export async function scheduleBackfill(
   return EXIT.ok;
 }
 
-/** Without a zone a time would mean another one on another machine. */
+/** Requires a zone, because a local time depends on the machine. */
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2}))?$/;
 
 function parseTime(flag: string, text: string): Date {

@@ -1,4 +1,4 @@
-/** Schedules on a project's Temporal server: asked within a bound, and every refusal in a sentence. */
+/** Schedules on a project's Temporal server, with a deadline and readable errors. */
 import {
   isGrpcServiceError,
   ScheduleAlreadyRunning,
@@ -42,7 +42,7 @@ export function withSchedule<T>(
   });
 }
 
-/** INVALID_ARGUMENT */
+/** gRPC code INVALID_ARGUMENT. */
 const REFUSED: readonly number[] = [3];
 
 function explain(error: unknown): unknown {

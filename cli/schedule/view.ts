@@ -1,4 +1,4 @@
-/** Schedules for people. */
+/** Schedules as text. */
 import { shortModelName } from '../../core/base-model-name.ts';
 import { plural } from '../terminal/format.ts';
 import { createTable } from '../terminal/table.ts';

@@ -1,4 +1,4 @@
-/** A planned run in front of a person: played to its end, or shown where it is complete. */
+/** Plays a planned run to its end for a user, or shows a complete one. */
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
@@ -14,7 +14,7 @@ export function playRun(context: CommandEnvironment, plan: PlannedRun, asked: En
   return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
 }
 
-/** Needs no server: the store has it all. The other flags of a run were compared with its configuration. */
+/** Needs only the store. The other flags were compared with the run's configuration. */
 async function showCompleted(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
@@ -24,7 +24,7 @@ async function showCompleted(context: CommandEnvironment, plan: PlannedRun, aske
   return EXIT.ok;
 }
 
-/** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
+/** Note instead of an error, because "run the same command to continue" also holds for a run that has ended. */
 function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags): string | null {
   const given = Object.entries({ engine, device, dtype, devices }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
@@ -43,7 +43,7 @@ async function play(context: CommandEnvironment, planned: PlannedRun, asked: Eng
   const { run, baseModel, rollout } = planned.config;
   const isInherited = rollout.chatTemplateSha256 !== undefined;
   let plan = planned;
-  // A run that exists began with its template.
+  // An existing run has checked its template already.
   if (planned.existing === null) {
     const writesDate = await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
     if (writesDate) plan = { ...planned, config: keepDate(planned.config, output) };
@@ -60,7 +60,7 @@ async function play(context: CommandEnvironment, planned: PlannedRun, asked: Eng
     await playSession({ plan, project, viewer, signal, env, engine: askedEngine(asked), onLeft });
     viewer.close();
   } catch (error) {
-    // A step may have been finished while everything ended: it is told now, or nobody ever tells it.
+    // A step may have finished during the shutdown: this is the last chance to show it.
     const last = await unlessAway(readProgress(plan.store, run));
     if ('seen' in last) viewer.progress(last.seen);
     viewer.close();
@@ -85,7 +85,7 @@ function whatGoesOn(agentFile: string, left: StackLeft | null): string {
   return `its agent's worker has ended, so the run waits; ${again} (another command keeps the local stack running)`;
 }
 
-/** The report is written at the end of every run, and named among the last lines. */
+/** Writes the report and prints the result with its path. */
 async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config }: PlannedRun): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');

@@ -1,4 +1,4 @@
-/** One command's part in a run: open the stack, start or join the run, watch it to its end, let go. */
+/** Session of a command with a run: open the stack, start or join the run, watch it to its end, release the stack. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -28,11 +28,11 @@ export interface Session {
   readonly viewer: Viewer;
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
-  /** Told what goes on when the stack has been let go. */
+  /** Called with what continues after the stack was released. */
   readonly onLeft: (left: StackLeft) => void;
 }
 
-/** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
+/** Returns when the run is complete. Throws WorkFailed if it failed, and any error if the user detached. */
 export async function playSession(session: Session): Promise<void> {
   const { plan, project, viewer, signal, env, engine, onLeft } = session;
   const stack = await openLocalStack({
@@ -56,7 +56,7 @@ export async function playSession(session: Session): Promise<void> {
   }
 }
 
-/** A new run trains beside what another command chose. */
+/** Note about the joined stack, whose engine another command chose. */
 export function joinedNote(engine: LocalStack['engine']): string {
   const joined = 'joined the running local stack';
   if (engine.dtype === 'auto' && !engine.loadIn4bit) return joined;
@@ -93,7 +93,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   } catch (error) {
     throw explainRunFailure(plan.config.run, error);
   } finally {
-    // A call that the client would still try again must not meet a closed connection: that throws where nobody catches.
+    // A call that the client still retries must not meet a closed connection: its error would be unhandled.
     const settled = result.then(ignore, ignore).then(() => true);
     if (await Promise.race([settled, sleep(SETTLE_WITHIN_MS, false)])) await server.close();
   }
@@ -102,7 +102,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
 const SETTLE_WITHIN_MS = 1000;
 const ignore = () => undefined;
 
-/** Start or attach: two commands at once, and a command after a crash, get the same run. */
+/** Starts or joins the run: concurrent commands, and a command after a crash, get the same one. */
 async function joinRun(
   client: Client,
   { config, template, examples, adapterFiles, store, isSteered }: PlannedRun,
@@ -111,13 +111,13 @@ async function joinRun(
   for (const bytes of [template?.bytes, examples, ...adapterFiles]) if (bytes) await store.putBlob(bytes);
   const goOn = isSteered ? { rollback: null, settings: null } : null;
   const handle = await startRun(client, { store, config, project, goOn, conflict: 'USE_EXISTING' });
-  // A run that was joined before it wrote its run.json: the store could not tell that it is another one.
+  // A run joined before it wrote its run.json may be a different one, which the store could not tell.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(memo['config'] as RunConfig, config);
   return handle;
 }
 
-/** The run's own last word, as `temper show` has it: below it are causes that do not say which step they stopped. */
+/** Failure message of the run itself, as in `temper show`: deeper causes do not name the step. */
 export function explainRunFailure(run: string, error: unknown): unknown {
   const serverFailure = describeServerFailure(error);
   if (serverFailure !== null) return new WorkFailed(serverFailure, { cause: error });
@@ -129,7 +129,7 @@ export function explainRunFailure(run: string, error: unknown): unknown {
   return new WorkFailed(`the run ${run} failed: ${reason}`, { cause: error });
 }
 
-/** Temporal's client leaves a listener on its signal with each of its long polls, about three a minute. */
+/** Temporal's client leaks a listener on its signal with each long poll, about three a minute. */
 const LISTEN_MS = 3_600_000;
 
 export interface AwaitOptions {
@@ -137,7 +137,7 @@ export interface AwaitOptions {
   readonly listenMs?: number;
 }
 
-/** What `ask` answers, asked anew each hour, and while nobody answers; fails once the signal is aborted. */
+/** Result of `ask`, asked again each hour and during outages; fails once the signal is aborted. */
 export async function awaitRun<T>(
   connection: Pick<TemporalClient['connection'], 'withAbortSignal'>,
   ask: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** From a file of chats and flags to a run that may be started. */
+/** Plan of a supervised run from a file of chats and flags. */
 import type { RunConfig, SupervisedConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
@@ -63,7 +63,7 @@ async function readModel(
   );
 }
 
-/** Of a parent, what belongs to its weights and to how they answer: how attempts were dealt and weighed means nothing to examples. */
+/** Options inherited from a parent: weights, sampling and optimizer. Those of attempts do not apply to examples. */
 function beginWith(
   parent: Parent | null,
   recorded: RunConfig | null,

@@ -1,4 +1,4 @@
-/** From an agent's file and flags to a run that may be started. */
+/** Plan of a run from an agent's file and flags. */
 import { recordedDefaults } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/project-store.ts';

@@ -1,4 +1,4 @@
-/** Where an agent's own code threw: the first frame of its stack in the agent's folder. */
+/** Location at which an agent's code threw: the first frame of the stack in the agent's folder. */
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const FRAME =
   /(?:\(|at (?:async )?)((?:file:\/\/)?\/[^()]*?|(?:file:\/\/\/)?[A-Za-z]:[\\/][^()]*?)(?:\?[^:()]*)?:(\d+):(\d+)\)?$/;
 
-/** `agent.ts:12:5`, relative to the agent's folder; null where no frame of the stack is in it. */
+/** `agent.ts:12:5`, relative to the agent's folder; null if no frame of the stack is in it. */
 export function placeOfThrow(error: unknown, agentFile: string): string | null {
   if (!(error instanceof Error) || error.stack === undefined) return null;
   const folder = dirname(agentFile);

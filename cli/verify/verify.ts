@@ -35,7 +35,7 @@ export async function verify(context: Context): Promise<number> {
   return isOk ? EXIT.ok : EXIT.failed;
 }
 
-/** Null where it cannot be: a note says why. What differs is a problem of the run. */
+/** Null if the step cannot be recomputed, with a note. A difference is a problem of the run. */
 async function recomputeStep(
   { project, env, signal, output }: Context,
   store: Store,

@@ -1,4 +1,4 @@
-/** A run in front of a viewer, as long as somebody looks. */
+/** Feeds a viewer from a run's store. */
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
 import { followRun, unlessAway, type RunProgress } from './follow-run.ts';
@@ -7,7 +7,7 @@ import { branchOfStep } from '../../core/lineage.ts';
 import { readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 
-/** Shows a run to a viewer until the signal, or until `isOver` says that nothing will follow. */
+/** Shows a run until the signal is aborted or `isOver` is true. */
 export async function showRun(
   store: Store,
   run: string,
@@ -37,7 +37,7 @@ async function firstFailure(store: Store, progress: RunProgress): Promise<string
   return 'seen' in look ? look.seen : null;
 }
 
-/** Null until a step or an evaluation had a failed attempt. */
+/** First recorded failure of an attempt; null until there is one. */
 async function findFirstFailure(store: Store, { state, steps }: RunProgress): Promise<string | null> {
   if (state === null) return null;
   const evaluation = state.evals.find(({ failed }) => failed > 0);
