@@ -1,7 +1,7 @@
 /** `prepare`: the run is written down: its configuration, and the scenarios that its plans deal in. */
 import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { complaintAboutLoss } from '../core/loss-options.ts';
+import { findLossProblem } from '../core/loss-options.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/bytes/json.ts';
 import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
@@ -42,7 +42,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
 
   /** A run that is recorded goes on as it is: what has no effect changes no bytes of it. */
   async function requireLoss(config: RunConfig): Promise<void> {
-    const complaint = complaintAboutLoss(config);
+    const complaint = findLossProblem(config);
     if (complaint !== null && (await store.read(runKey(config.run))) === null)
       throw new TemperError('BadConfig', complaint);
   }

@@ -1,9 +1,9 @@
 /** What a run is where nobody said otherwise (docs: algorithms, defaults). */
-import { complaintAbout } from './config-rules.ts';
+import { findConfigProblem } from './config-rules.ts';
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
 import { canonicalJson } from './hashes.ts';
-import { complaintAboutLoss, fillLoss } from './loss-options.ts';
+import { findLossProblem, fillLoss } from './loss-options.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -179,6 +179,6 @@ export function recordedDefaults(recorded: RunConfig | null): Pick<TrainConfig, 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
 function checkRunConfig(config: RunConfig, recorded: LossConfig | null): void {
   const isNewLoss = recorded === null || canonicalJson(recorded) !== canonicalJson(config.train.loss);
-  const complaint = complaintAbout(config) ?? (isNewLoss ? complaintAboutLoss(config) : null);
+  const complaint = findConfigProblem(config) ?? (isNewLoss ? findLossProblem(config) : null);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
 }

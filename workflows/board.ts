@@ -17,7 +17,7 @@ import type {
 } from '../core/contract.ts';
 import { describeSkipped, describeUnused, type Unused } from '../core/learning-signal.ts';
 import { describeLineage } from '../core/lineage.ts';
-import { because } from '../core/settings.ts';
+import { formatReason } from '../core/settings.ts';
 import {
   entropiesAtStart,
   WARNED_STEPS,
@@ -155,13 +155,13 @@ export class Board {
   /** A pause was asked for; nothing moves after what is in hand. */
   pausing(pause: Pause): void {
     this.update({ state: 'pausing', pause });
-    this.note(`paused after step ${this.lastBegun}${because(pause.reason)}`);
+    this.note(`paused after step ${this.lastBegun}${formatReason(pause.reason)}`);
   }
 
   /** Nothing moves, and people see what would change that. */
   resting(pause: Pause): void {
     const { run } = this.#state;
-    const waitingFor = `temper resume ${run}; paused since ${pause.since}${because(pause.reason)}`;
+    const waitingFor = `temper resume ${run}; paused since ${pause.since}${formatReason(pause.reason)}`;
     this.update({ state: 'paused', pause, waitingFor });
   }
 
@@ -181,7 +181,7 @@ export class Board {
   }
 
   goingBack({ step, finished, reason }: { step: number; finished: number; reason: string | null }): void {
-    this.note(`rollback to step ${step} requested after step ${finished}${because(reason)}`);
+    this.note(`rollback to step ${step} requested after step ${finished}${formatReason(reason)}`);
   }
 
   /** The run stands where its store says: on a new branch, or where it was when it ended. */

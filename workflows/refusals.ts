@@ -1,6 +1,6 @@
 /** Validators of updates: synchronous, they read and throw what the person is told. What they refuse is in no history. */
 import type { RunConfig } from '../core/contract.ts';
-import { complaintAboutSettings } from '../core/settings.ts';
+import { findSettingsProblem } from '../core/settings.ts';
 import type { Board } from './board.ts';
 import type { Judging } from './judging.ts';
 import type { PauseRequest, RollbackRequest, SetRequest, StopRequest } from './messages.ts';
@@ -89,7 +89,7 @@ function refuseOverBudget({ instructions, board }: Facts): void {
 function refuseSettings({ instructions, board, judging }: Facts, settings: unknown, stepsDone: number): void {
   if (typeof settings !== 'object' || settings === null)
     throw new Error(`the settings of ${board.state.run} must be an object; pass names and numbers`);
-  const complaint = complaintAboutSettings(instructions.wanted, stepsDone, settings);
+  const complaint = findSettingsProblem(instructions.wanted, stepsDone, settings);
   if (complaint !== null) throw new Error(complaint);
   if ('maxJudgeUsd' in settings && judging.isCostUnknown)
     throw new Error(

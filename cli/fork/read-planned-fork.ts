@@ -1,7 +1,7 @@
 /** Plan of a fork: its parent's configuration with the changes by flags, and the checkpoint that it starts from. */
 import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
-import { complaintAboutLoss } from '../../core/loss-options.ts';
+import { findLossProblem } from '../../core/loss-options.ts';
 import { recordedDefaults, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
@@ -72,7 +72,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
   );
   const maxStaleness = (values.get('maxStaleness') ?? parent.maxStaleness) as RunConfig['maxStaleness'];
   const isAccepted =
-    complaintAboutLoss({ maxStaleness, train: { ...train, ...updates } }) === null ||
+    findLossProblem({ maxStaleness, train: { ...train, ...updates } }) === null ||
     canonicalJson(train.loss) === canonicalJson(recorded);
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));

@@ -4,7 +4,7 @@ import { metricLabel, sortMetrics } from '../terminal/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';
 import { planTrainCharts, type Constant } from './train-charts.ts';
 
-/** Labels of a step's judge metrics, as totals. */
+/** Labels of a step's judge metrics. */
 const JUDGE_NOTES: Readonly<Record<string, string>> = {
   judgeCalls: 'answers from the judge per step',
   judgeCached: 'cached verdicts per step',

@@ -1,7 +1,7 @@
 import { describeHeldOutLoss } from '../../core/held-out-loss.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
-import { because, describeChange } from '../../core/settings.ts';
+import { formatReason, describeChange } from '../../core/settings.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
 import { isEnded, readManifest, requireRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -58,7 +58,7 @@ function toJson({ result, ...summary }: RunSummary, pending: PendingActivity[] |
 
 /** State with its phase; a paused run has none. */
 function describeState({ state, phase, pause }: RunSummary): string {
-  if (state === 'paused' && pause !== null) return `paused since ${pause.since}${because(pause.reason)}`;
+  if (state === 'paused' && pause !== null) return `paused since ${pause.since}${formatReason(pause.reason)}`;
   return phase === null ? state : `${state} (${phase})`;
 }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
-import { applyChanges, complaintAboutSettings } from '../../core/settings.ts';
+import { applyChanges, findSettingsProblem } from '../../core/settings.ts';
 import { findLastStep, openBranch, readAllChanges, requireWeights } from '../../store/records/lineage.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -70,7 +70,7 @@ async function checkEnded(store: Store, started: RunConfig, { step, settings }: 
       `--step must be at most ${last}, the last finished step of ${run}, got ${step}; pass an earlier one`,
     );
   const config = applyChanges(started, (await readAllChanges(store, run)).changes);
-  const complaint = settings === null ? null : complaintAboutSettings(config, step, settings);
+  const complaint = settings === null ? null : findSettingsProblem(config, step, settings);
   if (complaint !== null) throw new UsageError(complaint);
   const steps = settings?.steps ?? config.steps;
   if (step >= steps)
