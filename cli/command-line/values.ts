@@ -19,9 +19,7 @@ export const NEGATED = 'no';
 
 export function readFlags<F extends Flags>(flags: F, given: GivenFlags): FlagValues<F> {
   const entries = Object.entries(flags).map(([name, flag]) => [name, readFlag(name, flag, given.get(name) ?? [])]);
-  const values: object = Object.fromEntries(entries);
-  assertFlags(values, flags);
-  return values;
+  return Object.fromEntries(entries) as FlagValues<F>;
 }
 
 export function readArguments<A extends Arguments>(args: A, words: readonly string[]): ArgumentValues<A> {
@@ -29,23 +27,7 @@ export function readArguments<A extends Arguments>(args: A, words: readonly stri
     name,
     argument.repeats === true ? words.slice(index) : readArgument(argument, words[index]),
   ]);
-  const values: object = Object.fromEntries(entries);
-  assertArguments(values, args);
-  return values;
-}
-
-// TypeScript cannot see that each value was read by the definition of its name, only that every name has one.
-function assertFlags<F extends Flags>(values: object, flags: F): asserts values is FlagValues<F> {
-  assertNames(values, flags);
-}
-
-function assertArguments<A extends Arguments>(values: object, args: A): asserts values is ArgumentValues<A> {
-  assertNames(values, args);
-}
-
-function assertNames(values: object, definitions: object): void {
-  const missing = Object.keys(definitions).find((name) => !Object.hasOwn(values, name));
-  if (missing !== undefined) throw new TypeError(`${missing} was not read`);
+  return Object.fromEntries(entries) as ArgumentValues<A>;
 }
 
 function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {

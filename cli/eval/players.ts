@@ -102,7 +102,7 @@ async function createFinder(
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
     const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
-    const base = await settleBaseModel(await readBaseModel(name, context, template), null, context);
+    const base = await settleBaseModel(await readBaseModel(name, context, template !== null), null, context);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
   };
 }

@@ -3,11 +3,10 @@ import { z } from 'zod';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import { cacheFolder } from '../../workers/folders.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { WorkFailed } from '../command-line/errors.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
+import { programContext } from '../terminal/stack-events.ts';
 import type { ExportContext } from './command.ts';
 
 const MergedSchema = z.object({
@@ -22,8 +21,9 @@ export async function mergePolicy(
   folder: string,
   store: Store,
   { name, config }: TrainedPolicy,
-  { flags, project, env, output, signal }: ExportContext,
+  context: ExportContext,
 ): Promise<Merged> {
+  const { flags, project, env } = context;
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
   const { chatTemplateSha256: template } = config.rollout;
@@ -31,10 +31,7 @@ export async function mergePolicy(
   const { answer, lastLine } = await runPythonProgram({
     name: 'export',
     args: template === undefined ? place : [...place, '--chat-template-sha256', template],
-    env,
-    cache: cacheFolder(env),
-    signal,
-    onEvent: createEventPrinter((line) => output.errorLine(line)),
+    ...programContext(context),
   });
   if (answer !== null) return { ...MergedSchema.parse(answer), dtype };
   const [verb, other] =

@@ -2,14 +2,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
-import { BUILT_IN_MODELS, MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
+import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { knownModels } from '../../workers/local-stack/known-models.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
 import type { Output } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import { findLocalModel, isBuiltIn } from './base-model.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 
@@ -69,18 +67,15 @@ interface Templated {
  */
 export async function proveChatTemplate(
   { template, isInherited, baseModel, models }: Templated,
-  { project, env, output, signal }: CommandEnvironment,
+  environment: CommandEnvironment,
 ): Promise<boolean> {
-  const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (template === null && (isBuiltIn || isInherited)) return false;
-  const config = await loadConfig(project, env);
-  const source = { ...knownModels(project, config), ...models }[baseModel] ?? null;
-  if (config.engine.url !== null || (source === null && !isBuiltIn)) return false;
-  const file = template === null ? null : template.file;
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
-  const place = { env, cache: cacheFolder(env), signal, onEvent };
-  const { gaps, readsClock } = await checkChatTemplate({ baseModel, source, file }, place);
-  for (const gap of gaps) output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
+  if (template === null && (isBuiltIn(baseModel) || isInherited)) return false;
+  const local = await findLocalModel(baseModel, models, environment);
+  if (local === null) return false;
+  const file = template?.file ?? null;
+  const { gaps, readsClock } = await checkChatTemplate({ baseModel, ...local, file }, programContext(environment));
+  for (const gap of gaps)
+    environment.output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
   return readsClock;
 }
 

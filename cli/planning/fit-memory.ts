@@ -6,16 +6,15 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
-import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { loadConfig, type ChosenEngine } from '../../workers/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { chosenEngine } from '../../workers/engine-choices.ts';
-import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import type { Output } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import { isBuiltIn } from './base-model.ts';
 import type { PlannedRun } from './plan-run.ts';
 
 /** Smaller models always fit: planning would waste seconds. */
@@ -33,21 +32,17 @@ export async function fitToMemory(
   context: CommandEnvironment,
   longestExample: number | null = null,
 ): Promise<PlannedRun> {
-  const { project, env, output, signal } = context;
+  const { project, env, output } = context;
   const configured = await loadConfig(project, env);
   const { config, template, models, hasOwnMicroBatch } = plan;
   const source = { ...knownModels(project, configured), ...models }[config.baseModel];
   if (configured.engine.url !== null || isSmall(config, source)) return plan;
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
   // Attempts have no length limit: plan for those that fit into a micro-batch.
   const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
     project,
-    env,
-    cache: cacheFolder(env),
-    signal,
-    onEvent,
+    ...programContext(context),
     name: config.baseModel,
     source,
     template: template?.file ?? null,
@@ -89,7 +84,7 @@ function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): Plann
 }
 
 function isSmall({ baseModel, train }: PlannedRun['config'], source: string | undefined): boolean {
-  if (source === undefined) return (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
+  if (source === undefined) return isBuiltIn(baseModel);
   const small = train.lora === null ? SMALL_MODEL_BYTES / FULL_SHARE : SMALL_MODEL_BYTES;
   const names = statSync(source, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(source) : null;
   return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < small;

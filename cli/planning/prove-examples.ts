@@ -1,15 +1,12 @@
 /** Checks examples against the base model before anything is started. A remote GPU worker does it when the run begins. */
 import type { SupervisedConfig } from '../../core/contract.ts';
-import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { planRendering } from '../../core/supervised.ts';
-import { loadConfig } from '../../workers/config.ts';
-import { cacheFolder } from '../../workers/folders.ts';
-import { knownModels } from '../../workers/local-stack/known-models.ts';
 import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import { findLocalModel } from './base-model.ts';
 import type { PlannedRun } from './plan-run.ts';
 
 /** Refuses an example that cannot be rendered, by its line. Returns the tokens of the longest one; null if unknown. */
@@ -17,16 +14,12 @@ export async function proveExamples(plan: PlannedRun, context: CommandEnvironmen
   const { config, examples, models, template } = plan;
   const { baseModel, supervised } = config;
   if (supervised === undefined || examples === null || isTemplateElsewhere(plan)) return null;
-  const { project, env, output, signal } = context;
-  const known = await loadConfig(project, env);
-  const source = { ...knownModels(project, known), ...models }[baseModel] ?? null;
-  const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (known.engine.url !== null || (source === null && !isBuiltIn)) return null;
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
+  const local = await findLocalModel(baseModel, models, context);
+  if (local === null) return null;
   const rendering = planRendering(config, supervised);
-  const tried = { baseModel, source, templateFile: template?.file ?? null, rendering, bytes: examples };
-  const facts = await checkExamples(tried, { env, cache: cacheFolder(env), signal, onEvent });
-  tell(output, facts, supervised);
+  const tried = { baseModel, ...local, templateFile: template?.file ?? null, rendering, bytes: examples };
+  const facts = await checkExamples(tried, programContext(context));
+  tell(context.output, facts, supervised);
   return facts.longest;
 }
 

@@ -232,3 +232,7 @@ export const RUN_FLAGS = {
 } satisfies Readonly<Record<string, RunFlag>>;
 
 export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);
+
+export function pickRunFlags<Name extends keyof typeof RUN_FLAGS>(names: readonly Name[]) {
+  return Object.fromEntries(names.map((name) => [name, RUN_FLAGS[name]])) as Pick<typeof RUN_FLAGS, Name>;
+}

@@ -1,4 +1,4 @@
-/** Schedule as `list` and `show` print it: one flat object, from the server and the store. */
+/** Schedules as `list` and `show` print them: as flat objects from the server and the store, and as text. */
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
 import { policyName } from '../../core/policy-name.ts';
 import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
@@ -7,7 +7,9 @@ import { newestOf, readFirings, type Firing } from '../../store/records/schedule
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
 import { findStoreId } from '../connections/server.ts';
-import { formatTime } from '../terminal/format.ts';
+import { formatTime, plural } from '../terminal/format.ts';
+import { shortModelName } from '../../core/base-model-name.ts';
+import { createTable } from '../terminal/table.ts';
 
 export interface ScheduleSummary {
   readonly name: string;
@@ -83,4 +85,40 @@ async function readLastRun(store: Store, firings: readonly Firing[]): Promise<Sc
   const last = firings.at(-1);
   if (last === undefined) return null;
   return { run: last.run, state: (await readState(store, last.run))?.state ?? 'starting' };
+}
+
+export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
+  const head = ['schedule', 'agent', 'model', 'times', 'state', 'next', 'last run', 'reason'];
+  return createTable(
+    head,
+    summaries.map((summary) => [
+      summary.name,
+      summary.agent,
+      shortModelName(summary.baseModel),
+      summary.timing,
+      summary.state,
+      summary.nextTimes[0] ?? '–',
+      describeLast(summary) ?? '–',
+      summary.reason ?? '–',
+    ]),
+  );
+}
+
+export function scheduleLines(summary: ScheduleSummary): string[] {
+  const { skipped, missed, firings } = summary;
+  const rows: [string, string | null][] = [
+    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${plural(summary.steps, 'step')} each`],
+    ['times', summary.timing],
+    ['state', summary.state],
+    ['reason', summary.reason],
+    ['next', summary.nextTimes.slice(0, 5).join(' · ') || null],
+    ['last run', describeLast(summary)],
+    ['starts', `from ${summary.begins ?? 'a new adapter'}`],
+    ['fired', `${plural(firings, 'time')}, ${skipped} skipped because a run was in progress, ${missed} missed`],
+  ];
+  return rows.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(9)}  ${text}`]));
+}
+
+function describeLast({ lastRun }: ScheduleSummary): string | null {
+  return lastRun && `${lastRun.run} (${lastRun.state})`;
 }

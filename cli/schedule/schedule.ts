@@ -6,9 +6,8 @@ import { recordScheduleDeleted } from '../../store/records/schedules.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { formatTime } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
-import { listSchedules, summariseSchedule, type ScheduleSummary } from './describe.ts';
+import { listSchedules, scheduleLines, scheduleTable, summariseSchedule, type ScheduleSummary } from './describe.ts';
 import { withSchedule, withSchedules } from './server.ts';
-import { scheduleLines, scheduleTable } from './view.ts';
 
 type Asked<Flags> = CommandEnvironment & { readonly flags: Flags };
 type Named<Flags = object> = Asked<Flags> & { readonly args: { readonly name: string } };

@@ -14,7 +14,7 @@ import type { trainRun } from '../../workflows/train-run.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import { showPending } from '../watch/pending.ts';
-import { showRun } from '../watch/show-run.ts';
+import { showRun } from '../watch/watch-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { checkSameConfig } from '../planning/find-existing.ts';

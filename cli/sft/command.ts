@@ -1,7 +1,7 @@
 import { ADAPTER_FLAG, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { EXAMPLE_FLAGS } from '../planning/example-flag-table.ts';
-import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { pickRunFlags } from '../planning/run-flag-table.ts';
 
 /** Flags of a run that act without an agent. */
 const NAMES = [
@@ -32,12 +32,7 @@ const NAMES = [
   'micro-batch-tokens',
   'packing',
   'continue-as-new-every',
-] as const satisfies readonly (keyof typeof RUN_FLAGS)[];
-
-const SUPERVISED_RUN_FLAGS = Object.fromEntries(NAMES.map((name) => [name, RUN_FLAGS[name]])) as Pick<
-  typeof RUN_FLAGS,
-  (typeof NAMES)[number]
->;
+] as const;
 
 export const sftCommand = defineCommand({
   name: 'sft',
@@ -64,7 +59,7 @@ export const sftCommand = defineCommand({
       description: 'checkpoint of another run to start from, without copying it',
     },
     adapter: ADAPTER_FLAG,
-    ...SUPERVISED_RUN_FLAGS,
+    ...pickRunFlags(NAMES),
     steps: { kind: 'integer', placeholder: 'N', minimum: 1, description: 'optimizer steps; default: as --epochs says' },
     epochs: {
       kind: 'number',

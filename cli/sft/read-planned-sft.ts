@@ -57,7 +57,7 @@ async function readModel(
 ): Promise<BaseModel> {
   const named = context.flags['base-model'];
   if (parent !== null) return readParentModel(parent, named, template, context);
-  if (named !== null) return readBaseModel(named, context, template);
+  if (named !== null) return readBaseModel(named, context, template !== null);
   throw new UsageError(
     '--base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX, or --from CHECKPOINT',
   );

@@ -1,6 +1,8 @@
 /** Events of the local stack as text. */
 import type { StackEvent } from '../../workers/events.ts';
+import { cacheFolder } from '../../workers/folders.ts';
 import { formatDuration } from './format.ts';
+import type { Output } from './output.ts';
 
 /** Progress is printed at intervals: a line for each package or second would bury the rest. */
 const LINE_EVERY_MS = { progress: 5000, waiting: 15_000 } as const;
@@ -20,6 +22,17 @@ export function createEventPrinter(line: (text: string) => void): (event: StackE
     const text = describeStackEvent(event);
     if (text !== null) line(text);
   };
+}
+
+interface Started {
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+/** Context of programs and downloads that a command starts; their events are printed to stderr. */
+export function programContext({ env, output, signal }: Started) {
+  return { env, cache: cacheFolder(env), signal, onEvent: createEventPrinter((line) => output.errorLine(line)) };
 }
 
 /** Null for events that users need not see. */

@@ -20,7 +20,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
   const template = await readChatTemplate(flags['chat-template'], cwd);
   const adapter = await readStartAdapter(flags.adapter, cwd);
-  const model = await readBaseModel(flags['base-model'], context, template);
+  const model = await readBaseModel(flags['base-model'], context, template !== null);
   const { agent } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);
