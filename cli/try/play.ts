@@ -1,6 +1,6 @@
 /** Plays the attempts of `temper try`, all scenarios at once. Groups are printed in order, each as soon as it is done. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, dirname, relative } from 'node:path';
 import pLimit from 'p-limit';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
@@ -12,8 +12,8 @@ import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/s
 import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { PlannedTry, TriedScenario } from './read-planned-try.ts';
-import { placeOfThrow } from './thrown-at.ts';
 import type { TriedAttempt, TriedGroup } from './tried.ts';
+import { fileURLToPath } from 'node:url';
 
 export interface TryOptions {
   readonly plan: PlannedTry;
@@ -153,4 +153,24 @@ async function writeSaved(folder: string, saved: SavedAttempt): Promise<void> {
   const id = saved.scenario.id.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, 80);
   const file = join(folder, `${saved.scenarioIndex}-${id}-${saved.attempt}.json`);
   await writeFile(file, `${JSON.stringify(saved, null, 2)}\n`);
+}
+
+/** `at rollout (file:///…/agent.ts?…:12:5)`, `at /…/agent.ts:12:5` */
+const FRAME =
+  /(?:\(|at (?:async )?)((?:file:\/\/)?\/[^()]*?|(?:file:\/\/\/)?[A-Za-z]:[\\/][^()]*?)(?:\?[^:()]*)?:(\d+):(\d+)\)?$/;
+
+/** `agent.ts:12:5`, relative to the agent's folder; null if no frame of the stack is in it. */
+export function placeOfThrow(error: unknown, agentFile: string): string | null {
+  if (!(error instanceof Error) || error.stack === undefined) return null;
+  const folder = dirname(agentFile);
+  for (const line of error.stack.split('\n')) {
+    const [, place = '', row, column] = FRAME.exec(line.trim()) ?? [];
+    const file = relative(folder, pathOf(place));
+    if (place !== '' && !file.startsWith('..') && !file.includes('node_modules')) return `${file}:${row}:${column}`;
+  }
+  return null;
+}
+
+function pathOf(place: string): string {
+  return place.startsWith('file:') && URL.canParse(place) ? fileURLToPath(place) : place;
 }

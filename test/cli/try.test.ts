@@ -7,7 +7,7 @@ import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
-import { placeOfThrow } from '../../cli/try/thrown-at.ts';
+import { placeOfThrow } from '../../cli/try/play.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { startFakeEngine } from '../fake-engine.ts';
