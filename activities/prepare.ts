@@ -1,7 +1,7 @@
 /** `prepare`: the run is written down: its configuration, and the scenarios that its plans deal in. */
 import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { complaintAboutLoss } from '../core/loss-options.ts';
+import { findLossProblem } from '../core/loss-options.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/bytes/json.ts';
 import { preparedKey, scenariosKey } from '../store/layout.ts';
@@ -22,7 +22,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       await checkRunFile(config, codeSha256);
       return decodeJson(recorded, preparedKey(config.run)) as Prepared;
     }
-    const complaint = complaintAboutLoss(config);
+    const complaint = findLossProblem(config);
     if (complaint !== null) throw new TemperError('BadConfig', complaint);
     // Read first: an agent whose scenarios are refused leaves no run behind.
     const dealt = await readDealt(agent, config);

@@ -11,6 +11,7 @@ import { memory } from './memory.ts';
 import { overlap } from './overlap.ts';
 import { receipts } from './receipts.ts';
 import { soak } from './soak.ts';
+import { start } from './start.ts';
 import { step } from './step.ts';
 import { trainer } from './trainer.ts';
 
@@ -27,6 +28,7 @@ const BENCHES: readonly Bench[] = [
   memory,
   gpu,
   soak,
+  start,
 ];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

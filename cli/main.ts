@@ -1,38 +1,34 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
 import { COMMANDS } from './commands.ts';
-import { closestName } from './command-line/closest-name.ts';
-import type { Surroundings } from './command-line/command.ts';
-import type { Command } from './command-line/create-command.ts';
-import { describeError, EXIT, UsageError } from './command-line/errors.ts';
-import { overview } from './command-line/help.ts';
+import { EXIT, UsageError, closestName, describeError } from './command-line/errors.ts';
+import type { Command, CommandEnvironment } from './command-line/command.ts';
+import { helpOf, overview } from './command-line/help.ts';
+import { parseCommandLine } from './command-line/parse.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
 import { findProject } from '../workers/project/folders.ts';
 import { version } from '../workers/version.ts';
 
-type ProcessSurroundings = Omit<Surroundings, 'project'>;
+type ProcessEnvironment = Omit<CommandEnvironment, 'project'>;
 
-export async function main(
-  args: readonly string[],
-  given: ProcessSurroundings = processSurroundings(),
-): Promise<number> {
-  const surroundings = { ...given, output: printableOutput(given.output) };
+export async function main(args: readonly string[], given: ProcessEnvironment = processEnvironment()): Promise<number> {
+  const environment = { ...given, output: printableOutput(given.output) };
   try {
-    return await dispatch(args, surroundings);
+    return await dispatch(args, environment);
   } catch (error) {
-    // Whatever an interrupted command throws says only that it was interrupted.
-    if (surroundings.signal.aborted) return EXIT.interrupted;
+    // Errors after an interrupt are consequences of it.
+    if (environment.signal.aborted) return EXIT.interrupted;
     const { text, exitCode } = describeError(error);
-    surroundings.output.errorLine(text);
+    environment.output.errorLine(text);
     return exitCode;
   }
 }
 
-async function dispatch(args: readonly string[], { output, ...surroundings }: ProcessSurroundings): Promise<number> {
+async function dispatch(args: readonly string[], { output, ...environment }: ProcessEnvironment): Promise<number> {
   const [name, ...rest] = args;
   const isHelp = name === 'help' || name === '--help' || name === '-h';
   // `temper help train` and `temper help schedule create` are that command's --help.
   const asked = rest.filter((word) => !word.startsWith('-'));
-  if (isHelp && asked.length > 0) return dispatch([...asked.slice(0, 2), '--help'], { output, ...surroundings });
+  if (isHelp && asked.length > 0) return dispatch([...asked.slice(0, 2), '--help'], { output, ...environment });
   if (name === undefined || isHelp) {
     output.line(overview(COMMANDS, version()));
     return EXIT.ok;
@@ -42,10 +38,23 @@ async function dispatch(args: readonly string[], { output, ...surroundings }: Pr
     return EXIT.ok;
   }
   const { command, args: own } = findCommand(name, rest);
-  return command.run(own, { ...surroundings, output, project: findProject(surroundings.cwd) });
+  return runCommand(command, own, { ...environment, output, project: findProject(environment.cwd) });
 }
 
-/** The command, or, of one with actions, the action that its next word names. */
+async function runCommand(
+  command: Command,
+  words: readonly string[],
+  environment: CommandEnvironment,
+): Promise<number> {
+  const asksHelp = words.includes('--help') || words.includes('-h');
+  const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags);
+  const line = parseCommandLine(command, [...(projectFlags ?? []), ...words]);
+  if (!line.isHelp) return command.run({ ...environment, flags: line.flags, args: line.args });
+  environment.output.line(await helpOf(command));
+  return EXIT.ok;
+}
+
+/** Finds the command, or the action that the next word names. */
 export function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
   const command = findNamed(COMMANDS, name);
   const [action, ...rest] = args;
@@ -65,11 +74,11 @@ function findNamed(commands: readonly Command[], name: string): Command {
   );
 }
 
-/** npm passes on the Ctrl-C that a terminal has told every process already; on a busy machine that takes a while. */
+/** npm forwards the Ctrl-C that the terminal has sent to every process already; on a busy machine that takes a while. */
 const SAME_SIGNAL_MS = 2000;
 
-/** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children end with it). */
-function processSurroundings(): ProcessSurroundings {
+/** The first Ctrl-C asks the command to shut down, the second one ends it at once (its child processes end with it). */
+function processEnvironment(): ProcessEnvironment {
   const controller = new AbortController();
   let abortedAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

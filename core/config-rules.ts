@@ -1,48 +1,48 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
-import { complaintAboutSupervised } from './supervised.ts';
+import { findSupervisedProblem } from './supervised.ts';
 
 /** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
-export function complaintAbout(config: RunConfig): string | null {
+export function findConfigProblem(config: RunConfig): string | null {
   const { groupSize, minimumGroupSize, finalLearningRateShare, learningRateSchedule } = config;
   if (minimumGroupSize > groupSize)
     return `minimumGroupSize must be at most groupSize, got ${minimumGroupSize} of ${groupSize}; lower one or raise the other`;
-  const ofSteps = complaintAboutSteps(config);
+  const ofSteps = findStepsProblem(config);
   if (ofSteps !== null) return ofSteps;
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
-  return complaintAboutStart(config) ?? complaintAboutRestarts(config) ?? complaintAboutOptions(config);
+  return findStartProblem(config) ?? findRestartsProblem(config) ?? findOptionsProblem(config);
 }
 
 /** Their results stand in the step's history, of which Temporal takes 50 MB. */
 const MOST_GROUPS = 10_000;
 
-function complaintAboutGroups({ groupsPerStep }: RunConfig): string | null {
+function findGroupsProblem({ groupsPerStep }: RunConfig): string | null {
   if (groupsPerStep <= MOST_GROUPS) return null;
   return `groupsPerStep must be at most ${MOST_GROUPS}, got ${groupsPerStep}; lower it, and raise steps`;
 }
 
-function complaintAboutOptions(config: RunConfig): string | null {
+function findOptionsProblem(config: RunConfig): string | null {
   return (
-    complaintAboutGroups(config) ??
-    complaintAboutBudget(config) ??
-    complaintAboutUpdates(config) ??
-    complaintAboutReduction(config.train) ??
-    complaintAboutCorrection(config.train) ??
-    complaintAboutKl(config.train) ??
-    complaintAboutOverlong(config.train) ??
-    complaintAboutSupervised(config) ??
-    complaintAboutOverlap(config)
+    findGroupsProblem(config) ??
+    findBudgetProblem(config) ??
+    findUpdatesProblem(config) ??
+    findReductionProblem(config.train) ??
+    findCorrectionProblem(config.train) ??
+    findKlProblem(config.train) ??
+    findOverlongProblem(config.train) ??
+    findSupervisedProblem(config) ??
+    findOverlapProblem(config)
   );
 }
 
-function complaintAboutBudget({ maxJudgeUsd, judge }: RunConfig): string | null {
+function findBudgetProblem({ maxJudgeUsd, judge }: RunConfig): string | null {
   if (maxJudgeUsd === null || judge !== null) return null;
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 
-function complaintAboutStart({ startAdapter, parent, train }: RunConfig): string | null {
+function findStartProblem({ startAdapter, parent, train }: RunConfig): string | null {
   if (startAdapter === undefined) return null;
   if (train.lora === null)
     return 'startAdapter has no effect without LoRA: all weights are trained, without an adapter; leave startAdapter out';
@@ -50,7 +50,7 @@ function complaintAboutStart({ startAdapter, parent, train }: RunConfig): string
   return 'startAdapter has no effect with a parent: a run begins with the one or the other; leave startAdapter out';
 }
 
-function complaintAboutRestarts(config: RunConfig): string | null {
+function findRestartsProblem(config: RunConfig): string | null {
   const { learningRateRestarts: restarts, learningRateSchedule, steps, warmupSteps } = config;
   if (restarts === 0) return null;
   if (learningRateSchedule !== 'cosine')
@@ -59,7 +59,7 @@ function complaintAboutRestarts(config: RunConfig): string | null {
   return `learningRateRestarts must be fewer than the steps after the first one at the full rate, got ${restarts} of ${steps - warmupSteps - 1}; lower learningRateRestarts`;
 }
 
-function complaintAboutReduction({ reduction, reductionTokens }: TrainConfig): string | null {
+function findReductionProblem({ reduction, reductionTokens }: TrainConfig): string | null {
   if (reduction === 'constant' && reductionTokens === undefined)
     return 'reduction constant must be given reductionTokens (how many tokens an attempt counts as), got none; set reductionTokens to what an attempt samples at most';
   if (reduction !== 'constant' && reductionTokens !== undefined)
@@ -67,12 +67,12 @@ function complaintAboutReduction({ reduction, reductionTokens }: TrainConfig): s
   return null;
 }
 
-function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): string | null {
+function findCorrectionProblem({ correction, correctionCap }: TrainConfig): string | null {
   if (correction !== 'none' || correctionCap === undefined) return null;
   return `correctionCap ${correctionCap} has no effect without a correction; set correction, for example to token-truncate, or leave correctionCap out`;
 }
 
-function complaintAboutKl({ klCoefficient, klAs, klEstimator, klReference }: TrainConfig): string | null {
+function findKlProblem({ klCoefficient, klAs, klEstimator, klReference }: TrainConfig): string | null {
   const { klAs: place, klEstimator: estimator } = SCHEMA_DEFAULTS.train;
   if (klAs === 'reward' && klEstimator !== estimator)
     return `klEstimator ${klEstimator} has no effect with klAs reward (only the loss has an estimator); leave klEstimator out`;
@@ -85,24 +85,24 @@ function complaintAboutKl({ klCoefficient, klAs, klEstimator, klReference }: Tra
   return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
 }
 
-function complaintAboutOverlong({ overlongBuffer, overlongPenalty }: TrainConfig): string | null {
+function findOverlongProblem({ overlongBuffer, overlongPenalty }: TrainConfig): string | null {
   if (overlongBuffer > 0 || overlongPenalty === SCHEMA_DEFAULTS.train.overlongPenalty) return null;
   return `overlongPenalty ${overlongPenalty} has no effect without an overlongBuffer above 0; set overlongBuffer, or leave overlongPenalty out`;
 }
 
-function complaintAboutSteps({ maxStaleness, warmupSteps, steps }: RunConfig): string | null {
+function findStepsProblem({ maxStaleness, warmupSteps, steps }: RunConfig): string | null {
   if (warmupSteps >= steps)
     return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
   if (maxStaleness < steps) return null;
   return `maxStaleness must be fewer than steps (a step is played at most so many steps ahead), got ${maxStaleness} of ${steps}; lower maxStaleness`;
 }
 
-function complaintAboutOverlap({ maxStaleness, supervised }: RunConfig): string | null {
+function findOverlapProblem({ maxStaleness, supervised }: RunConfig): string | null {
   if (maxStaleness === 0 || supervised === undefined) return null;
   return `maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got ${maxStaleness}; leave maxStaleness out`;
 }
 
-function complaintAboutUpdates({ groupsPerStep, train: { miniBatches } }: RunConfig): string | null {
+function findUpdatesProblem({ groupsPerStep, train: { miniBatches } }: RunConfig): string | null {
   if (miniBatches <= groupsPerStep) return null;
   return `miniBatches must be at most groupsPerStep (a mini-batch is made of whole groups), got ${miniBatches} of ${groupsPerStep}; lower miniBatches`;
 }

@@ -55,7 +55,7 @@ export function checkTraining(engine: EngineSettings, { lora }: { readonly lora:
     throw badConfig(
       '--full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out',
     );
-  if (lora.dora === true)
+  if (lora.dora)
     throw badConfig(
       '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out',
     );
@@ -68,7 +68,7 @@ export function vllmObstacle(engine: EngineSettings, trained: readonly (LoraConf
   if (field !== null) return `${field} in temporal.config.ts has no effect with vLLM`;
   for (const lora of trained) {
     if (lora === null) return 'vLLM takes only adapters, and all weights are trained';
-    if (lora.dora === true) return 'vLLM loads no adapters with magnitudes (DoRA)';
+    if (lora.dora) return 'vLLM loads no adapters with magnitudes (DoRA)';
     if (lora.rank > VLLM_LORA_RANK && !hasOwnRank(engine))
       return `vLLM is started with room for adapters of rank ${VLLM_LORA_RANK}, and this one has ${lora.rank} (add --max-lora-rank to engine.vllm.args)`;
   }

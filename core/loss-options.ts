@@ -34,7 +34,7 @@ type WithUpdates = Pick<RunConfig, 'maxStaleness'> & { train: Pick<TrainConfig, 
  * Names the loss options that would do nothing; null where there are none. Values that equal the defaults are accepted:
  * they are what is recorded.
  */
-export function complaintAboutLoss(config: WithUpdates): string | null {
+export function findLossProblem(config: WithUpdates): string | null {
   const { loss } = config.train;
   const defaults = new Map<string, unknown>(Object.entries(LOSS_DEFAULTS[loss.name]));
   const changed = Object.entries(loss).filter(([option, value]) => value !== defaults.get(option));

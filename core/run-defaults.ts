@@ -1,8 +1,8 @@
 /** What a run is where nobody said otherwise (docs: algorithms, defaults). */
-import { complaintAbout } from './config-rules.ts';
+import { findConfigProblem } from './config-rules.ts';
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
-import { complaintAboutLoss, fillLoss } from './loss-options.ts';
+import { findLossProblem, fillLoss } from './loss-options.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 
 const MINUTE_MS = 60_000;
@@ -93,7 +93,7 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
     },
   };
   const config = fillDefaults(given, SCHEMA_DEFAULTS) as RunConfig;
-  const complaint = complaintAbout(config) ?? complaintAboutLoss(config);
+  const complaint = findConfigProblem(config) ?? findLossProblem(config);
   // An option that does nothing is a wrong experiment.
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return config;

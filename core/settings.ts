@@ -1,5 +1,5 @@
 /** What of a run's configuration may be changed while it is under way: where it stands, its rule, and what is planned with it. */
-import { complaintAbout } from './config-rules.ts';
+import { findConfigProblem } from './config-rules.ts';
 import type { RunConfig, SettingChange } from './contract.ts';
 import { isSupervisedOnly } from './supervised.ts';
 
@@ -70,24 +70,24 @@ export function configAt(
 
 /** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged` */
 export function describeChange({ setting, from, to, step, reason }: SettingChange): string {
-  return `${setting} ${from ?? 'none'} → ${to} from step ${step} on${because(reason)}`;
+  return `${setting} ${from ?? 'none'} → ${to} from step ${step} on${formatReason(reason)}`;
 }
 
-export function because(reason: string | null): string {
+export function formatReason(reason: string | null): string {
   return reason === null ? '' : `, because: ${reason}`;
 }
 
 /** Why these values cannot be, after `stepsDone` steps of a run with this configuration; null where they can. */
-export function complaintAboutSettings(config: RunConfig, stepsDone: number, settings: Settings): string | null {
+export function findSettingsProblem(config: RunConfig, stepsDone: number, settings: Settings): string | null {
   return (
-    complaintAboutValues(settings) ??
-    complaintAboutSteps(stepsDone, settings) ??
-    complaintAboutEffect(config, settings) ??
+    findValuesProblem(settings) ??
+    findStepsProblem(stepsDone, settings) ??
+    findEffectProblem(config, settings) ??
     complain(config, settings)
   );
 }
 
-function complaintAboutValues(settings: Readonly<Record<string, unknown>>): string | null {
+function findValuesProblem(settings: Readonly<Record<string, unknown>>): string | null {
   const entries = Object.entries(settings);
   if (entries.length === 0) return `nothing to set; name at least one of ${SETTINGS.join(', ')}`;
   for (const [name, value] of entries) {
@@ -100,12 +100,12 @@ function complaintAboutValues(settings: Readonly<Record<string, unknown>>): stri
   return null;
 }
 
-function complaintAboutSteps(stepsDone: number, { steps }: Settings): string | null {
+function findStepsProblem(stepsDone: number, { steps }: Settings): string | null {
   if (steps === undefined || steps > stepsDone) return null;
   return `steps must be more than the ${stepsDone} that are done, got ${steps}; pass more, or end the run with temper stop`;
 }
 
-function complaintAboutEffect(config: RunConfig, settings: Settings): string | null {
+function findEffectProblem(config: RunConfig, settings: Settings): string | null {
   const idle = isSupervisedOnly(config) ? OF_ATTEMPTS.find((name) => settings[name] !== undefined) : undefined;
   return idle === undefined
     ? null
@@ -113,5 +113,5 @@ function complaintAboutEffect(config: RunConfig, settings: Settings): string | n
 }
 
 function complain(config: RunConfig, settings: Settings): string | null {
-  return complaintAbout(applySettings(config, settings));
+  return findConfigProblem(applySettings(config, settings));
 }

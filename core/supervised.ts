@@ -65,13 +65,13 @@ export function planRendering({ rollout }: Pick<RunConfig, 'rollout'>, supervise
 }
 
 /** Names what contradicts itself; null where nothing does. */
-export function complaintAboutSupervised(config: RunConfig): string | null {
+export function findSupervisedProblem(config: RunConfig): string | null {
   const { supervised, steps, warmupSteps } = config;
   if (supervised === undefined) return null;
   const { examples, heldOut } = supervised;
   if (heldOut >= examples)
     return `supervised.heldOut must be fewer than the examples, got ${heldOut} of ${examples}; lower it`;
-  if (supervised.steps === undefined) return complaintAboutRates(supervised);
+  if (supervised.steps === undefined) return findRatesProblem(supervised);
   if (supervised.steps >= steps)
     return `supervised.steps must be fewer than steps (the run plays its agent after them), got ${supervised.steps} of ${steps}; raise steps, or train on the examples alone with temper sft`;
   if (warmupSteps > 0 && warmupSteps >= steps - supervised.steps)
@@ -80,10 +80,7 @@ export function complaintAboutSupervised(config: RunConfig): string | null {
 }
 
 /** Without another stage the run's own options say it. */
-function complaintAboutRates({
-  learningRate,
-  learningRateSchedule,
-}: NonNullable<RunConfig['supervised']>): string | null {
+function findRatesProblem({ learningRate, learningRateSchedule }: NonNullable<RunConfig['supervised']>): string | null {
   if (learningRate === undefined && learningRateSchedule === undefined) return null;
   return 'supervised.learningRate and supervised.learningRateSchedule have no effect where all steps are supervised; set learningRate and learningRateSchedule';
 }

@@ -52,7 +52,7 @@ export class Judging {
   }
 
   /** Why the next step may not begin; null if it may. The estimate for a step is the cost of the last one. */
-  complaintAboutBudget({ judge, maxJudgeUsd }: RunConfig): string | null {
+  findBudgetProblem({ judge, maxJudgeUsd }: RunConfig): string | null {
     if (judge === null || maxJudgeUsd === null) return null;
     const { usd } = this.#spent;
     if (usd === null || (usd < maxJudgeUsd && usd + this.#lastStepUsd <= maxJudgeUsd)) return null;

@@ -2,7 +2,7 @@
 import { defineQuery, defineUpdate } from '@temporalio/workflow';
 
 import type { RunConfig, RunState, SettingChange } from '../core/contract.ts';
-import { complaintAboutSettings, type Settings } from '../core/settings.ts';
+import { findSettingsProblem, type Settings } from '../core/settings.ts';
 import type { Judging } from './judging.ts';
 import type { RunStatus } from './run-status.ts';
 
@@ -162,7 +162,7 @@ function refuseOverBudget({ controls, status }: Facts): void {
 function refuseSettings({ controls, status, judging }: Facts, settings: unknown, stepsDone: number): void {
   if (typeof settings !== 'object' || settings === null)
     throw new Error(`the settings of ${status.state.run} must be an object; pass names and numbers`);
-  const complaint = complaintAboutSettings(controls.requestedConfig, stepsDone, settings);
+  const complaint = findSettingsProblem(controls.requestedConfig, stepsDone, settings);
   if (complaint !== null) throw new Error(complaint);
   if ('maxJudgeUsd' in settings && judging.isCostUnknown)
     throw new Error(

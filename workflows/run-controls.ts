@@ -91,7 +91,7 @@ export class RunControls {
 
   /** Why the next step would cost more than is allowed; null if it would not. */
   get budgetComplaint(): string | null {
-    return this.#judging.complaintAboutBudget(this.requestedConfig);
+    return this.#judging.findBudgetProblem(this.requestedConfig);
   }
 
   get isOverBudget(): boolean {

@@ -17,7 +17,7 @@ import type {
 } from '../core/contract.ts';
 import { describeSkipped, describeUnused, type Unused } from '../core/learning-signal.ts';
 import { describeLineage } from '../core/lineage.ts';
-import { because } from '../core/settings.ts';
+import { formatReason } from '../core/settings.ts';
 import {
   entropiesAtStart,
   WARNED_STEPS,
@@ -154,13 +154,13 @@ export class RunStatus {
   /** A pause was requested; the run waits after the steps in progress. */
   setPausing(pause: Pause): void {
     this.update({ state: 'pausing', pause });
-    this.note(`paused after step ${this.lastBegun}${because(pause.reason)}`);
+    this.note(`paused after step ${this.lastBegun}${formatReason(pause.reason)}`);
   }
 
   /** The run waits, and people see how to resume it. */
   setPaused(pause: Pause): void {
     const { run } = this.#state;
-    const waitingFor = `temper resume ${run}; paused since ${pause.since}${because(pause.reason)}`;
+    const waitingFor = `temper resume ${run}; paused since ${pause.since}${formatReason(pause.reason)}`;
     this.update({ state: 'paused', pause, waitingFor });
   }
 
@@ -180,7 +180,7 @@ export class RunStatus {
   }
 
   noteRollback({ step, finished, reason }: { step: number; finished: number; reason: string | null }): void {
-    this.note(`rollback to step ${step} requested after step ${finished}${because(reason)}`);
+    this.note(`rollback to step ${step} requested after step ${finished}${formatReason(reason)}`);
   }
 
   /** The position that the store has: on a new branch, or where the run was when it ended. */

@@ -1,5 +1,12 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import {
+  CHECKPOINT_ARGUMENT,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
+import { readCheckpointName } from '../command-line/values.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export const checkpointsCommand = defineCommand({
   name: 'checkpoints',
@@ -43,6 +50,57 @@ export const checkpointsCommand = defineCommand({
     'with-pruned': { kind: 'boolean', description: 'push, pull: also copy weights that were pruned in the target' },
     json: JSON_FLAG,
   },
+  async run(context): Promise<number> {
+    const { checkpoint, action, store } = context.args;
+    checkFlags(context, action ?? 'list');
+    const name = readCheckpointName(checkpoint);
+    const { run } = name;
+    if (action === null) return (await import('./list.ts')).showCheckpoints(context, name, checkpoint === run);
+    if (action === 'delete') {
+      if (store !== null) throw ownStoreAlone(action, store);
+      return (await import('./delete.ts')).deleteWeights(context, name);
+    }
+    if (checkpoint !== run)
+      throw new UsageError(`${action} works on a whole run, got ${JSON.stringify(checkpoint)}; pass ${run}`);
+    if (action === 'prune') {
+      if (store === null) return (await import('./prune.ts')).pruneCheckpoints(context, run);
+      throw ownStoreAlone(action, store);
+    }
+    if (store !== null) return (await import('./copy.ts')).copyCheckpoints(context, run, action, store);
+    throw new UsageError(`STORE is missing; usage: temper checkpoints RUN ${action} STORE`);
+  },
 });
 
 export type CheckpointsContext = CommandContext<typeof checkpointsCommand>;
+
+type Flag = keyof CheckpointsContext['flags'];
+
+/** Flags that each action takes. */
+const FLAGS = {
+  list: ['json'],
+  push: ['with-pruned', 'json'],
+  pull: ['with-pruned', 'json'],
+  prune: ['keep-last', 'keep-best', 'keep-every', 'dry-run', 'json'],
+  delete: ['step', 'all', 'dry-run', 'json'],
+} satisfies Record<string, readonly Flag[]>;
+type Action = keyof typeof FLAGS;
+
+function ownStoreAlone(action: Action, store: string): UsageError {
+  return new UsageError(
+    `${action} works on the project's own store, got ${JSON.stringify(store)}; remove that argument`,
+  );
+}
+
+function checkFlags({ flags }: CheckpointsContext, action: Action): void {
+  const own: readonly string[] = FLAGS[action];
+  const idle = Object.entries(flags).find(([name, value]) => isGiven(value) && !own.includes(name))?.[0];
+  if (idle === undefined) return;
+  const owner = Object.entries(FLAGS).find(([, names]: [string, readonly string[]]) => names.includes(idle))?.[0];
+  throw new UsageError(
+    `--${idle} has no effect here, it is a flag of ${owner}; write temper checkpoints RUN ${owner} --${idle}`,
+  );
+}
+
+function isGiven(value: CheckpointsContext['flags'][Flag]): boolean {
+  return typeof value === 'object' && value !== null ? value.length > 0 : value !== null && value !== false;
+}

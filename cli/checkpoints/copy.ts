@@ -19,7 +19,7 @@ export async function copyCheckpoints(
   const onStep = (done: number, of: number) => {
     if (output.isTerminal) output.stream.write(`\r${done} of ${of} steps`);
   };
-  // What is far away is not read back; what is here is, so that pull repairs it.
+  // Only local objects are read back: pull repairs damaged ones.
   const isThorough = action === 'pull';
   const copied = await copyRun(from, to, run, {
     isThorough,

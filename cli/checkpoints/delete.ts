@@ -1,14 +1,13 @@
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { deleteRun, planRunDeletion, type RunDeletion } from '../../store/records/delete-run.ts';
-import { planPrune, prune } from '../../store/records/prune.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import type { CheckpointsContext } from './command.ts';
-import { describeRemoval, removalJson } from './prune.ts';
+import { removeWeights } from './prune.ts';
 
-/** The weights of steps that are named, or a run with all that it recorded. */
+/** Deletes the weights of the named steps, or a run with all that it recorded. */
 export function deleteWeights(context: CheckpointsContext, { run, branch }: CheckpointName): Promise<number> {
   const { step: steps, all } = context.flags;
   const { checkpoint } = context.args;
@@ -19,23 +18,10 @@ export function deleteWeights(context: CheckpointsContext, { run, branch }: Chec
   if (steps === null && !all)
     throw new UsageError('delete needs to know what to remove; pass --step N,M-K, or --all for the whole run');
   if (steps !== null && all) throw new UsageError('--step and --all cannot be combined; pass one of them');
-  if (steps !== null) return deleteSteps(context, run, { branch: branch ?? 0, steps });
+  if (steps !== null) return removeWeights(context, run, { branch: branch ?? 0, steps });
   if (branch !== null)
     throw new UsageError(`--all removes a run with all its branches, got ${JSON.stringify(checkpoint)}; pass ${run}`);
   return deleteWhole(context, run);
-}
-
-async function deleteSteps(
-  { flags, project, env, output }: CheckpointsContext,
-  run: string,
-  named: { branch: number; steps: readonly number[] },
-): Promise<number> {
-  const store = await openProjectStore(project, env);
-  const isDry = flags['dry-run'];
-  const plan = await (isDry ? planPrune : prune)(store, run, named);
-  if (flags.json) printJson(output, removalJson({ ...plan, kept: [] }, isDry));
-  else for (const line of describeRemoval({ ...plan, kept: [] }, isDry)) output.line(line);
-  return EXIT.ok;
 }
 
 async function deleteWhole({ flags, project, env, output }: CheckpointsContext, run: string): Promise<number> {

@@ -11,7 +11,7 @@ import type { CheckpointsContext } from './command.ts';
 
 const SHOWN_HASH = 12;
 
-/** All of a run, or the one that is named. */
+/** Lists all checkpoints of a run, or the named one. */
 export async function showCheckpoints(
   { flags, project, env, output }: CheckpointsContext,
   name: CheckpointName,
@@ -26,7 +26,7 @@ export async function showCheckpoints(
   const summaries = await readSteps(store, run);
   const rows = entries.map((entry) => {
     const { sha256 } = entry.commit.manifest.adapter;
-    // The curve is the newest branch's: the hash tells which of several steps of that number it speaks of.
+    // The curve belongs to the newest branch: the hash tells which of several steps with that number it means.
     const summary = summaries.find((each) => each.step === entry.step && each.adapterSha256 === sha256);
     return toRow(entry, summary?.reward ?? entry.commit.manifest.metrics['rewardMean'] ?? null);
   });

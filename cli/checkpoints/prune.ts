@@ -5,20 +5,26 @@ import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CheckpointsContext } from './command.ts';
 
-export async function pruneCheckpoints(
+export function pruneCheckpoints(context: CheckpointsContext, run: string): Promise<number> {
+  return removeWeights(context, run, parseRetention(context.flags));
+}
+
+/** Removes weights and prints which ones; --dry-run only prints. */
+export async function removeWeights(
   { flags, project, env, output }: CheckpointsContext,
   run: string,
+  chosen: Parameters<typeof prune>[2],
 ): Promise<number> {
-  const retention = parseRetention(flags);
   const store = await openProjectStore(project, env);
   const isDry = flags['dry-run'];
-  const plan = await (isDry ? planPrune : prune)(store, run, retention);
-  if (flags.json) printJson(output, removalJson(plan, isDry));
-  else for (const line of describeRemoval(plan, isDry)) output.line(line);
+  const plan = await (isDry ? planPrune : prune)(store, run, chosen);
+  const shown = 'steps' in chosen ? { ...plan, kept: [] } : plan;
+  if (flags.json) printJson(output, removalJson(shown, isDry));
+  else for (const line of describeRemoval(shown, isDry)) output.line(line);
   return EXIT.ok;
 }
 
-/** What is kept must be said: a command that removes has no default. */
+/** Retention rules. There is no default, because the command removes data. */
 function parseRetention(flags: CheckpointsContext['flags']): Retention {
   const { 'keep-last': last, 'keep-every': every, 'keep-best': best } = flags;
   if (last === null && every === null && best.length === 0)
@@ -37,7 +43,7 @@ function parseBest(text: string): { metric: string; count: number } {
 const nameOf = ({ branch, step }: { branch: number; step: number }): string =>
   branch === 0 ? String(step) : `${branch}/${step}`;
 
-export function removalJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): object {
+function removalJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): object {
   return {
     dryRun: isDry,
     pruned: pruned.map(({ branch, step }) => ({ branch, step })),
@@ -47,7 +53,7 @@ export function removalJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: bo
   };
 }
 
-export function describeRemoval({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): string[] {
+function describeRemoval({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): string[] {
   const [go, went] = isDry ? ['would be removed', 'would be'] : ['removed', 'were'];
   return [
     ...kept.map(({ checkpoint, because }) => `kept    ${nameOf(checkpoint)}: ${because}`),

@@ -1,12 +1,12 @@
-/** A command is data: its name, what it takes and what help says. `../commands.ts` adds its work, which is imported when it runs. */
+/** Commands as data: name, flags, arguments and help, with a `run` that imports its work when it is called. */
 import type { Output } from '../terminal/output.ts';
 
-/** In the place of a value: what switches an option off. */
+/** Flag value that unsets an option. */
 export const NONE = 'none';
 
 interface BooleanFlag {
   readonly kind: 'boolean';
-  /** `--no-NAME` switches off what a project or another run has switched on. */
+  /** True if `--no-NAME` can switch off what the project or another run has switched on. */
   readonly negatable?: true;
   readonly description: string;
 }
@@ -15,16 +15,16 @@ interface ValueFlag {
   /** Shown after the flag, e.g. `NAME`. */
   readonly placeholder: string;
   readonly description: string;
-  /** Another name of this flag: other commands call the same thing so. */
+  /** Alternative name, as other commands call it. */
   readonly also?: string;
-  /** For a flag that has to be there: what to pass, said where it is missing. */
+  /** Remedy if a required flag is missing. */
   readonly required?: string;
 }
 
 /** `texts` may be given several times. */
 interface TextFlag<Kind extends 'text' | 'texts'> extends ValueFlag {
   readonly kind: Kind;
-  /** What it must look like, in a regular expression, in words and by example. */
+  /** Required form: as a regular expression, in words, and by example. */
   readonly form?: { readonly pattern: RegExp; readonly rule: string; readonly example: string };
 }
 
@@ -91,19 +91,19 @@ type FlagValue<F extends Flag> = F extends { kind: 'boolean' }
       ? GivenValue<F>
       : GivenValue<F> | null;
 
-/** What was given: null, false (null where it can be negated) or an empty list where a flag was not. */
+/** Values of flags. A missing flag is null, false (null if it can be negated) or an empty list. */
 export type FlagValues<All extends Flags> = { readonly [Name in keyof All]: FlagValue<All[Name]> };
 
 export interface Argument {
-  /** In usage, e.g. `RUN`. */
+  /** Name in usage, e.g. `RUN`. */
   readonly placeholder: string;
   readonly choices?: readonly string[];
   readonly optional?: true;
-  /** Of the last one: it may stand several times. */
+  /** For the last argument: it may be repeated. */
   readonly repeats?: true;
 }
 
-/** By name, in the order of the command line. */
+/** Arguments by name, in the order of the command line. */
 export type Arguments = Readonly<Record<string, Argument>>;
 
 type ArgumentText<A extends Argument> = A extends { choices: readonly (infer Choice)[] } ? Choice : string;
@@ -117,19 +117,19 @@ export type ArgumentValues<All extends Arguments> = { readonly [Name in keyof Al
 export interface Definition<F extends Flags = Flags, A extends Arguments = Arguments> {
   readonly name: string;
   readonly summary: string;
-  /** What follows `temper`, where arguments and flags do not say it. */
+  /** Usage after `temper`, if arguments and flags do not show it. */
   readonly usage?: string;
   readonly details?: readonly string[];
   readonly examples?: readonly string[];
   readonly arguments: A;
   readonly flags: F;
-  /** Flags of commands like this one that it does not take, by how they begin, and what to do instead. */
+  /** Flags of similar commands that this one does not take, by prefix, with what to do instead. */
   readonly absent?: Readonly<Record<string, string>>;
 }
 
-/** Where a command runs. */
-export interface Surroundings {
-  /** The folder whose `.temper/` holds the state. */
+/** The process that a command runs in. */
+export interface CommandEnvironment {
+  /** Folder whose `.temper/` holds the state. */
   readonly project: string;
   readonly cwd: string;
   readonly env: Readonly<NodeJS.ProcessEnv>;
@@ -138,25 +138,44 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-/** What the work of a command gets. */
-export interface CommandContext<D extends Definition> extends Surroundings {
+/** Environment, flags and arguments of one call of a command. */
+export interface CommandContext<D extends Definition> extends CommandEnvironment {
   readonly flags: FlagValues<D['flags']>;
   readonly args: ArgumentValues<D['arguments']>;
 }
 
-/** Keeps the types of flags and arguments, from which those of their values follow. */
-export function defineCommand<const F extends Flags, const A extends Arguments>(
-  definition: Definition<F, A>,
-): Definition<F, A> {
-  return definition;
+export interface Command<F extends Flags = Flags, A extends Arguments = Arguments> extends Definition<F, A> {
+  /** Commands of two words, named like `schedule list`. */
+  readonly actions?: readonly Command[];
+  /** Words from the project's configuration for these flags; the command line overrides them. */
+  projectFlags?(environment: CommandEnvironment, flags: Flags): Promise<readonly string[]>;
+  /** Descriptions for help that need more imports than a definition may have. */
+  describeFlags?(flags: Flags): Promise<Readonly<Record<string, string>>>;
+  /** Imports the work when it is called, because help and the other commands load this file too. Returns the exit code. */
+  run(context: CommandContext<Definition<F, A>>): Promise<number>;
+}
+
+/** Infers the types of flag and argument values from a command's tables. */
+export function defineCommand<const F extends Flags, const A extends Arguments>(command: Command<F, A>): Command<F, A> {
+  return command;
 }
 
 export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
+export const CHECKPOINT_ARGUMENT = { placeholder: 'CHECKPOINT' } satisfies Argument;
+export const CHECKPOINT_HELP = [
+  'CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or',
+  'RUN~BRANCH@STEP (on another branch, after a rollback).',
+] as const;
 export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
 export const CHAT_TEMPLATE_FLAG = {
   kind: 'text',
   placeholder: 'FILE',
   description: "Jinja chat template to use instead of the model's own",
+} satisfies Flag;
+export const ADAPTER_FLAG = {
+  kind: 'text',
+  placeholder: 'FOLDER',
+  description: 'PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s',
 } satisfies Flag;
 export const REASON_FLAG = {
   kind: 'text',

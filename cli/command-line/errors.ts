@@ -1,19 +1,19 @@
-/** What a person gets to see when a command does not end well, and the exit code that says whose turn it is. */
+/** Errors as users see them, and the exit codes. */
 import { TemperError, type FailureType } from '../../core/failures.ts';
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
-/** The command line itself was wrong. */
+/** Wrong input on the command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The command was understood, and what it was to do failed for a reason that is no bug of Temper. */
+/** Failure of the requested work that is not a bug in Temper. */
 export class WorkFailed extends Error {
   override readonly name = 'WorkFailed';
 }
 
-/** Failures a person mends where they sit: another flag, a free disk, a started server, an upgrade. */
+/** Failures that the user can fix: another flag, disk space, a started server, an upgrade. */
 const USERS: ReadonlySet<FailureType> = new Set(['BadConfig', 'StoreUnavailable', 'StepConflict', 'LaterVersion']);
 
 export function describeError(error: unknown): { text: string; exitCode: number } {
@@ -36,4 +36,27 @@ function describeCause(error: unknown): string {
 
 function oneLine(text: string): string {
   return text.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+/** Most likely name for a typo; null if none is close. */
+export function closestName(name: string, names: readonly string[]): string | null {
+  const ranked = names
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
+    .toSorted((a, b) => a.distance - b.distance);
+  const best = ranked[0];
+  return best !== undefined && best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : null;
+}
+
+/** Levenshtein distance, computed row by row. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substituted = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substituted, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
 }

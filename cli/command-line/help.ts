@@ -1,12 +1,15 @@
-import type { Definition, Flag } from './command.ts';
-import { usageOf } from './usage.ts';
+/** Help texts and usage lines, from a command's definition. */
+import type { Argument, Command, Definition, Flag } from './command.ts';
 
-interface Helped extends Definition {
-  readonly actions?: readonly Definition[];
+export async function helpOf(command: Command): Promise<string> {
+  return commandHelp(command, await command.describeFlags?.(command.flags));
 }
 
-/** `descriptions` go before those of the definition. */
-export function commandHelp(command: Helped, descriptions: Readonly<Record<string, string>> = {}): string {
+/** `descriptions` replace those of the definition. */
+export function commandHelp(
+  command: Definition & Pick<Command, 'actions'>,
+  descriptions: Readonly<Record<string, string>> = {},
+): string {
   const lines = [command.summary, '', `Usage: temper ${usageOf(command)}`];
   if (command.details !== undefined) lines.push('', ...command.details);
   if (command.actions !== undefined) lines.push('', 'Actions:', ...actionLines(command.actions));
@@ -33,7 +36,7 @@ function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[]): s
   return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
 }
 
-/** By their second word: the first stands in the line above. */
+/** Lines of actions, named by their second word. */
 function actionLines(actions: readonly Definition[]): string[] {
   return nameLines(actions.map(({ name, summary }) => ({ name: name.split(' ')[1] ?? name, summary })));
 }
@@ -54,4 +57,34 @@ function alsoNamed(flag: Flag): string {
 function flagColumn(name: string, flag: Flag): string {
   if (flag.kind === 'boolean') return flag.negatable === true ? `--[no-]${name}` : `--${name}`;
   return `--${name} ${flag.placeholder}`;
+}
+
+/** Most flags that usage lists one by one. */
+const MOST_LISTED = 5;
+
+/** Usage after `temper`, e.g. `show RUN [--json]`. */
+export function usageOf(command: Definition): string {
+  if (command.usage !== undefined) return `${command.name} ${command.usage}`;
+  const flags = Object.entries(command.flags);
+  const required = flags.filter(([, flag]) => isRequired(flag));
+  const others = flags.filter(([, flag]) => !isRequired(flag));
+  return [
+    command.name,
+    ...Object.values(command.arguments).map(describeArgument),
+    ...required.map(([name, flag]) => describeFlag(name, flag)),
+    ...(others.length > MOST_LISTED ? ['[flags]'] : others.map(([name, flag]) => describeFlag(name, flag))),
+  ].join(' ');
+}
+
+function isRequired(flag: Flag): boolean {
+  return flag.kind !== 'boolean' && flag.required !== undefined;
+}
+
+function describeArgument({ placeholder, optional, repeats }: Argument): string {
+  return `${optional === true ? `[${placeholder}]` : placeholder}${repeats === true ? '…' : ''}`;
+}
+
+function describeFlag(name: string, flag: Flag): string {
+  const text = flag.kind === 'boolean' ? `--${name}` : `--${name} ${flag.placeholder}`;
+  return `${isRequired(flag) ? text : `[${text}]`}${flag.kind === 'texts' ? '…' : ''}`;
 }

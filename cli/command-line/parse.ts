@@ -1,12 +1,11 @@
-/** A command line by node:util's parseArgs; every mistake is a UsageError that names the flag and the remedy. */
+/** Parses a command line with node:util's parseArgs. Every mistake is a UsageError with the flag and the remedy. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { closestName } from './closest-name.ts';
+import { UsageError, closestName } from './errors.ts';
 import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './command.ts';
-import { UsageError } from './errors.ts';
-import { usageOf } from './usage.ts';
+import { usageOf } from './help.ts';
 import { NEGATED, readArguments, readFlags } from './values.ts';
 
-/** Help is asked for whatever else is given or missing. */
+/** `--help` wins over whatever else is given or missing. */
 export type CommandLine<F extends Flags, A extends Arguments> =
   | { readonly isHelp: true }
   | { readonly isHelp: false; readonly flags: FlagValues<F>; readonly args: ArgumentValues<A> };
@@ -54,14 +53,14 @@ function otherName(flag: Flag): string | null {
   return flag.kind === 'boolean' ? null : (flag.also ?? null);
 }
 
-/** Of a flag that was given by its other name: its own. */
+/** Main name of a flag that was given by its alternative name. */
 function ownName(flags: Flags, given: string): string {
   return Object.keys(flags).find((name) => otherName(flags[name]!) === given) ?? given;
 }
 
 const NO = 'no-';
 
-/** The flag that `--no-NAME` switches off; null where it is a flag of its own, or none. */
+/** Flag that `--no-NAME` switches off; null if there is none. */
 function negatedBy(flags: Flags, given: string): string | null {
   const name = given.startsWith(NO) ? given.slice(NO.length) : '';
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
@@ -84,7 +83,7 @@ function checkFlag(command: Definition, token: FlagToken): void {
       `${token.rawName} takes no value, got ${JSON.stringify(token.value)}; write ${token.rawName} alone`,
     );
   }
-  // parseArgs would take the next flag for the value: `--run --steps 3` is a forgotten value, `--seed -1` says what it means.
+  // parseArgs would take the next flag as the value: `--run --steps 3` lacks a value, `--seed -1` does not.
   if (token.value === undefined || (token.inlineValue !== true && token.value.startsWith('--')))
     throw new UsageError(`${token.rawName} needs a value; write ${token.rawName} ${flag.placeholder}`);
 }

@@ -1,5 +1,6 @@
-/** From the words of a command line to values: every kind of flag and argument has its rule and its complaint here. */
-import { closestName } from './closest-name.ts';
+/** Values of flags and arguments from the words of a command line: the rule and the error of each kind. */
+import { parseCheckpointName, type CheckpointName } from '../../core/policy-name.ts';
+import { UsageError, closestName } from './errors.ts';
 import {
   NONE,
   type Argument,
@@ -10,18 +11,15 @@ import {
   type FlagValues,
   type NumberFlag,
 } from './command.ts';
-import { UsageError } from './errors.ts';
 
-/** The texts that were given for each flag, in their order; for one without a value an empty text each time, or NEGATED. */
+/** Given texts of each flag, in order. A flag without a value has an empty text for each use, or NEGATED. */
 type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
 export const NEGATED = 'no';
 
 export function readFlags<F extends Flags>(flags: F, given: GivenFlags): FlagValues<F> {
   const entries = Object.entries(flags).map(([name, flag]) => [name, readFlag(name, flag, given.get(name) ?? [])]);
-  const values: object = Object.fromEntries(entries);
-  assertFlags(values, flags);
-  return values;
+  return Object.fromEntries(entries) as FlagValues<F>;
 }
 
 export function readArguments<A extends Arguments>(args: A, words: readonly string[]): ArgumentValues<A> {
@@ -29,23 +27,7 @@ export function readArguments<A extends Arguments>(args: A, words: readonly stri
     name,
     argument.repeats === true ? words.slice(index) : readArgument(argument, words[index]),
   ]);
-  const values: object = Object.fromEntries(entries);
-  assertArguments(values, args);
-  return values;
-}
-
-// TypeScript cannot see that each value was read by the definition of its name, only that every name has one.
-function assertFlags<F extends Flags>(values: object, flags: F): asserts values is FlagValues<F> {
-  assertNames(values, flags);
-}
-
-function assertArguments<A extends Arguments>(values: object, args: A): asserts values is ArgumentValues<A> {
-  assertNames(values, args);
-}
-
-function assertNames(values: object, definitions: object): void {
-  const missing = Object.keys(definitions).find((name) => !Object.hasOwn(values, name));
-  if (missing !== undefined) throw new TypeError(`${missing} was not read`);
+  return Object.fromEntries(entries) as ArgumentValues<A>;
 }
 
 function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
@@ -62,10 +44,10 @@ function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
   return readValue(flag, text, naming);
 }
 
-/** How a value is called where it was given: as a flag, or as a setting of `temper set`. */
+/** Name of a value in errors: a flag, or a setting of `temper set`. */
 export interface ValueNaming {
   readonly name: string;
-  /** Before a value, e.g. `--steps ` or `steps=`. */
+  /** Text before a value, e.g. `--steps ` or `steps=`. */
   readonly prefix: string;
 }
 
@@ -99,7 +81,7 @@ function readText({ form }: Extract<Flag, { kind: 'text' | 'texts' }>, text: str
   throw badValue(naming, form.rule, text, form.example);
 }
 
-/** More than any model has layers: a typo must not fill the memory. */
+/** Upper bound of ranges, so that a typo cannot fill the memory; no model has that many layers. */
 const MAX_RANGE = 10_000;
 
 function readRanges(text: string, naming: ValueNaming): readonly number[] {
@@ -118,7 +100,7 @@ function readObject(text: string, naming: ValueNaming): object {
     const value = JSON.parse(text) as unknown;
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // No JSON at all: the same complaint.
+    // Not JSON: same error as for JSON of another type.
   }
   throw badValue(naming, 'an object as JSON', text, `'{"name":"value"}'`);
 }
@@ -159,4 +141,12 @@ function readArgument({ placeholder, choices }: Argument, word: string | undefin
   const guess = closestName(word, choices);
   const remedy = guess === null ? 'pass one of them' : `did you mean ${guess}?`;
   throw new UsageError(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
+}
+
+export function readCheckpointName(text: string): CheckpointName {
+  const name = parseCheckpointName(text);
+  if (name !== null) return name;
+  throw new UsageError(
+    `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
+  );
 }

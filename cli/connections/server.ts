@@ -1,20 +1,25 @@
-/** The Temporal server of a project, where one is running; commands that only read the store do without. */
+/** Connections to a project's Temporal server. Commands that only read the store work without one. */
 import { TemperError } from '../../core/failures.ts';
+import { STORE_KEY } from '../../core/wire-constants.ts';
+import type { Store } from '../../store/store.ts';
 import { configuredTarget, connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 
-/** Where a command looks for the server, and with which settings. */
-export type ProjectPlace = Pick<Surroundings, 'project' | 'env'>;
+/** Project and environment that locate the server. */
+export type ProjectPlace = Pick<CommandEnvironment, 'project' | 'env'>;
 
-/** For commands that steer a run. */
+/** Longest wait for an answer of the server, or for a worker that takes an update. */
+export const ANSWER_WITHIN_MS = 20_000;
+
+/** Connects, or fails with what to start. */
 export async function requireServer({ project, env }: ProjectPlace): Promise<TemporalClient> {
   const target = runningTarget(project, env);
   if (target === null) throw noServer();
   try {
     return await connectClient(target, env);
   } catch (cause) {
-    // A local stack that is just ending: nobody set the address that the message of the connection speaks of.
+    // The local stack is just ending: the connection's error would name an address that the user never set.
     throw configuredTarget(env) === null ? noServer(cause) : cause;
   }
 }
@@ -25,7 +30,7 @@ function noServer(cause?: unknown): TemperError {
   return new TemperError('BadConfig', message, { cause });
 }
 
-/** For commands that can do without: null where nothing answers in time. */
+/** Connects for commands that work without a server; null if nothing answers in time. */
 export async function tryServer({ project, env }: ProjectPlace, withinMs: number): Promise<TemporalClient | null> {
   const target = runningTarget(project, env);
   if (target === null) return null;
@@ -34,4 +39,9 @@ export async function tryServer({ project, env }: ProjectPlace, withinMs: number
   const client = await Promise.race([connecting, late]);
   if (client === null) void connecting.then((other) => other?.close());
   return client;
+}
+
+/** Null if nothing was ever stored: a query must not create a store. */
+export async function findStoreId(store: Pick<Store, 'id' | 'read'>): Promise<string | null> {
+  return (await store.read(STORE_KEY)) === null ? null : store.id();
 }

@@ -1,5 +1,4 @@
-import { CHECKPOINT_ARGUMENT } from '../command-line/checkpoint-names.ts';
-import { defineCommand } from '../command-line/command.ts';
+import { CHECKPOINT_ARGUMENT, defineCommand } from '../command-line/command.ts';
 
 export const distillCommand = defineCommand({
   name: 'distill',
@@ -26,4 +25,5 @@ export const distillCommand = defineCommand({
     attempts: { kind: 'text', placeholder: 'FOLDER', description: 'take attempts that temper try --save wrote there' },
     out: { kind: 'text', placeholder: 'FILE', description: 'output file', required: 'pass --out best.jsonl' },
   },
+  run: async (context): Promise<number> => (await import('./distill.ts')).distillRun(context),
 });

@@ -12,7 +12,7 @@ import { readGroups, requireRun, type PlayedGroup } from '../../store/records/ru
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatNumber, plural } from '../terminal/format.ts';
@@ -39,7 +39,7 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
   return EXIT.ok;
 }
 
-/** All of it or nothing: an interrupted command leaves no part of a file, and a file that is there stays as it is. */
+/** Writes the whole file or nothing, and never replaces an existing one. */
 async function writeNew(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
@@ -61,7 +61,7 @@ function unwritten(file: string, code: string | undefined, cause: unknown): Temp
   return new TemperError('BadConfig', `${rule}; pass another one`, { cause });
 }
 
-/** Of a run, or of a folder: `source` is what was named. */
+/** Attempts of a run or of a folder; `source` is its name. */
 async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typeof distillCommand>) {
   const source = args.checkpoint ?? flags.attempts;
   if (source === null || (args.checkpoint !== null && flags.attempts !== null))
@@ -74,12 +74,12 @@ async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typ
   return { source, played: await readAttempts(store, name.run, sampler) };
 }
 
-/** Its place in the file is its id. */
+/** JSON line of an example; its position in the file is its id. */
 function toLine({ messages, tools, metadata }: ChatExample): string {
   return `${JSON.stringify({ messages, ...(tools === undefined ? {} : { tools }), metadata })}\n`;
 }
 
-/** Of the branches that the run's curve consists of, or of one policy wherever it played. */
+/** Attempts on the branches of the run's current line, or of one policy on any branch. */
 async function readAttempts(store: Store, run: string, sampler: string | null): Promise<RatedAttempt[]> {
   const branches = await readBranches(store, run);
   const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
@@ -93,7 +93,7 @@ async function readAttempts(store: Store, run: string, sampler: string | null): 
   return attempts;
 }
 
-/** By the verdict: a judge may have given another reward than the agent. */
+/** Rewards are those of the verdict, which may differ from the agent's. */
 function rate({ group, rollouts, judged }: PlayedGroup, step: number): RatedAttempt[] {
   return rollouts.attempts.flatMap((record, index) => {
     const reward = judged?.rewards[index] ?? null;

@@ -1,4 +1,4 @@
-/** Attempts as examples: the best by reward, and their conversations. Pure. */
+/** Examples from the best attempts by reward. */
 import { isAnswer, type ChatExample } from '../../core/chat-examples.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 
@@ -12,22 +12,22 @@ interface RecordedCall {
 
 export interface RatedAttempt {
   readonly reward: number;
-  /** Where it was played: step, group and attempt, say. */
+  /** Origin of the attempt, such as step, group and attempt. */
   readonly place: Readonly<Record<string, number>>;
-  /** In the order in which they were made. */
+  /** Calls in order. */
   readonly calls: readonly RecordedCall[];
 }
 
 export interface Distilled {
   readonly attempts: readonly RatedAttempt[];
   readonly examples: readonly ChatExample[];
-  /** Conversations that another chosen attempt had word for word. */
+  /** Number of conversations identical to those of another chosen attempt. */
   readonly repeated: number;
-  /** Conversations in which an answer says nothing: neither text nor calls. */
+  /** Number of conversations with an answer that has neither text nor calls. */
   readonly empty: number;
 }
 
-/** As a trajectory or a saved attempt holds it: no tools are none that were offered. */
+/** Chat example in the recorded form; an empty `tools` means that none were offered. */
 export function recordedCall(
   { messages, tools = [] }: { readonly messages: readonly object[]; readonly tools?: readonly unknown[] | undefined },
   answer: object,
@@ -35,7 +35,7 @@ export function recordedCall(
   return { messages, tools: tools.length === 0 ? null : (tools as readonly object[]), answer };
 }
 
-/** `share` of 1 takes all. Of attempts with the same reward, those played first. */
+/** Best `share` of the attempts; 1 takes all. Ties go to those played first. */
 export function distill(played: readonly RatedAttempt[], share: number): Distilled {
   const ranked = played.toSorted((a, b) => b.reward - a.reward);
   const attempts = ranked.slice(0, Math.ceil(share * ranked.length));
@@ -65,7 +65,7 @@ interface Conversation {
   tools: readonly object[] | null;
 }
 
-/** A call whose messages go on from an earlier conversation takes its place: what is left is as few as there were. */
+/** Final conversations: a call that continues an earlier one replaces it. */
 function conversationsOf(calls: readonly RecordedCall[]): Conversation[] {
   return calls.reduce<Conversation[]>((before, { messages, tools, answer }) => {
     const asked = messages.map(withoutNulls);
@@ -78,7 +78,7 @@ function goesOn(messages: readonly Message[], earlier: readonly Message[]): bool
   return canonicalJson(messages.slice(0, earlier.length)) === canonicalJson(earlier);
 }
 
-/** SDKs give back what they were answered with or without members that say nothing. */
+/** Drops empty members, which some SDKs echo and others omit. */
 function withoutNulls(message: object): Message {
   return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null && value !== undefined));
 }

@@ -1,4 +1,4 @@
-/** Attempts that `temper try --save` wrote: of any model, a hosted teacher above all. */
+/** Attempts that `temper try --save` wrote, mostly of a hosted teacher. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { recordedCall, type RatedAttempt } from './distilled-chats.ts';
@@ -6,10 +6,10 @@ import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-at
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { UsageError } from '../command-line/errors.ts';
 
-/** Hosted models tell more of their answers, which no chat template writes. */
+/** Members of a message that a chat template renders; hosted models return more. */
 const TAUGHT = new Set(['role', 'content', 'tool_calls', 'reasoning_content']);
 
-/** Those with a reward that were neither cut nor played at held-out scenarios, by scenario and attempt. */
+/** Attempts with a reward, not truncated and not on held-out scenarios, by scenario and attempt. */
 export async function readSavedAttempts(folder: string): Promise<RatedAttempt[]> {
   const files = (await namesIn(folder)).filter((name) => name.endsWith('.json'));
   if (files.length === 0)

@@ -1,6 +1,19 @@
 import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { pickRunFlags } from '../planning/run-flag-table.ts';
+
+/** Flags of a run that change its memory. */
+export const MEMORY_FLAGS = [
+  'full-fine-tuning',
+  'lora-rank',
+  'lora-target-modules',
+  'lora-layers',
+  'lora-dora',
+  'lora-dropout',
+  'optimizer',
+  'entropy-coefficient',
+  'micro-batch-tokens',
+] as const;
 
 export const doctorCommand = defineCommand({
   name: 'doctor',
@@ -32,16 +45,10 @@ export const doctorCommand = defineCommand({
       description: "with --model: tokens of the longest conversation [32768, or the model's context window]",
     },
     'chat-template': CHAT_TEMPLATE_FLAG,
-    'full-fine-tuning': RUN_FLAGS['full-fine-tuning'],
-    'lora-rank': RUN_FLAGS['lora-rank'],
-    'lora-target-modules': RUN_FLAGS['lora-target-modules'],
-    'lora-layers': RUN_FLAGS['lora-layers'],
-    'lora-dora': RUN_FLAGS['lora-dora'],
-    'lora-dropout': RUN_FLAGS['lora-dropout'],
-    optimizer: RUN_FLAGS.optimizer,
-    'entropy-coefficient': RUN_FLAGS['entropy-coefficient'],
-    'micro-batch-tokens': RUN_FLAGS['micro-batch-tokens'],
+    ...pickRunFlags(MEMORY_FLAGS),
     ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  run: async (context): Promise<number> => (await import('./doctor.ts')).doctor(context),
 });

@@ -2,27 +2,32 @@ import pc from 'picocolors';
 import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
-import { cacheFolder } from '../../workers/project/folders.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
-import { readChatTemplate } from '../command-line/chat-template.ts';
+import { readChatTemplate } from '../planning/chat-template.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { engineOverrides } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
+import { programContext } from '../terminal/stack-events.ts';
 import { createTable } from '../terminal/table.ts';
-import type { doctorCommand } from './command.ts';
-import { readPlannedFlags, trainOf } from './planned-flags.ts';
+import { doctorCommand, MEMORY_FLAGS } from './command.ts';
+import type { TrainConfig } from '../../core/contract.ts';
+import { parseCommandLine } from '../command-line/parse.ts';
+import { flagWords } from '../planning/project-flags.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 
+export const PLANNED_FLAGS = ['chat-template', ...MEMORY_FLAGS] as const;
+
+type PlannedFlags = Pick<CommandContext<typeof doctorCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
 type Memory = NonNullable<ModelReport['memory']>;
 type Device = Memory['devices'][number];
 
-/** Exit code 1 where the model cannot be used, or does not fit. */
+/** Exits with 1 if the model cannot be used or does not fit. */
 export async function doctorModel(context: CommandContext<typeof doctorCommand>, model: string): Promise<number> {
-  const { flags, project, cwd, env, output, signal } = context;
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
+  const { flags, project, cwd, env, output } = context;
   const planned = await readPlannedFlags(context);
-  const place = { project, cwd, env, cache: cacheFolder(env), signal, onEvent };
+  const place = { project, cwd, ...programContext(context) };
   const template = (await readChatTemplate(planned['chat-template'], cwd))?.file ?? null;
   const train = trainOf(planned);
   const { engine } = await loadConfig(project, env);
@@ -103,3 +108,19 @@ function remedyOf(device: Device, { context, microBatchTokens }: Memory): string
 
 const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(bytes < 1024 ** 3 / 10 ? 3 : 2)} GiB`;
 const count = (value: number) => value.toLocaleString('en-US');
+
+/** Flags of the command line; the missing ones from `train` of temporal.config.ts. */
+async function readPlannedFlags(context: CommandContext<typeof doctorCommand>): Promise<PlannedFlags> {
+  const { flags, project, env } = context;
+  const words = flagWords(await loadConfig(project, env));
+  const line = parseCommandLine({ ...doctorCommand, flags: RUN_FLAGS }, words);
+  const usual = line.isHelp ? flags : line.flags;
+  const chosen = PLANNED_FLAGS.map((name) => [name, flags[name] ?? usual[name]]);
+  return Object.fromEntries(chosen) as PlannedFlags;
+}
+
+/** Same checks as in `temper train`. */
+function trainOf(planned: PlannedFlags): TrainConfig {
+  const values = fieldsOf(Object.fromEntries(MEMORY_FLAGS.map((name) => [name, planned[name]])), null);
+  return applyRunFlags({ run: 'any', agent: 'any', baseModel: 'any' }, values).train;
+}

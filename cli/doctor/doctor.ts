@@ -5,10 +5,9 @@ import { EXIT, UsageError } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';
-import { doctorModel } from './doctor-model.ts';
-import { PLANNED_FLAGS } from './planned-flags.ts';
+import { PLANNED_FLAGS, doctorModel } from './doctor-model.ts';
 
-/** Of a model alone. */
+/** Flags that need --model. */
 const MODEL_FLAGS = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', 'devices'] as const;
 const MODEL_SWITCHES = ['load-in-4bit', 'shard-base-model'] as const;
 

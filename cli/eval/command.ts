@@ -1,6 +1,11 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import {
+  CHAT_TEMPLATE_FLAG,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
 
 export const evalCommand = defineCommand({
   name: 'eval',
@@ -81,6 +86,7 @@ export const evalCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  run: async (context): Promise<number> => (await import('./eval.ts')).evaluate(context),
 });
 
 export type EvalContext = CommandContext<typeof evalCommand>;

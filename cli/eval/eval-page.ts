@@ -1,6 +1,5 @@
-/** The page of `temper eval`: models as bars with their intervals, and what they did with the same scenarios, side by side. */
-import { planMeasures, type Measure } from './measures.ts';
-import type { EvalSummary, Outcome } from './summarise.ts';
+/** Page of `temper eval`: models as bars with intervals, and their attempts at the same scenarios side by side. */
+import { planMeasures, type EvalSummary, type Measure, type Outcome } from './summarise.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { Estimate } from '../report/statistics.ts';
 import { NO_VERDICT, viewAttempt } from '../report/attempt-view.ts';
@@ -80,7 +79,7 @@ function renderBar({ mean, low, high }: Estimate, { x, y, isFirst }: Place): Htm
     <text x="${BAR.left + BAR.width + 8}" y="${y + BAR.height - 3}">${formatNumber(mean)}</text>`;
 }
 
-/** With zero in it, and the intervals that are known; one game alone has none. */
+/** Range that includes zero and all finite intervals; a single attempt has none. */
 function rangeOf(values: readonly (Estimate | null)[]): [number, number] {
   const ends = values.flatMap((value) => (value === null ? [] : [value.low, value.mean, value.high]));
   const finite = [0, ...ends.filter(Number.isFinite)];
@@ -104,7 +103,7 @@ function table(measures: readonly Measure[], { models }: EvalSummary): Html {
 </table></div>`;
 }
 
-/** A scenario is a group, a model's attempt at it stands beside the others'. */
+/** Groups of attempts: one scenario, all models. */
 function compareAttempts(outcomes: readonly Outcome[], scenarioIds: readonly string[]): AttemptSet[] {
   const played = outcomes.flatMap(({ model, played: games }) => (games === null ? [] : [{ model, games }]));
   if (played.length === 0) return [];

@@ -6,14 +6,22 @@ import { writePage } from '../report/shell.ts';
 import { printJson } from '../terminal/output.ts';
 import type { EvalContext } from './command.ts';
 import { renderEvalReport } from './eval-page.ts';
-import { evalLines } from './lines.ts';
-import { playAll } from './play-all.ts';
-import { readPlannedEval } from './read-planned-eval.ts';
-import { summariseOutcomes, type EvalSummary } from './summarise.ts';
+import { readPlannedEval, type PlannedEval } from './read-planned-eval.ts';
+import { summariseOutcomes, type EvalSummary, planMeasures, type Outcome } from './summarise.ts';
+import { shortModelName } from '../../core/describe-config.ts';
+import { formatNumber } from '../terminal/format.ts';
+import type { Estimate } from '../report/statistics.ts';
+import { createTable } from '../terminal/table.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { EngineAddress } from '../../play/connections/engine-connection.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import { withEngine } from './with-engine.ts';
+import { playScenarios } from './play.ts';
+import type { Player } from './players.ts';
 
 export async function evaluate(context: EvalContext): Promise<number> {
   const plan = await readPlannedEval(context);
-  const outcomes = await playAll(plan, context);
+  const outcomes = await withEngine(plan, context, (engine) => playEach(plan, engine, context));
   const { agentFile, scenarios, notes } = plan;
   const summary = summariseOutcomes(agentFile.agent.name, scenarios, notes, outcomes);
   const file = reportFile(context, summary.agent);
@@ -21,6 +29,37 @@ export async function evaluate(context: EvalContext): Promise<number> {
   await writePage(file, renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
   tell(context, summary, file);
   return checkPlayed(summary);
+}
+
+/** Plays models one after the other, because concurrent ones would distort latencies. */
+async function playEach(
+  plan: PlannedEval,
+  engine: EngineAddress | null,
+  context: CommandEnvironment,
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const player of plan.players) outcomes.push(await play(plan, player, engine, context));
+  return outcomes;
+}
+
+/** Catches the failure of one model, so that the results of the others are kept. */
+async function play(
+  plan: PlannedEval,
+  player: Player,
+  engine: EngineAddress | null,
+  { signal, output }: CommandEnvironment,
+): Promise<Outcome> {
+  const model = player.name;
+  const onProgress = (done: number, of: number, waitingFor: string | null) => {
+    const waiting = waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`;
+    output.errorLine(`${model}: played ${done} of ${of}${waiting}`);
+  };
+  try {
+    return { model, played: await playScenarios({ plan, player, engine, signal, onProgress }), error: null };
+  } catch (error) {
+    if (!(error instanceof TemperError) || signal.aborted || plan.players.length === 1) throw error;
+    return { model, played: null, error: error.message };
+  }
 }
 
 function reportFile({ flags, cwd, project }: EvalContext, agent: string): string {
@@ -32,7 +71,7 @@ function tell({ flags, output, cwd }: EvalContext, summary: EvalSummary, file: s
   else for (const line of [...evalLines(summary), `report: ${relative(cwd, file) || file}`]) output.line(line);
 }
 
-/** A model of which nothing came is no baseline. */
+/** Fails if a model has no successful attempt. */
 function checkPlayed({ models }: EvalSummary): number {
   const bad = models.filter(({ error, failed, attempts }) => error !== null || failed === attempts);
   const [first] = bad;
@@ -40,4 +79,30 @@ function checkPlayed({ models }: EvalSummary): number {
   const reason =
     first.error ?? `all ${first.attempts} attempts failed, the first with: ${first.failures[0] ?? 'no message'}`;
   throw new WorkFailed(models.length === 1 ? reason : `${first.model}: ${reason}`);
+}
+
+/** Models side by side, one row for each measure. */
+function evalLines(summary: EvalSummary): string[] {
+  const { agent, scenarios, models, notes } = summary;
+  const rows = planMeasures(summary).map(({ label, values }) => [label, ...values.map(formatEstimate)]);
+  const failed = models.some((model) => model.failed > 0)
+    ? [['failed', ...models.map((each) => `${each.failed}`)]]
+    : [];
+  return [
+    `${agent}: ${scenarios} scenarios`,
+    ...createTable(['', ...models.map(({ model }) => shortModelName(model))], [...rows, ...failed]).split('\n'),
+    '95 % intervals in brackets; tokens and dollars of a scenario',
+    ...models.flatMap(({ model, totalCostUsd }) =>
+      totalCostUsd === null ? [] : [`${model} cost ${formatNumber(totalCostUsd)} US dollars in all`],
+    ),
+    ...notes.map((note) => `note: ${note}`),
+    ...models.flatMap(({ model, failures }) => failures.map((failure) => `failure of ${model}: ${failure}`)),
+    ...models.flatMap(({ model, error }) => (error === null ? [] : [`${model} was not evaluated: ${error}`])),
+  ];
+}
+
+function formatEstimate(estimate: Estimate | null): string {
+  if (estimate === null) return '–';
+  const { mean, low, high } = estimate;
+  return `${formatNumber(mean)} (${formatNumber(low)} to ${formatNumber(high)})`;
 }

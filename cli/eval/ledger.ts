@@ -1,15 +1,15 @@
-/** What each attempt took: calls, tokens, money and time, as the servers counted them. */
+/** Calls, tokens, cost and time of each attempt, as reported by the servers. */
 import { costOf, readUsed, type HostedModel, type Price } from '../../play/connections/providers.ts';
 import type { AnswerFacts } from '../../play/recorder/recorder.ts';
 
 export interface AttemptCost {
   readonly attempt: number;
   readonly calls: number;
-  /** Null where an answer did not say. */
+  /** Null if an answer did not report it. */
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
   readonly costUsd: number | null;
-  /** Mean over its calls. */
+  /** Mean over calls. */
   readonly latencySeconds: number;
 }
 
@@ -22,7 +22,7 @@ export class Ledger {
     this.#facts.set(facts.attempt, known);
   }
 
-  /** Attempts that asked nothing are not among them. */
+  /** Costs per attempt, without those that made no call. */
   costs(price: Price | null, hosted: Pick<HostedModel, 'isFree' | 'tellsCost'> | null): AttemptCost[] {
     return [...this.#facts].map(([attempt, facts]) => {
       const promptTokens = total(facts, ({ usage }) => readUsed(usage).promptTokens);

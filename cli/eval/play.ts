@@ -1,17 +1,16 @@
-/** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
+/** Plays each scenario once, outside of any run: recorder and rules are those of training, and nothing is stored. */
 import { Attempts, inMemorySegments } from '../../play/play-attempts.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { createRewrite } from './hosted-player.ts';
+import { createRewrite, type Player } from './players.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
-import type { Player } from './players.ts';
 
 export interface PlayOptions {
   readonly plan: PlannedEval;
   readonly player: Player;
-  /** Of the local stack; not needed by a hosted player. */
+  /** Engine of the local stack; null for a hosted player. */
   readonly engine: EngineAddress | null;
   readonly signal: AbortSignal;
   readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
@@ -31,7 +30,7 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
   const ledger = new Ledger();
   const playing = new Attempts({
     agent: agentFile.agent,
-    // As a run numbers them: what plays `run@step` draws the same answers as the run's own evaluation did.
+    // Numbered as in a run, so that `run@step` samples the same answers as in the run's own evaluation.
     planned: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
     concurrency,
     engine: connection,
@@ -59,7 +58,7 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
   }
 }
 
-/** A hosted model tells no prompt ids, so the order of the record would be the order of hashes. */
+/** Restores the order of calls: without a hosted model's prompt ids, the record orders them by hash. */
 function inAskedOrder(
   attempts: readonly AttemptRecord[],
   orders: Readonly<Record<number, readonly number[]>>,

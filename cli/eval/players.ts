@@ -1,4 +1,4 @@
-/** Who plays: checkpoints and base models on the local stack, hosted models anywhere; each checked before anything is started. */
+/** Players: checkpoints and base models on the local stack, and hosted models, checked before anything is started. */
 import type { RolloutConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import {
@@ -7,15 +7,15 @@ import {
   readKey,
   type HostedModel,
   type Price,
+  nameMaxTokens,
 } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { readBaseModel, settleBaseModel, type ModelContext } from '../command-line/base-model.ts';
-import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { readBaseModel, settleBaseModel, type ModelContext } from '../planning/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { findPlayedBase, type PlayedBase } from './played-base.ts';
-import { parsePrices } from './prices.ts';
 import { findTarget, type CheckpointTarget } from './target.ts';
 
 type Flags = Pick<
@@ -23,19 +23,19 @@ type Flags = Pick<
   'model' | 'base-url' | 'key-env' | 'price' | 'temperature' | 'max-tokens' | 'chat-template' | 'seed'
 >;
 
-/** Whoever names models by flags: an evaluation, or a few attempts to look at. */
+/** Context of commands that name models by flags: eval and try. */
 export interface PlayersContext extends ModelContext {
   readonly flags: Flags;
 }
 
 export interface Player {
-  /** As tables show it. */
+  /** Name in tables. */
   readonly name: string;
-  /** As the server calls it; what the agent gets as `model`. */
+  /** Name on the server, and the agent's `model`. */
   readonly model: string;
   readonly adapterSha256: string | null;
   readonly checkpoint: CheckpointTarget | null;
-  /** Null where the local stack's engine plays it. */
+  /** Null if the local stack's engine plays it. */
   readonly hosted: HostedModel | null;
   readonly rollout: RolloutConfig;
   readonly place: { readonly seed: number; readonly branch: number; readonly step: number };
@@ -44,11 +44,11 @@ export interface Player {
 
 export interface Players {
   readonly players: readonly Player[];
-  /** That the local stack's engine must have; null where any will do. */
+  /** Base model that the local stack must load; null if any will do. */
   readonly base: PlayedBase | null;
-  /** Of base models that are folders: name → folder. */
+  /** Folders of base models, by name. */
   readonly models: Readonly<Record<string, string>>;
-  /** Given with this command, for all that play on the local stack. */
+  /** Template of this command, for all players on the local stack. */
   readonly template: ChatTemplate | null;
 }
 
@@ -97,17 +97,17 @@ async function createFinder(
   const keyVariable = flags['key-env'];
   const configured = (await loadConfig(project, env)).models;
   return async (name) => {
-    // A name of one's own comes first: `openai/gpt-oss-20b` may be a folder here.
+    // Configured names come first: `openai/gpt-oss-20b` may be a folder here.
     const hosted = Object.hasOwn(configured, name) ? null : findElsewhere(name, baseUrl, keyVariable, env);
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
     const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
-    const base = await settleBaseModel(await readBaseModel(name, context, template), null, context);
+    const base = await settleBaseModel(await readBaseModel(name, context, template !== null), null, context);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
   };
 }
 
-/** `--base-url` is every model's server; a key that is named is for whoever is named by URL. */
+/** Hosted model by name or `--base-url`, which serves every model. `--key-env` applies to models named by URL. */
 function findElsewhere(
   name: string,
   baseUrl: string | null,
@@ -124,7 +124,7 @@ function isNamedByUrl({ name }: HostedModel, baseUrl: string | null): boolean {
   return baseUrl !== null || /^https?:/.test(name);
 }
 
-/** No option without effect. */
+/** Refuses flags without effect. */
 function checkFlags(flags: Flags, found: readonly Found[]): void {
   const hosted = found.flatMap((each) => each.hosted ?? []);
   const baseUrl = flags['base-url'];
@@ -142,7 +142,7 @@ interface Asked {
   readonly agent: string;
 }
 
-/** A checkpoint plays as its run did; the others as the first checkpoint's run, so that one thing is compared. */
+/** Settings of a player: those of its own run, else those of the first checkpoint's run, so that players are comparable. */
 function settingsOf(
   { flags, template, agent }: Asked,
   { checkpoint: own, model }: Found,
@@ -150,7 +150,7 @@ function settingsOf(
 ): Pick<Player, 'rollout' | 'place'> {
   const config = (own ?? shared)?.config ?? defaultRunConfig({ run: agent, agent, baseModel: 'pocket' });
   const { chatTemplateSha256: ofRun, ...rollout } = config.rollout;
-  // A run's template is for its base model.
+  // A run's template belongs to its base model.
   const ofModel = own !== null || config.baseModel === model ? ofRun : undefined;
   const chatTemplateSha256 = template?.sha256 ?? ofModel;
   return {
@@ -161,4 +161,34 @@ function settingsOf(
     },
     place: { branch: 0, step: 0, ...own?.policy, seed: flags.seed ?? config.seed },
   };
+}
+
+const EXAMPLE = 'openai/gpt-5=1.25/10 (US dollars per million input and output tokens)';
+
+/** Prices of `--price`, by the model's name in `--model`. */
+function parsePrices(texts: readonly string[], models: readonly string[]): ReadonlyMap<string, Price> {
+  return new Map(
+    texts.map((text) => {
+      const [, model, prompt, completion] = /^(.+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+      if (model === undefined)
+        throw new UsageError(`--price must be MODEL=IN/OUT, got ${JSON.stringify(text)}; write ${EXAMPLE}`);
+      if (!models.includes(model))
+        throw new UsageError(`--price ${model} has no effect: it is none of the models; name it with --model`);
+      return [model, { prompt: Number(prompt), completion: Number(completion) }];
+    }),
+  );
+}
+
+/** Settings of hosted models by flags; null leaves them to the agent. */
+export interface AskedSettings {
+  readonly temperature: number | null;
+  readonly maxTokens: number | null;
+}
+
+/** Rewrites request bodies with the flags' settings and this server's field names. */
+export function createRewrite(hosted: HostedModel, { temperature, maxTokens }: AskedSettings) {
+  return (body: object): object => ({
+    ...(temperature !== null && { temperature }),
+    ...nameMaxTokens(hosted, body, maxTokens),
+  });
 }

@@ -1,4 +1,4 @@
-/** From `temper eval`'s flags to what is played and by whom; checked before anything is started. */
+/** Plan of `temper eval`: scenarios and players, checked before anything is started. */
 import type { Scenario } from '../../play/agent.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
@@ -8,19 +8,18 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
-import type { AskedSettings } from './hosted-player.ts';
-import { findPlayers, type Player, type Players } from './players.ts';
+import { findPlayers, type AskedSettings, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
 
 export interface PlannedEval extends Players {
   readonly agentFile: AgentFile;
   readonly scenarios: readonly Scenario[];
-  /** Index of the first one, as a run counts them. */
+  /** Index of the first scenario in the run's numbering. */
   readonly firstScenario: number;
   readonly concurrency: number;
-  /** Of hosted models, where the person says so. */
+  /** Settings for hosted models, from flags. */
   readonly asked: AskedSettings;
-  /** What a reader of the numbers should know. */
+  /** Notes for readers of the numbers. */
   readonly notes: readonly string[];
 }
 
@@ -48,7 +47,7 @@ function isOf({ agent }: AgentFile, checkpoint: CheckpointTarget | null): boolea
 
 type HeldOut = Pick<PlannedEval, 'scenarios' | 'firstScenario'>;
 
-/** Those of the run where a checkpoint of this agent is played, so that its numbers compare with the run's own. */
+/** Held-out scenarios of the run, if one of its checkpoints is played: its numbers then compare with the run's own. */
 async function readHeldOut(
   store: Store,
   { agent, path }: AgentFile,
@@ -73,7 +72,7 @@ function nonEmpty(scenarios: readonly Scenario[], path: string): readonly Scenar
   throw new UsageError(`the agent has no scenarios to play (${path}); add at least one`);
 }
 
-/** What is held out of one run may be trained on by another. */
+/** Notes players that were trained on these scenarios, which may be held out of another run. */
 async function noteTrained(
   store: Store,
   players: readonly Player[],

@@ -1,29 +1,30 @@
-/** What an evaluation came to, with the intervals that so few games leave. */
+/** Results of an evaluation with confidence intervals. */
 import type { Scenario } from '../../play/agent.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
+import { metricLabel, sortMetrics } from '../terminal/format.ts';
 
-export interface ModelSummary {
+interface ModelSummary {
   readonly model: string;
   readonly attempts: number;
   readonly failed: number;
   readonly reward: Estimate | null;
-  /** Reward less that of the first model at the same scenarios; null for the first. */
+  /** Reward minus that of the first model on the same scenarios; null for the first. */
   readonly rewardDifference: Estimate | null;
   readonly metrics: Readonly<Record<string, Estimate>>;
-  /** Of a scenario. */
+  /** Tokens and cost per scenario. */
   readonly promptTokens: Estimate | null;
   readonly completionTokens: Estimate | null;
   readonly costUsd: Estimate | null;
-  /** Of all scenarios together. */
+  /** Total over all scenarios. */
   readonly totalCostUsd: number | null;
-  /** Of a call. */
+  /** Seconds per call. */
   readonly latencySeconds: Estimate | null;
-  /** The first failures, as the agent's author would want to read them. */
+  /** First failure messages. */
   readonly failures: readonly string[];
-  /** Why it was not played to its end. */
+  /** Reason why it was not played to the end. */
   readonly error: string | null;
 }
 
@@ -34,7 +35,7 @@ export interface EvalSummary {
   readonly notes: readonly string[];
 }
 
-/** One model's attempts, or why there are none. */
+/** Attempts of one model, or the reason why there are none. */
 export interface Outcome {
   readonly model: string;
   readonly played: Played | null;
@@ -77,13 +78,13 @@ function summariseModel({ model, played, error }: Outcome, first: readonly Attem
   };
 }
 
-/** All of them or none: a sum over some is no sum. */
+/** Values of all costs, or none if one is missing. */
 function known(costs: readonly AttemptCost[], value: (cost: AttemptCost) => number | null): number[] {
   const values = costs.flatMap((cost) => value(cost) ?? []);
   return values.length === costs.length ? values : [];
 }
 
-/** Scenario by scenario: what is hard for all is not counted as anybody's doing. */
+/** Differences per scenario, so that a scenario's difficulty cancels out. */
 function differences(attempts: readonly AttemptRecord[], first: readonly AttemptRecord[]): number[] {
   const rewards = new Map(first.map(({ attempt, reward }) => [attempt, reward]));
   return attempts.flatMap(({ attempt, reward }) => {
@@ -92,7 +93,7 @@ function differences(attempts: readonly AttemptRecord[], first: readonly Attempt
   });
 }
 
-/** As in a run's evaluations: a metric that is always boolean becomes `<name>Rate`. */
+/** Estimate of a metric. As in a run's evaluations, a metric that is always boolean becomes `<name>Rate`. */
 function estimateMetric(name: string, played: readonly AttemptRecord[]): [string, Estimate] {
   const values = played.flatMap(({ metrics }) => (metrics[name] === undefined ? [] : [metrics[name]]));
   const numbers = values.map(Number);
@@ -103,4 +104,31 @@ function estimateMetric(name: string, played: readonly AttemptRecord[]): [string
 
 function estimate(values: readonly number[]): Estimate | null {
   return values.length === 0 ? null : estimateMean(values);
+}
+
+export interface Measure {
+  readonly label: string;
+  /** One value per model, in order. */
+  readonly values: readonly (Estimate | null)[];
+  /** True for a share of attempts, from 0 to 1. */
+  readonly isShare: boolean;
+}
+
+/** Rows of the table and charts of the report, in this order, without those that no model has. */
+export function planMeasures({ models }: EvalSummary): Measure[] {
+  const measure = (label: string, value: (model: ModelSummary) => Estimate | null, isShare = false): Measure => ({
+    label,
+    values: models.map(value),
+    isShare,
+  });
+  const names = sortMetrics(new Set(models.flatMap(({ metrics }) => Object.keys(metrics))));
+  return [
+    measure('reward', ({ reward }) => reward),
+    measure('reward vs. first model', ({ rewardDifference }) => rewardDifference),
+    ...names.map((name) => measure(metricLabel(name), ({ metrics }) => metrics[name] ?? null, name.endsWith('Rate'))),
+    measure('input tokens', ({ promptTokens }) => promptTokens),
+    measure('output tokens', ({ completionTokens }) => completionTokens),
+    measure('US dollars', ({ costUsd }) => costUsd),
+    measure('seconds per call', ({ latencySeconds }) => latencySeconds),
+  ].filter(({ values }) => values.some((value) => value !== null));
 }

@@ -1,4 +1,4 @@
-/** What `--model` names on the local stack: a checkpoint, or else a base model. */
+/** Checkpoint that `--model` names, if any. */
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { parseCheckpointName, policyName, type Policy } from '../../core/policy-name.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
@@ -7,21 +7,21 @@ import { readManifest, readPrepared, readRun, requireRun } from '../../store/rec
 import type { Store } from '../../store/store.ts';
 import { trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
 
-/** A checkpoint of the store, with the configuration that it was trained under. */
+/** Checkpoint of the store with its run's configuration. */
 export interface CheckpointTarget {
   readonly model: string;
   readonly policy: Policy;
   readonly adapterSha256: string;
   readonly config: RunConfig;
   readonly base: TrainedBase;
-  /** The scenarios that its run was made for; null where it has none: of chats, say. */
+  /** Scenarios of its run; null for a supervised run. */
   readonly prepared: Prepared | null;
 }
 
-/** Null where the name is no checkpoint's: it is a base model then. */
+/** Null if the name is not a checkpoint's, but a base model's. */
 export async function findTarget(store: Store, model: string): Promise<CheckpointTarget | null> {
   const name = parseCheckpointName(model);
-  // A run alone looks like a base model.
+  // A run's name alone may also be a base model's.
   if (name === null || (name.run === model && (await readRun(store, model)) === null)) return null;
   const { run, branch, step, adapterSha256 } = await findCheckpoint(store, name);
   const { file } = await requireRun(store, run);

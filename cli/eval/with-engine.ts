@@ -1,4 +1,4 @@
-/** The engine of the local stack, for as long as something is played with it; no stack is started where nobody needs one. */
+/** Runs work with the local stack's engine; starts no stack if all players are hosted. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { ANY_USE } from '../../workers/local-stack/decide-engine.ts';
@@ -7,34 +7,34 @@ import { loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { proveChatTemplate } from '../command-line/chat-template.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import { proveChatTemplate } from '../planning/chat-template.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { checkPlayedBase, engineFor } from './played-base.ts';
 import type { Players } from './players.ts';
 
-/** `work` gets null where all players are hosted. */
+/** `work` gets null if all players are hosted. */
 export async function withEngine<T>(
   { players, models, template, base }: Players,
-  surroundings: Surroundings,
+  environment: CommandEnvironment,
   work: (engine: EngineAddress | null) => Promise<T>,
 ): Promise<T> {
-  const { project, output, signal, env } = surroundings;
+  const { project, output, signal, env } = environment;
   const played = players.filter(({ hosted }) => hosted === null);
   if (played.length === 0) return work(null);
-  const required = await requireBase(base, surroundings);
+  const required = await requireBase(base, environment);
   if (template !== null) {
     const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
     for (const baseModel of baseModels)
-      await proveChatTemplate({ template, isInherited: false, baseModel, models }, surroundings);
-    // The engine reads it there.
+      await proveChatTemplate({ template, isInherited: false, baseModel, models }, environment);
+    // The engine reads the template from the store.
     await (await openProjectStore(project, env)).putBlob(template.bytes);
   }
   const stack = await openLocalStack({
     project,
     agentFile: null,
     models,
-    // Progress is not the result: it goes where pipes do not see it.
+    // Progress goes to stderr, so that pipes only see the result.
     onEvent: createEventPrinter((line) => output.errorLine(line)),
     signal,
     env,
@@ -51,10 +51,10 @@ export async function withEngine<T>(
   }
 }
 
-/** An engine elsewhere is as it is, and refuses what was trained on another base model. */
+/** Engine settings for the checkpoints' base model. A remote engine refuses checkpoints of another base model itself. */
 async function requireBase(
   base: Players['base'],
-  { project, env }: Surroundings,
+  { project, env }: CommandEnvironment,
 ): Promise<Pick<LocalStackOptions, 'config' | 'checkJoined'>> {
   const config = await loadConfig(project, env);
   if (base === null || config.engine.url !== null) return {};

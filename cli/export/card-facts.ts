@@ -1,4 +1,4 @@
-/** What a model card says, out of the store. */
+/** Facts of a model card, from the store. */
 import { BUILT_IN_MODELS, HUB_PREFIX } from '../../core/wire-constants.ts';
 import { listSteps, readCommitted } from '../../store/records/checkpoints.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
@@ -13,7 +13,7 @@ import { readLineage } from './lineage.ts';
 import type { Merged } from './merge.ts';
 import type { BaseFacts, CardFacts } from './model-card.ts';
 
-/** Below Temper's package; a name with a dash is a folder beside the first one (gpu-worker/temper_gpu/model/models.py). */
+/** Path below Temper's package; a name with a dash is a folder beside the first one (gpu-worker/temper_gpu/model/models.py). */
 const POCKET_FOLDERS = 'node_modules/temper-rl/gpu-worker/temper_gpu/pocket/';
 
 export async function readCardFacts(
@@ -52,13 +52,13 @@ export async function readCardFacts(
   };
 }
 
-/** A folder of this machine is nobody else's business. */
+/** Hides paths of this machine. */
 function describeBase(
   name: string,
   known: Readonly<Record<string, string>>,
   merged: Merged | null,
 ): Pick<BaseFacts, 'name' | 'hubId' | 'revision' | 'packageFolder'> {
-  // A name with a commit, or with the hash of a listing, says where the model is, also where another machine trained on it.
+  // A name with a commit or a hash of a listing locates the model, whichever machine trained on it.
   const source = name.includes('@') ? sourceOfName(name) : known[name];
   const hub = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length).split('@', 2) : [];
   const [hubId = null, revision = merged?.revision ?? null] = hub;

@@ -1,5 +1,10 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import {
+  CHECKPOINT_ARGUMENT,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
 
 export const exportCommand = defineCommand({
   name: 'export',
@@ -32,6 +37,7 @@ export const exportCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  run: async (context): Promise<number> => (await import('./export.ts')).exportPolicy(context),
 });
 
 export type ExportContext = CommandContext<typeof exportCommand>;

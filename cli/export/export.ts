@@ -6,7 +6,7 @@ import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-
 import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
@@ -43,7 +43,7 @@ export async function exportPolicy(context: ExportContext): Promise<number> {
 
 type Format = NonNullable<ExportContext['flags']['format']>;
 
-/** A run that trained all weights has no adapter. */
+/** Format by flag or by run: a run that trained all weights has no adapter. */
 function formatOf({ flags }: ExportContext, { name, config }: TrainedPolicy): Format {
   const isFull = config.train.lora === null;
   if (isFull && flags.format === 'peft')
@@ -56,7 +56,7 @@ function formatOf({ flags }: ExportContext, { name, config }: TrainedPolicy): Fo
   return format;
 }
 
-/** Null: the folder holds the adapter alone. */
+/** Fills the folder; null if it only holds the adapter. */
 async function fill(
   folder: string,
   format: Format,
@@ -83,7 +83,7 @@ async function requireFree(folder: string): Promise<void> {
   if (!isFree) throw taken(folder);
 }
 
-/** The whole folder appears at once, or not at all. */
+/** Publishes the whole folder at once, or not at all. */
 async function publish(partial: string, folder: string): Promise<void> {
   try {
     await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -120,7 +120,7 @@ function refused(folder: string, cause: unknown): TemperError {
   );
 }
 
-/** As the user's own files are: safetensors writes weights that nobody else can read. */
+/** Gives files the user's default permissions: safetensors writes weights that only the owner can read. */
 async function openToReaders(folder: string): Promise<void> {
   const mode = 0o666 & ~process.umask();
   for (const name of await readdir(folder)) await chmod(join(folder, name), mode);

@@ -1,4 +1,4 @@
-/** Where a policy's weights come from, over branches and forks, as lines for people; oldest first. */
+/** Origin of a policy's weights over branches and forks, as lines of text, oldest first. */
 import type { Checkpoint } from '../../core/contract.ts';
 import { planLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -6,7 +6,7 @@ import { readBranches } from '../../store/records/lineage.ts';
 import { readCommit, readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
-/** A run that names itself as its parent, by way of others, is nobody's honest run. */
+/** Limit of ancestors, in case a forged run is its own ancestor. */
 const MOST_FORKS = 50;
 
 export async function readLineage(store: Store, checkpoint: Checkpoint, forks = 0): Promise<string[]> {
@@ -25,7 +25,7 @@ async function beginning(
 ): Promise<string[]> {
   if (parent === null) return [`run ${run}: ${start}`];
   const fork = `run ${run}: a fork of ${policyName(parent)}, manifest ${parent.manifestSha256}`;
-  // The run of that name may be another one, or in another store.
+  // The run of that name may be a different one, or in another store.
   const isHere = (await readCommit(store, parent))?.sha256 === parent.manifestSha256;
   return [...(isHere && forks < MOST_FORKS ? await readLineage(store, parent, forks + 1) : []), fork];
 }

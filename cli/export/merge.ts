@@ -1,19 +1,18 @@
-/** Merged weights, made by the GPU worker's Python: `temper_gpu.process.export`. */
+/** Merges weights with the GPU worker's Python: `temper_gpu.process.export`. */
 import { z } from 'zod';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { cacheFolder } from '../../workers/project/folders.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { WorkFailed } from '../command-line/errors.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
+import { programContext } from '../terminal/stack-events.ts';
 import type { ExportContext } from './command.ts';
 
 const MergedSchema = z.object({
-  /** Of a base model from a hub. */
+  /** Revision of a base model from a hub. */
   revision: z.string().nullable(),
-  /** How much of what the adapter changes is left after rounding; null: it changes nothing. */
+  /** Share of the adapter's change that is left after rounding; null if it changes nothing. */
   kept: z.number().nullable(),
 });
 export type Merged = z.infer<typeof MergedSchema> & { readonly dtype: string };
@@ -22,8 +21,9 @@ export async function mergePolicy(
   folder: string,
   store: Store,
   { name, config }: TrainedPolicy,
-  { flags, project, env, output, signal }: ExportContext,
+  context: ExportContext,
 ): Promise<Merged> {
+  const { flags, project, env } = context;
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
   const { chatTemplateSha256: template } = config.rollout;
@@ -31,10 +31,7 @@ export async function mergePolicy(
   const { answer, lastLine } = await runPythonProgram({
     name: 'export',
     flags: { ...place, 'chat-template-sha256': template },
-    env,
-    cache: cacheFolder(env),
-    signal,
-    onEvent: createEventPrinter((line) => output.errorLine(line)),
+    ...programContext(context),
   });
   if (answer !== null) return { ...MergedSchema.parse(answer), dtype };
   const [verb, other] =

@@ -1,4 +1,4 @@
-/** `README.md` of an exported folder: what the model is, where it comes from, and how to load it. What is unknown is left out. */
+/** `README.md` of an exported folder: what the model is, its origin, and how to load it. Unknown facts are left out. */
 import type { EvalResult } from '../../core/contract.ts';
 import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printable } from '../terminal/output.ts';
@@ -9,7 +9,7 @@ export interface CardFacts {
   readonly run: string;
   readonly agent: string;
   readonly step: number;
-  /** Of the run, as configured. */
+  /** Number of steps in the configuration. */
   readonly steps: number;
   readonly base: BaseFacts;
   /** Null: the base model's own chat template. */
@@ -18,9 +18,9 @@ export interface CardFacts {
   readonly lora: { readonly rank: number; readonly alpha: number } | null;
   readonly adapterSha256: string;
   readonly manifestSha256: string;
-  /** Of the command that started the run. */
+  /** Version of Temper that started the run. */
   readonly temperVersion: string | null;
-  /** Of the step. */
+  /** Metrics of the step. */
   readonly metrics: Readonly<Record<string, number | null>>;
   readonly evaluation: EvalResult | null;
   /** Before training. */
@@ -37,21 +37,21 @@ export interface BaseFacts {
   /** On the Hugging Face hub. */
   readonly hubId: string | null;
   readonly revision: string | null;
-  /** Where it ships with Temper, below its package. */
+  /** Path below Temper's package, if it ships with Temper. */
   readonly packageFolder: string | null;
-  /** The type of numbers that its packed weights were unpacked to in training; null: they were not packed. */
+  /** Number type that packed weights were unpacked to in training; null if they were not packed. */
   readonly unpackedTo: string | null;
 }
 
 interface MergedFacts {
   readonly dtype: string;
-  /** How much of what the adapter changes is left in this type. */
+  /** Share of the adapter's change that is left in this type. */
   readonly kept: number | null;
 }
 
-/** vLLM takes these ranks alone. */
+/** Ranks that vLLM supports. */
 const VLLM_RANKS = [8, 16, 32, 64, 128, 256, 320, 512];
-/** Where tokenizers of transformers look for it. */
+/** File name that tokenizers of transformers look for. */
 export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 const UNKNOWN_BASE = 'PATH_OF_THE_BASE_MODEL';
 
@@ -69,7 +69,7 @@ export function renderModelCard(facts: CardFacts): string {
   return `${sections.join('\n\n')}\n`;
 }
 
-/** As the Hugging Face hub reads it. JSON's texts are YAML's, too. */
+/** Front matter for the Hugging Face hub. JSON strings are valid YAML. */
 function frontMatter({ base, merged }: CardFacts): string {
   const fields = {
     ...(base.hubId !== null && { base_model: base.hubId }),
@@ -175,7 +175,7 @@ ${base.unpackedTo === null ? 'Ollama needs merged weights' : UNROUNDED}: \`tempe
 const UNROUNDED =
   'vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training; Ollama needs them, too';
 
-/** `unpackedTo`: as of the base model. */
+/** `unpackedTo`: that of the base model. */
 function loadingLines(unpackedTo: string | null, source: string, templateLine: string): string {
   const tokenizer = `base = ${JSON.stringify(source)}
 tokenizer = AutoTokenizer.from_pretrained(base)
@@ -185,7 +185,7 @@ ${templateLine}`;
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 ${tokenizer}model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")`;
-  // As Temper packs it: with other options it is another base model.
+  // Same options as Temper uses to pack it: others give another base model.
   return `import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
@@ -233,7 +233,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Names come from agents and from other people's runs: they stay text, on one line. */
+/** Escapes names, which come from agents and other runs: text on one line. */
 export function escapeMarkdown(text: string): string {
   return printable(text.replaceAll(/\s+/g, ' ')).replaceAll(/[\\`*_{}[\]<>|~&$#]/g, String.raw`\$&`);
 }

@@ -1,5 +1,4 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
@@ -32,6 +31,12 @@ export const forkCommand = defineCommand({
       'a fork starts from the adapter of its checkpoint; to start from a PEFT adapter, run temper train AGENT --adapter FOLDER',
     'warm-start':
       'a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run',
+  },
+  describeFlags: async () => (await import('../planning/describe-run-flags.ts')).describeForkFlags(),
+  async run(context): Promise<number> {
+    const { readPlannedFork } = await import('./read-planned-fork.ts');
+    const { playRun } = await import('../session/play-run.ts');
+    return playRun(context, await readPlannedFork(context), context.flags);
   },
 });
 

@@ -1,11 +1,11 @@
-/** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
+/** Plan of a fork: its parent's configuration with the changes by flags, and the checkpoint that it starts from. */
 import type { RunConfig, TrainConfig } from '../../core/contract.ts';
-import { complaintAboutLoss } from '../../core/loss-options.ts';
+import { findLossProblem } from '../../core/loss-options.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readChatTemplate } from '../command-line/chat-template.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readChatTemplate } from '../planning/chat-template.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { checkRunName } from '../planning/find-existing.ts';
 import { findParent, readParentModel } from '../planning/find-parent.ts';
@@ -45,12 +45,12 @@ const DEPENDENTS = [
   ['overlongBuffer', 'overlongPenalty'],
 ] as const;
 
-/** Whether a loss acts depends on them. */
+/** Options that decide whether a loss has an effect. */
 const UPDATES = ['passes', 'miniBatches'] as const;
 
 /** The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no effect. */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
-  // A warm start is behind it, and of an adapter from elsewhere the parent has become a checkpoint.
+  // Not inherited: the warm start is done, and a start adapter is part of the parent's checkpoint.
   const {
     finalLearningRateShare,
     learningRateRestarts,
@@ -65,7 +65,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOp
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
   );
   const maxStaleness = (values.get('maxStaleness') ?? parent.maxStaleness) as RunConfig['maxStaleness'];
-  const isAccepted = complaintAboutLoss({ maxStaleness, train: { ...train, ...updates } }) === null;
+  const isAccepted = findLossProblem({ maxStaleness, train: { ...train, ...updates } }) === null;
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {
@@ -75,7 +75,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOp
   };
 }
 
-/** An option goes where another one, which it belongs to, is changed. */
+/** Drops options that depend on a changed option. */
 function withoutDependents(train: TrainConfig, isChanged: (name: keyof TrainConfig) => boolean): TrainConfig {
   const gone = new Set<string>(DEPENDENTS.filter(([name]) => isChanged(name)).map(([, dependent]) => dependent));
   return Object.fromEntries(Object.entries(train).filter(([name]) => !gone.has(name))) as TrainConfig;

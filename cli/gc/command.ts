@@ -21,6 +21,7 @@ export const gcCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  run: async (context): Promise<number> => (await import('./gc.ts')).gc(context),
 });
 
 export type GcContext = CommandContext<typeof gcCommand>;

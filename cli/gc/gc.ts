@@ -9,7 +9,7 @@ import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { GcContext } from './command.ts';
 
-/** What each kind is for people, in the order in which it is told. */
+/** Labels of the kinds, in the order of the table. */
 const KINDS: Readonly<Record<GarbageKind, string>> = {
   unfinished: 'unfinished writes',
   blob: 'blobs that nothing names',

@@ -56,4 +56,5 @@ export const gpuWorkerCommand = defineCommand({
       description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
     },
   },
+  run: async (context): Promise<number> => (await import('./gpu-worker.ts')).serveAndTrain(context),
 });

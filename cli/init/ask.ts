@@ -1,7 +1,7 @@
-/** What a person is asked who did not say it: three things at most, and nothing without a terminal. */
+/** Questions of `temper init` for missing arguments: at most three, and none without a terminal. */
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closestName } from '../command-line/closest-name.ts';
+import { closestName } from '../command-line/errors.ts';
 import type { InitContext } from './command.ts';
 import { TEMPLATE_NAMES, TEMPLATES, type TemplateName } from './templates.ts';
 
@@ -11,13 +11,13 @@ export interface InitChoices {
   readonly baseModel: string;
 }
 
-/** Null for what was not said. */
+/** Null for choices that were not given. */
 export type GivenChoices = { readonly [Name in keyof InitChoices]: InitChoices[Name] | null };
 
 /** An empty answer means the default. */
 export type Ask = (question: string) => Promise<string>;
 
-/** A signal to oneself comes in a moment. */
+/** Longest wait for a signal to this process. */
 const SIGNAL_MS = 2000;
 
 const ASK_NOTHING: Ask = () => Promise.resolve('');
@@ -26,7 +26,7 @@ export async function askForInit({ flags, args, output, signal }: InitContext): 
   const given = { folder: args.folder, template: flags.template, baseModel: flags['base-model'] };
   if (flags.yes || !output.isTerminal || !process.stdin.isTTY) return chooseInit(given, ASK_NOTHING);
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  // A terminal that is read gives Ctrl-C and Ctrl-D to whoever reads it.
+  // A terminal in raw mode delivers Ctrl-C and Ctrl-D to its reader, not as signals.
   const interrupt = () => void process.kill(process.pid, 'SIGINT');
   terminal.on('SIGINT', interrupt).on('close', interrupt);
   try {
@@ -51,7 +51,7 @@ export async function chooseInit(given: GivenChoices, ask: Ask): Promise<InitCho
   return { folder, template, baseModel: given.baseModel ?? ((await ask(asked)).trim() || baseModel) };
 }
 
-/** By number or by name; asked again until it is one of them. */
+/** Asks for a template by number or name until the answer is valid. */
 async function askTemplate(ask: Ask): Promise<TemplateName> {
   const list = TEMPLATE_NAMES.map((name, index) => `  ${index + 1}  ${name}: ${TEMPLATES[name].summary}\n`).join('');
   for (let complaint = ''; ;) {

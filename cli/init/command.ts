@@ -35,6 +35,7 @@ export const initCommand = defineCommand({
     },
     yes: { kind: 'boolean', description: 'ask nothing, and use the defaults' },
   },
+  run: async (context): Promise<number> => (await import('./init.ts')).init(context),
 });
 
 export type InitContext = CommandContext<typeof initCommand>;

@@ -30,9 +30,9 @@ export async function init(context: InitContext): Promise<number> {
 
 interface PlannedFile {
   readonly text: string;
-  /** Of a file that existed and was completed. */
+  /** Note about an existing file that was completed. */
   readonly note: string | null;
-  /** It may exist: what is in it stays. */
+  /** True if the file may exist: its content stays. */
   readonly isCompleted: boolean;
 }
 
@@ -72,7 +72,7 @@ function parseManifest(text: string, file: string): Record<string, unknown> {
     const value = JSON.parse(text) as unknown;
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Told below, whatever is wrong with it.
+    // The error below covers every kind of mistake.
   }
   throw new UsageError(`${file} must be a JSON object, but is not; correct it, or choose another folder`);
 }

@@ -1,15 +1,15 @@
-/** What `temper init` writes, decided before anything is written. */
+/** Content that `temper init` writes, planned before anything is written. */
 import type { Template } from './templates.ts';
 
-/** Nothing in a project's tests runs at a version that Temper itself is not tested with. */
+/** Versions that Temper itself is tested with. */
 const DEVELOPMENT = { '@types/node': '^20.19.0', typescript: '^7.0.2', vitest: '^4.1.12' } as const;
 const IGNORED = ['node_modules/', '.temper/'];
 
-/** What npm's own `npm init` writes there. */
+/** Default test script of `npm init`. */
 const NO_TEST = /no test specified/;
 const LONGEST_NAME = 214;
 
-/** A folder's name as npm takes it for a package's. */
+/** Package name that npm accepts, from a folder's name. */
 export function packageNameOf(folder: string): string {
   const name = folder
     .normalize('NFKD')
@@ -25,11 +25,11 @@ type Manifest = Readonly<Record<string, unknown>>;
 
 export interface PlannedManifest {
   readonly manifest: Manifest;
-  /** What was added to one that existed, such as `scripts.train`. */
+  /** Additions to an existing one, such as `scripts.train`. */
   readonly added: readonly string[];
 }
 
-/** What is there stays; what is missing is added. `existing`: null where there is no package.json. */
+/** Adds what is missing and keeps the rest. `existing`: null if there is no package.json. */
 export function planManifest(
   existing: Manifest | null,
   { name, version, template }: { name: string; version: string; template: Template },
@@ -61,7 +61,7 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** The lines that it lacks, appended. */
+/** Appends missing lines. */
 export function planIgnored(existing: string | null): string {
   const lines = (existing ?? '').split('\n').map((line) => line.trim().replace(/^\/|\/$/g, ''));
   const missing = IGNORED.filter((line) => !lines.includes(line.replace(/\/$/, '')));
@@ -69,10 +69,10 @@ export function planIgnored(existing: string | null): string {
   return `${before}${missing.map((line) => `${line}\n`).join('')}`;
 }
 
-/** The comment and the lines below it, which are for the pocket models. */
+/** Matches the comment with the lines below it, which are for the pocket models. */
 const POCKET_ONLY = /^ *\/\/ For the pocket model.*\n(?: *(?:'[^']+'|\w+): .*,\n)*/gm;
 
-/** A template's file with another base model, which learns with Temper's defaults. */
+/** Replaces the base model in a template's file; others learn with Temper's defaults. */
 export function withBaseModel(text: string, baseModel: string): string {
   const named = text.replaceAll(
     /('base-model'|baseModel): '[^']*'/g,

@@ -1,16 +1,16 @@
 /**
- * What a project may start with; the files are in `templates/`, a folder for each. Imports nothing: help shows the list.
+ * Templates of projects; the files are in `templates/`, a folder for each. Imports nothing, because help shows the list.
  * Lint, the compiler and the unit tests leave `ai-sdk` and `langgraph` out: their SDKs are not installed here, but where
  * the package is tried (test/installation).
  */
 export interface Template {
   readonly summary: string;
-  /** The small model that knows the template's task. */
+  /** Small model for the template's task. */
   readonly baseModel: string;
-  /** What the project needs besides `temper-rl`. */
+  /** Dependencies of the project besides `temper-rl`. */
   readonly dependencies: Readonly<Record<string, string>>;
   readonly scripts: Readonly<Record<string, string>>;
-  /** The template whose files it has where it has none of its own. */
+  /** Base template, for files that it does not have itself. */
   readonly extends: 'plain' | null;
 }
 

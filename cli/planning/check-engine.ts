@@ -5,11 +5,11 @@ import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';
 import { loadConfig, type MergedEngine } from '../../workers/config/config.ts';
 import { findDevices } from '../../workers/devices/devices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
 
-type Place = Pick<Surroundings, 'project' | 'env'>;
+type Place = Pick<CommandEnvironment, 'project' | 'env'>;
 
 /** `flags`: null for a command that starts no engine. */
 export async function checkEngine({ train }: RunConfig, flags: EngineFlags | null, place: Place): Promise<void> {

@@ -1,4 +1,4 @@
-/** Who judges, as an agent's file or `--judge` says it: checked before anything is started. */
+/** The judge of an agent's file or `--judge`, checked before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
@@ -8,13 +8,13 @@ import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 
-/** What a run's configuration has of it; flags are laid over. */
+/** Judge options of a run's configuration; flags override them. */
 export function judgeOptions({ reward }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
   if (reward === undefined) return { judge: null, maxJudgeUsd: null };
   return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
 }
 
-/** Its key is there, its checkpoint is committed, and what it costs can be counted where that is bounded. */
+/** Requires the judge's key, its committed checkpoint, and prices if the budget is limited. */
 export async function checkJudge(
   { reward }: Agent,
   { agent, judge: name, maxJudgeUsd }: RunConfig,

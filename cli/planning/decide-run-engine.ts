@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { decideEngine, type EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 
 /** `known`: the run of this name in the store, where there is one. */
@@ -17,7 +17,7 @@ export async function decideRunEngine(
   known: StoredRun | null,
   store: Store,
   flags: EngineFlags,
-  { project, env }: Pick<Surroundings, 'project' | 'env'>,
+  { project, env }: Pick<CommandEnvironment, 'project' | 'env'>,
 ): Promise<EngineDecision> {
   const use = {
     trained: [config.train.lora],
@@ -31,7 +31,8 @@ export async function decideRunEngine(
 /** Of the run's newest checkpoint; null where it has none yet. The embedded engine has no name in manifests. */
 async function samplerOf({ file, state }: StoredRun, store: Store): Promise<EngineKind | null> {
   const { run } = file.config;
-  const standing = (state && (await findCurrentCheckpoint(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
+  const standing =
+    (state && (await findCurrentCheckpoint(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
   const manifest = standing && (await readManifest(store, standing));
   if (manifest === null) return null;
   return String(manifest.platform['engine'] ?? '').startsWith('vllm') ? 'vllm' : 'embedded';

@@ -1,4 +1,4 @@
-/** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
+/** Descriptions of a run's flags for help, from the contract and the defaults, which a command's definition does not import. */
 import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { Flags } from '../command-line/command.ts';
@@ -12,13 +12,13 @@ const DEFAULTS = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'mode
 /** Its default depends on another flag, or is none. */
 const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
 
-/** Of a run that begins with the defaults. What a command says of a flag by itself stays. */
+/** Descriptions with defaults. A command's own description of a flag stays. */
 export function describeRunFlags(flags: Flags): Readonly<Record<string, string>> {
   const rows = RUN_FLAG_ROWS.filter(([flag, { description }]) => flags[flag]?.description === description);
   return Object.fromEntries(rows.map(([flag, row]) => [flag, `${describe(flag, row)}${shownDefault(row)}`]));
 }
 
-/** Of a fork: a default here would be a lie, because what is absent is the parent's. */
+/** Descriptions for a fork, without defaults: missing flags keep the parent's values. */
 export function describeForkFlags(): Readonly<Record<string, string>> {
   return { loss: LOSS };
 }

@@ -1,4 +1,4 @@
-/** The flags of supervised steps: of `temper sft`, and of the warm start of `temper train` under names of their own. */
+/** Flags of supervised steps: of `temper sft`, and with other names of the warm start of `temper train`. */
 import type { RunFlag } from './run-flag.ts';
 
 export const EXAMPLE_FLAGS = {

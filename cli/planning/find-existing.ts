@@ -1,4 +1,4 @@
-/** The run that has a new run's name already: continued where its configuration is the same, refused where it is not. */
+/** An existing run with a new run's name: continued if its configuration is the same, refused otherwise. */
 import type { RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
@@ -9,23 +9,23 @@ import { UsageError } from '../command-line/errors.ts';
 import { flagOf } from './run-flags.ts';
 
 export interface Existing {
-  /** The run of this name in the store, where there is one: it has this very configuration. */
+  /** Stored run of this name with the same configuration, if any. */
   readonly existing: StoredRun | null;
-  /** True where the run was rolled back or its settings were changed: it goes on where its store says that it stands. */
+  /** True if the run was rolled back or its settings were changed: the store then says where to resume. */
   readonly isSteered: boolean;
-  /** True where nothing is left to do. */
+  /** True if nothing is left to do. */
   readonly isComplete: boolean;
 }
 
-/** The run of this name, or none where it may be made; refused where the name stands for something else. */
+/** Looks up the run of this name; refuses one with another configuration. */
 export async function findExisting(store: Store, config: RunConfig): Promise<Existing> {
   const existing = await readRun(store, config.run);
   if (existing !== null) checkSameConfig(existing.file.config, config);
   const branch = existing === null ? 0 : ((await readBranches(store, config.run)).at(-1)?.branch ?? 0);
   const { amendments } = await readAllChanges(store, config.run);
-  // A run that was rolled back after its end is not complete, though no worker has taken note of it yet.
+  // A run rolled back after its end is not complete, even before a worker records it.
   const isComplete = existing?.state?.state === 'completed' && existing.state.branch === branch;
-  // What is complete is only shown.
+  // A complete run is only shown.
   if (!isComplete) await store.checkWritable();
   return { existing, isSteered: branch > 0 || amendments > 0, isComplete };
 }

@@ -1,15 +1,16 @@
-/** What a run begins with that goes on from another run's checkpoint: the checkpoint, and the model under it. */
+/** Parent of a run that starts from another run's checkpoint: the checkpoint, its base model, and what must stay the same. */
 import type { RunConfig } from '../../core/contract.ts';
-import type { CheckpointName } from '../../core/policy-name.ts';
-import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import { type CheckpointName, policyName } from '../../core/policy-name.ts';
+import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { registeredOnly, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import type { ModelContext } from '../command-line/base-model.ts';
-import type { ChatTemplate } from '../command-line/chat-template.ts';
-import type { Parent } from './check-fits.ts';
+import type { ModelContext } from './base-model.ts';
+import type { ChatTemplate } from './chat-template.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { loraDifference } from './lora-difference.ts';
 
-/** `latest` and `best` move on with their run; a run that exists goes on with the checkpoint that it began with. */
+/** An existing run keeps the checkpoint that it started from, because `latest` and `best` move with their run. */
 export async function findParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
   const isSameRun = began?.run === name.run && (name.branch ?? began.branch) === began.branch;
@@ -17,7 +18,7 @@ export async function findParent(store: Store, name: CheckpointName, recorded: R
   return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 
-/** `named`: as `--base-model` has it; null: the parent's. It is not settled yet. */
+/** `named`: value of `--base-model`; null for the parent's model. The revision is not pinned yet. */
 export async function readParentModel(
   { config }: Parent,
   named: string | null,
@@ -27,6 +28,34 @@ export async function readParentModel(
   const { models } = await loadConfig(project, env);
   const hasTemplate = template !== null || config.rollout.chatTemplateSha256 !== undefined;
   const resolved = resolveBaseModel(named ?? config.baseModel, cwd, project, models, { hasTemplate });
-  // The parent may have been pulled from somebody else's store: its word registers no model here.
+  // A parent from another store must not register a model here.
   return named === null ? registeredOnly(resolved, models) : resolved;
+}
+
+export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
+
+/** The base model, already pinned, must be the parent's: an adapter only works on its own base model. */
+export function checkSameBase(parent: Parent, { baseModel }: RunConfig): void {
+  const { baseModel: own } = parent.config;
+  if (own === baseModel) return;
+  throw new UsageError(`--base-model must be ${own} (${reasonOf(parent)}), got ${baseModel}; pass --base-model ${own}`);
+}
+
+/** The adapter's shape must be the parent's. */
+export function checkSameShape(parent: Parent, config: RunConfig): void {
+  const { config: recorded } = parent;
+  const because = reasonOf(parent);
+  if (config.train.lora === null && recorded.train.lora !== null)
+    throw new UsageError(`--full-fine-tuning must stay off (${because}); leave it out`);
+  if (config.train.lora !== null && recorded.train.lora === null)
+    throw new UsageError(
+      `--full-fine-tuning must stay on (${because}); pass it, and leave the flags of LoRA (--lora-…) out`,
+    );
+  const found = loraDifference(recorded.train.lora ?? {}, config.train.lora ?? {});
+  if (found !== null)
+    throw new UsageError(`${found.flag} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
+}
+
+function reasonOf({ checkpoint, config }: Parent): string {
+  return `the run continues the ${config.train.lora === null ? 'weights' : 'adapter'} of ${policyName(checkpoint)}`;
 }

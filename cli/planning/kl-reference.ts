@@ -1,15 +1,20 @@
-/** `--kl-reference CHECKPOINT`: the frozen adapter that a KL coefficient charges a divergence from. */
+/** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
 import type { BlobRef, RunConfig } from '../../core/contract.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraDifference } from './lora-difference.ts';
-import { checkReferenceBase, type BaseSource } from './reference-base.ts';
+import type { StepPlace } from '../../store/layout.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import { describeBase, isSameBase, trainedBase } from '../../workers/config/loaded-base.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import type { EngineFlags } from '../command-line/engine-flags.ts';
+import { findLoadedBase } from './check-engine.ts';
 
-/** Null where none is given. A run keeps the one that it was `recorded` with. */
+/** Null if none is given. An existing run keeps its `recorded` one. */
 export async function readKlReference(
   store: Store,
   text: string | null,
@@ -25,14 +30,14 @@ export async function readKlReference(
   return reference;
 }
 
-/** `latest` and `best` move on with their run: a run that exists goes on with the checkpoint that it began with. */
+/** An existing run keeps its checkpoint, because `latest` and `best` move with their run. */
 async function findKept(store: Store, named: CheckpointName, kept: BlobRef | undefined): Promise<CheckpointName> {
   if (kept === undefined || typeof named.step === 'number') return named;
   const checkpoints = await listCheckpoints(store, named.run);
   return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;
 }
 
-/** Its weights are laid into the place of the run's own. */
+/** The reference must fit the run: its weights replace the run's own. */
 export async function checkReference(
   reference: TrainedPolicy | null,
   { baseModel, train }: RunConfig,
@@ -54,5 +59,30 @@ export async function checkReference(
   if (found !== null)
     throw new UsageError(
       `--kl-reference must have the LoRA options of the run: ${name} has ${found.flag} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
+    );
+}
+
+/** Sources for how the run's base model is loaded. */
+export interface BaseSource extends Pick<CommandEnvironment, 'project' | 'env'> {
+  readonly store: Store;
+  /** First commit of the run, or the one that it starts from; null for a new run. */
+  readonly begun: StepPlace | null;
+  /** Null for a command that starts no engine. */
+  readonly flags: EngineFlags | null;
+}
+
+/** Compares base models. For a new run only how weights are loaded: its GPU worker hashes them later. */
+async function checkReferenceBase({ name, manifest }: TrainedPolicy, source: BaseSource): Promise<void> {
+  const { store, begun } = source;
+  const own = begun && (await readManifest(store, begun));
+  const loaded = own ? trainedBase(own) : await findLoadedBase(source.flags, source);
+  const trained = trainedBase(manifest);
+  if (loaded !== null && !isSameBase(trained, loaded))
+    throw new UsageError(
+      `--kl-reference must be trained on the base model as the run loads it: ${name} has it in ${describeBase(trained)}, the run in ${describeBase(loaded)}; name another checkpoint${own ? '' : ', or load it in the same way (--dtype, --load-in-4bit, or engine in temporal.config.ts)'}`,
+    );
+  if (own && own.baseModelSha256 !== manifest.baseModelSha256)
+    throw new UsageError(
+      `--kl-reference must be trained on the weights of the run's base model: ${name} has ${manifest.baseModel} with sha256 ${manifest.baseModelSha256}, the run ${own.baseModelSha256}; name another checkpoint`,
     );
 }

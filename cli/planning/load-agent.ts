@@ -1,4 +1,4 @@
-/** The agent as the command line sees it before anything is started: its file, its name, its scenarios. */
+/** Loads and checks an agent file before anything is started: its name, its scenarios. */
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
@@ -29,7 +29,7 @@ export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
 
 type ScenarioLimits = Pick<RunConfig, 'maxScenarios' | 'evalScenarios'>;
 
-/** Scenarios are read by a worker later; what is wrong with them is known to their author now. */
+/** Reads the scenarios now, so that their author sees mistakes before a worker reads them. */
 export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<void> {
   const train = await readScenarios(agent.scenarios, limits.maxScenarios);
   if (train.length === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);

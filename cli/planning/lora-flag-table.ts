@@ -1,4 +1,4 @@
-/** The flags of what a run trains: an adapter, or all weights. As `run-flag-table.ts` has the others. */
+/** Flags for what a run trains: an adapter, or all weights. The others are in `run-flag-table.ts`. */
 import type { RunFlag } from './run-flag.ts';
 
 export const LORA_FLAGS = {

@@ -1,4 +1,4 @@
-/** The flags of updates, losses and what is added to them, in the order of help. */
+/** Flags of updates, losses and additional loss terms, in the order of help. */
 import type { RunFlag } from './run-flag.ts';
 
 export const LOSS_FLAGS = {

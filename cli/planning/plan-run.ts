@@ -1,4 +1,4 @@
-/** From what a command has read to a run that may be started: one order of checks. What may download comes last. */
+/** Plans a run from what a command has read, with one order of checks. Downloads come last. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
@@ -8,11 +8,11 @@ import type { Store } from '../../store/store.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
 import type { EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { modulePath } from '../../workers/process/module-path.ts';
-import { settleBaseModel, type ModelContext } from '../command-line/base-model.ts';
-import { keepRecordedDate, type ChatTemplate } from '../command-line/chat-template.ts';
+import { settleBaseModel, type ModelContext } from './base-model.ts';
+import { keepRecordedDate, type ChatTemplate } from './chat-template.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { checkEngine, refuseIdleCorrection } from './check-engine.ts';
-import { checkSameBase, checkSameShape, type Parent } from './check-fits.ts';
+import { checkSameBase, checkSameShape, type Parent } from './find-parent.ts';
 import { checkJudge } from './check-judge.ts';
 import { decideRunEngine } from './decide-run-engine.ts';
 import { findExisting, type Existing } from './find-existing.ts';
@@ -24,28 +24,28 @@ export interface PlannedRun extends Existing {
   readonly config: RunConfig;
   readonly agentFile: string;
   readonly models: Readonly<Record<string, string>>;
-  /** Given with this command: stored before the run starts. */
+  /** Template of this command; stored before the run starts. */
   readonly template: ChatTemplate | null;
-  /** Of the supervised steps, likewise; null where there are none. */
+  /** Examples of the supervised steps, stored likewise; null if there are none. */
   readonly examples: Uint8Array | null;
-  /** The files of `--adapter`: stored before the run starts. */
+  /** Files of `--adapter`; stored before the run starts. */
   readonly adapterFiles: readonly Uint8Array[];
-  /** A person, or the run that it is forked from, said how large micro-batches are. */
+  /** True if the user or the parent run set the micro-batch size. */
   readonly hasOwnMicroBatch: boolean;
-  /** What samples, unless the local stack runs already. */
+  /** Sampling engine, unless the local stack runs already. */
   readonly decided: EngineDecision;
   readonly store: Store;
 }
 
-/** What a command asks for, and what it was read from. Its base model is not settled yet. */
+/** Requested run and its sources. The base model is not pinned yet. */
 export interface AskedRun {
   readonly asked: RunConfig;
   readonly model: BaseModel;
-  /** Null for a run of supervised steps alone. */
+  /** Null for a run with supervised steps only. */
   readonly agentFile: AgentFile | null;
-  /** What the run begins with; null where it begins with the base model or an adapter. */
+  /** Parent checkpoint; null if the run starts from the base model or an adapter. */
   readonly parent: Parent | null;
-  /** The run of this name in the store, where there is one. */
+  /** Stored run of this name, if any. */
   readonly known: StoredRun | null;
   readonly adapter: PeftAdapter | null;
   readonly reference: TrainedPolicy | null;
@@ -77,7 +77,7 @@ export async function planRun(draft: Draft, context: ModelContext): Promise<Plan
   };
 }
 
-/** What is known without the base model's files. `usual`: what samples unless flags or the configuration say so. */
+/** Checks that need no files of the base model. `usual`: the engine unless flags or the configuration choose one. */
 export async function checkAsked(
   { asked, agentFile, parent, known, adapter, store, flags }: AskedRun,
   context: ModelContext,
@@ -92,7 +92,7 @@ export async function checkAsked(
   await checkJudge(agentFile.agent, asked, { store, env: context.env });
 }
 
-/** May download the base model. */
+/** Pins the base model, which may download it. */
 export async function settleRun(
   { asked, model, parent, known, reference, store, flags }: AskedRun,
   context: ModelContext,

@@ -1,16 +1,15 @@
-/** The flags that `train` of temporal.config.ts gives to every run of a project, as words of the command line. */
+/** Flags from `train` of temporal.config.ts, for every run of a project, as words of the command line. */
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { CONFIG_FILE } from '../../workers/project/folders.ts';
-import { closestName } from '../command-line/closest-name.ts';
-import type { Surroundings } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
+import { UsageError, closestName } from '../command-line/errors.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import type { RunFlag } from './run-flag.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 
-/** `taken`: the flags of the command, where it takes not all of them. */
+/** Leaves out what the command does not take. */
 export async function readProjectFlags(
-  { project, env }: Pick<Surroundings, 'project' | 'env'>,
-  taken: object = RUN_FLAGS,
+  { project, env }: Pick<CommandEnvironment, 'project' | 'env'>,
+  taken: object,
 ): Promise<string[]> {
   const { train } = await loadConfig(project, env);
   const words = flagWords({ train });

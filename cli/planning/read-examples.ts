@@ -1,4 +1,4 @@
-/** A file of examples, and the supervised steps that a command asks for. */
+/** Files of examples, and the supervised steps that a command asks for. */
 import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { encodeChatExamples, parseChatExamples } from '../../core/chat-examples.ts';
@@ -7,16 +7,17 @@ import { TemperError } from '../../core/failures.ts';
 import { SUPERVISED } from '../../core/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { WARM_START_FLAGS } from './example-flag-table.ts';
 
 export interface ExamplesFile {
-  /** Without its folder and ending. */
+  /** File name without folder and extension. */
   readonly name: string;
   readonly count: number;
-  /** As they stand in a store. */
+  /** Content as stored. */
   readonly bytes: Uint8Array;
 }
 
-/** They are in memory at once, here and in the GPU worker. */
+/** Size limit: all examples are in memory at once, here and in the GPU worker. */
 const MAX_BYTES = 256 * 1024 ** 2;
 const EXAMPLES_PER_STEP = 16;
 const HELD_OUT_SHARE = 0.1;
@@ -49,7 +50,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Fields of `supervised` that were given, by name. */
+/** Given fields of `supervised`, by name. */
 export type GivenFields = ReadonlyMap<string, unknown>;
 
 export function planSupervisedSteps({ count, bytes }: ExamplesFile, given: GivenFields): SupervisedConfig {
@@ -65,14 +66,37 @@ export function planSupervisedSteps({ count, bytes }: ExamplesFile, given: Given
   };
 }
 
-/** Over the examples that are not held out, `epochs` times. */
+/** Steps for `epochs` passes over the examples that are not held out. */
 export function stepsOfEpochs(supervised: SupervisedConfig, epochs: number): number {
   const { examples, heldOut, examplesPerStep } = supervised;
   return Math.max(1, Math.ceil((epochs * Math.max(1, examples - heldOut)) / examplesPerStep));
 }
 
-/** What stands under `supervised` among given values, by the names of its fields. */
+/** Fields of `supervised` among the given values. */
 export function supervisedFields(values: ReadonlyMap<string, unknown>): Map<string, unknown> {
   const found = [...values].filter(([path]) => path.startsWith(SUPERVISED));
   return new Map(found.map(([path, value]) => [path.slice(SUPERVISED.length), value]));
+}
+
+export interface WarmStart {
+  readonly options: { supervised?: SupervisedConfig };
+  readonly examples: Uint8Array | null;
+}
+
+/** Reads `--warm-start FILE`: the first steps train its examples. Without a file, its other flags are refused. */
+export async function readWarmStart(
+  file: string | null,
+  values: ReadonlyMap<string, unknown>,
+  cwd: string,
+): Promise<WarmStart> {
+  const given = supervisedFields(values);
+  if (file === null) {
+    const idle = Object.entries(WARM_START_FLAGS).find(([, { path }]) => values.has(path));
+    if (idle === undefined) return { options: {}, examples: null };
+    throw new UsageError(`--${idle[0]} has no effect without --warm-start; pass --warm-start FILE, or leave it out`);
+  }
+  const examples = await readExamplesFile(file, cwd);
+  const supervised = planSupervisedSteps(examples, given);
+  const steps = supervised.steps ?? stepsOfEpochs(supervised, 1);
+  return { options: { supervised: { ...supervised, steps } }, examples: examples.bytes };
 }

@@ -1,4 +1,4 @@
-/** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
+/** Flags of a run's configuration, one row each: from the flag's name to the field that it sets. */
 import { CHAT_TEMPLATE_FLAG } from '../command-line/command.ts';
 import { LORA_FLAGS } from './lora-flag-table.ts';
 import { LOSS_FLAGS } from './loss-flag-table.ts';
@@ -231,3 +231,7 @@ export const RUN_FLAGS = {
 } satisfies Readonly<Record<string, RunFlag>>;
 
 export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);
+
+export function pickRunFlags<Name extends keyof typeof RUN_FLAGS>(names: readonly Name[]) {
+  return Object.fromEntries(names.map((name) => [name, RUN_FLAGS[name]])) as Pick<typeof RUN_FLAGS, Name>;
+}

@@ -2,10 +2,10 @@
 import type { Flag } from '../command-line/command.ts';
 
 export type RunFlag = Flag & {
-  /** Where the value stands in RunConfig, e.g. `train.lora.rank`. */
+  /** Path of the value in RunConfig, e.g. `train.lora.rank`. */
   readonly path: string;
-  /** What a switch sets; absent: true. */
+  /** Value that a switch sets; default: true. */
   readonly value?: null;
-  /** Said in parentheses when the rule of the field is broken. */
+  /** Reason for the field's rule, shown in errors. */
   readonly because?: string;
 };

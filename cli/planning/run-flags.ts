@@ -1,9 +1,9 @@
-/** From flags to a run's configuration: parsed, held to the contract, and every complaint in terms of flags. */
+/** A run's configuration from flags, checked against the contract, with errors in terms of flags. */
 import { z } from 'zod';
 import { type BlobRef, LOSS_NAMES, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
-import type { ChatTemplate } from '../command-line/chat-template.ts';
+import type { ChatTemplate } from './chat-template.ts';
 import { NONE } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { isSupervisedOnly, SUPERVISED } from '../../core/supervised.ts';
@@ -15,7 +15,7 @@ type FlagRows = typeof RUN_FLAG_ROWS;
 
 const LORA = 'train.lora';
 
-/** Those that make up a run: one of examples alone calls its own as it likes. */
+/** Flag rows of a run; supervised runs name the flags of their examples differently. */
 const WITH_EXAMPLES: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(EXAMPLE_FLAGS)];
 const WITH_WARM_START: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(WARM_START_FLAGS)];
 
@@ -24,8 +24,8 @@ function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
 }
 
 /**
- * What was given, by the place of its field: to be laid over the defaults. What is resolved first is another matter: the
- * base model's name, a file of examples.
+ * Given values by the path of their field, to override the defaults. Without what is resolved elsewhere: the base model's
+ * name, a file of examples.
  */
 export function fieldsOf(
   flags: Readonly<Record<string, unknown>>,
@@ -48,12 +48,12 @@ function recordedAs({ value, kind }: RunFlag, given: unknown): unknown {
   return value === undefined || given === false ? given : value;
 }
 
-/** The flag that sets a field of such a run; null where none does. */
+/** Flag that sets a field of such a run; null if none does. */
 export function flagOf(path: string, config: Pick<RunOptions, 'supervised'> = {}): string | null {
   return rowsOf(config).find(([, row]) => row.path === path)?.[0] ?? null;
 }
 
-/** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
+/** Overrides `start` and the defaults by the given values. Checks each field's schema, then the rules between fields. */
 export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
   const rows = rowsOf(start);
   refuseAdapterFlags(values, rows);
@@ -76,12 +76,12 @@ export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unk
   }
 }
 
-/** Of `--no-full-fine-tuning`: the adapter that the run begins with, or a new one. */
+/** Handles `--no-full-fine-tuning`: keeps the adapter that the run starts from, or makes a new one. */
 function keepAdapter({ train }: RunOptions, options: Record<string, unknown>): void {
   if (train?.lora === null) setPath(options, LORA.split('.'), {});
 }
 
-/** Without an adapter nothing reads them. */
+/** Refuses LoRA flags with `--full-fine-tuning`. */
 function refuseAdapterFlags(values: ReadonlyMap<string, unknown>, rows: FlagRows): void {
   if (values.get(LORA) !== null) return;
   const given = rows.find(([, { path }]) => path.startsWith(`${LORA}.`) && values.has(path));
@@ -96,7 +96,7 @@ export function checkField(
   value: unknown,
   { name, help }: { readonly name: string; readonly help: string },
 ): void {
-  // One of its choices, when it was read.
+  // Choices were checked when the flag was read.
   if (kind === 'choice') return;
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
@@ -126,7 +126,7 @@ function describeRule(issue: z.core.$ZodIssue): string {
   return `valid (${issue.message})`;
 }
 
-/** The rules between fields speak of fields, as `groupSize` or `loss.name`; a person typed flags. */
+/** Replaces names of fields, such as `groupSize` or `loss.name`, by the flags that the user typed. */
 function nameFlags(message: string, rows: FlagRows): string {
   return rows.reduce((text, [flag, { path, value }]) => {
     if (value === null) return text;

@@ -1,4 +1,4 @@
-/** `--adapter FOLDER`: a PEFT adapter that a run begins with. Its two files go into the store; all else names their hashes. */
+/** `--adapter FOLDER`: a PEFT adapter that a run starts from. Its two files go into the store under their hashes. */
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
@@ -6,12 +6,12 @@ import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '
 import { UsageError } from '../command-line/errors.ts';
 import { loraDifference } from './lora-difference.ts';
 
-/** Null where none was given. */
+/** Null if none was given. */
 export async function readStartAdapter(text: string | null, cwd: string): Promise<PeftAdapter | null> {
   return text === null ? null : readPeftAdapter(resolve(cwd, text), '--adapter');
 }
 
-/** The run has the adapter's shape where flags say nothing else, and names its files. */
+/** Run options with the adapter's files and its shape, unless flags change it. */
 export function startWith(
   adapter: PeftAdapter | null,
   start: RunOptions,
@@ -29,7 +29,7 @@ export function filesOf(adapter: PeftAdapter | null): readonly Uint8Array[] {
   return adapter?.files ?? [];
 }
 
-/** The run trains this adapter in its own shape, on its own base model. */
+/** Shape and base model of the run must be those of the adapter. */
 export function checkStartAdapter(adapter: PeftAdapter | null, config: RunConfig): void {
   if (adapter === null) return;
   const { folder, lora, baseModel } = adapter;

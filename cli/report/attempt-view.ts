@@ -1,4 +1,4 @@
-/** One recorded attempt as the report shows it: the conversation turn by turn, without what earlier turns already showed. */
+/** Recorded attempt for the report: the conversation by turns, without what earlier turns already showed. */
 import { formatUsd } from '../../core/judge-spending.ts';
 import type { AttemptRecord, CallRecord, ChatMessage, HostedCallRecord } from '../../store/records/trajectories.ts';
 import { BOUNDS, clipText, type AttemptView, type MessageView, type TurnView } from './data.ts';
@@ -21,11 +21,11 @@ export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewar
   };
 }
 
-/** The attempt's reward as judged, and its group's mean: their difference is what it was trained with, before scaling. */
+/** Judged reward and mean of the group: their difference is the advantage before scaling. */
 export interface Rewards {
   readonly own: number | null;
   readonly mean: number | null;
-  /** Where a judge gave it: why, and what the agent itself gave. */
+  /** Reason of a judge, and the agent's own reward. */
   readonly explanation: string | null;
   readonly judged: Readonly<Record<string, number>>;
 }
@@ -47,7 +47,7 @@ function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
   };
 }
 
-/** How many messages were shown with the previous call, its answer included; 0 where this call does not extend it. */
+/** Number of messages shown with the previous call, with its answer; 0 if this call does not extend it. */
 function sharedLength(previous: CallRecord, messages: readonly ChatMessage[]): number {
   const history = [...previous.request.messages, previous.message].map(viewMessage);
   if (messages.length < history.length) return 0;
@@ -76,7 +76,7 @@ function viewMessage(message: ChatMessage): MessageView {
   return { role: message.role, text: clipText([text, ...calls].filter((part) => part !== '').join('\n')) };
 }
 
-/** As one would write it: `search({"query": "budget"})`. */
+/** Call in source form: `search({"query": "budget"})`. */
 function callText(call: unknown): string {
   const { function: called } = (call ?? {}) as { function?: { name?: unknown; arguments?: unknown } };
   if (typeof called?.name !== 'string' || typeof called.arguments !== 'string') return JSON.stringify(call);

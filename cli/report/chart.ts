@@ -1,4 +1,4 @@
-/** One chart of a report, as columns that the page hands to uPlot. */
+/** Chart of a report, as columns for uPlot. */
 import type { StepSummary } from '../../core/contract.ts';
 
 export interface Chart {
@@ -7,18 +7,18 @@ export interface Chart {
   readonly note: string;
   readonly x: readonly number[];
   readonly series: readonly Series[];
-  /** Fixed for shares, so that two reports can be compared by eye. */
+  /** Fixed range for shares, so that reports can be compared by eye. */
   readonly range: readonly [number, number] | null;
 }
 
-/** Where on the page: `more` is folded. */
+/** Section of the page: `more` is folded. */
 export type Section = 'outcomes' | 'policy' | 'mismatch' | 'attempts' | 'time' | 'more';
 
 interface Series {
   readonly label: string;
   readonly values: readonly (number | null)[];
   readonly style: Style;
-  /** A variable of the style sheet, so that light and dark pages each have their own. */
+  /** CSS variable, so that light and dark pages have their own colors. */
   readonly color: string;
 }
 
@@ -43,7 +43,7 @@ export interface Line {
 const COLORS = 6;
 export const color = (index: number): string => `--series-${(index % COLORS) + 1}`;
 
-/** Without lines that no step has a value for. */
+/** Drops lines without any value. */
 export function chartSteps({ lines, ...plan }: ChartPlan, steps: readonly StepSummary[]): Chart {
   const known = lines
     .map((line) => ({ ...line, values: valuesOf(line, steps) }))

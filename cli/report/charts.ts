@@ -1,10 +1,10 @@
-/** Which curves a report draws. */
+/** Curves of a report. */
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { metricLabel, sortMetrics } from '../terminal/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';
 import { planTrainCharts, type Constant } from './train-charts.ts';
 
-/** What a step's judging came to, in all. */
+/** Labels of a step's judge metrics. */
 const JUDGE_NOTES: Readonly<Record<string, string>> = {
   judgeCalls: 'answers from the judge per step',
   judgeCached: 'cached verdicts per step',
@@ -27,7 +27,7 @@ export function planCharts(steps: readonly StepSummary[], evals: readonly EvalRe
   ];
 }
 
-/** Numbers of training without a chart, because they never changed. */
+/** Training metrics without a chart, because they never changed. */
 export function findConstants(steps: readonly StepSummary[]): Constant[] {
   return planTrainCharts(steps).constant;
 }
@@ -51,7 +51,7 @@ function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]
   };
 }
 
-/** A batch's reward jumps, because a group shares its scenario: a running mean shows where it goes. */
+/** Running mean of the reward, which is noisy because a group shares its scenario. */
 function smooth(steps: readonly StepSummary[]): { step: number; value: number | null }[] {
   let mean: number | null = null;
   return steps.map(({ step, reward }) => {

@@ -1,4 +1,7 @@
+import { relative, resolve } from 'node:path';
 import { defineCommand, RUN_ARGUMENT } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
+import { version } from '../../workers/version.ts';
 
 export const reportCommand = defineCommand({
   name: 'report',
@@ -7,5 +10,13 @@ export const reportCommand = defineCommand({
   arguments: { run: RUN_ARGUMENT },
   flags: {
     out: { kind: 'text', placeholder: 'FILE', description: 'output file; default: .temper/reports/RUN.html' },
+  },
+  async run({ flags, args, project, cwd, env, output }): Promise<number> {
+    const { defaultReportFile, writeReport } = await import('./write-report.ts');
+    const { openProjectStore } = await import('../../workers/config/project-store.ts');
+    const file = flags.out === null ? defaultReportFile(project, args.run) : resolve(cwd, flags.out);
+    await writeReport(await openProjectStore(project, env), args.run, file, version());
+    output.line(`report: ${relative(cwd, file) || file}`);
+    return EXIT.ok;
   },
 });

@@ -1,4 +1,4 @@
-/** What a report shows, and the bounds that keep it a file one can mail. */
+/** Data of a report, and the limits that keep it small enough to mail. */
 import type { RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 
 export interface ReportData {
@@ -15,7 +15,7 @@ export interface ReportData {
 /** One step's groups, or one evaluation's games. */
 export interface AttemptSet {
   readonly kind: 'step' | 'eval';
-  /** What its button says; absent: its kind and step. */
+  /** Label of its button; default: kind and step. */
   readonly label?: string;
   readonly step: number;
   readonly groups: readonly GroupView[];
@@ -33,7 +33,7 @@ export interface AttemptView {
   readonly title: string;
   readonly reward: number | null;
   readonly advantage: number | null;
-  /** What the judge said of it; null where nobody did. */
+  /** Judge's reason; null if there is none. */
   readonly explanation: string | null;
   readonly failure: string | null;
   readonly metrics: Readonly<Record<string, number | boolean>>;
@@ -51,12 +51,12 @@ export interface MessageView {
 }
 
 export interface TurnView {
-  /** True where the conversation starts afresh instead of growing. */
+  /** True if the conversation starts anew instead of growing. */
   readonly fresh: boolean;
   readonly messages: readonly MessageView[];
   readonly answer: MessageView;
   readonly finishReason: string | null;
-  /** What the turn earned by itself; null where nobody said so. */
+  /** Reward of the turn alone; null if none was reported. */
   readonly reward: number | null;
   readonly promptTokens: number;
   readonly tokenIds: readonly number[];
@@ -76,7 +76,7 @@ export const BOUNDS = {
   total: 6_000_000,
 } as const;
 
-/** The first, the last, and evenly spread ones between. */
+/** First, last, and evenly spaced ones between. */
 export function sampleEvenly<T>(items: readonly T[], limit: number): T[] {
   if (items.length <= limit) return [...items];
   return Array.from({ length: limit }, (_, index) => items[Math.round((index * (items.length - 1)) / (limit - 1))]!);

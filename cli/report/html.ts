@@ -1,7 +1,7 @@
 /** HTML by tagged template: every value is escaped unless it was made by this same tag. */
 const HTML = Symbol('html');
 
-/** Made in this file alone: no value of a run's files can pass for markup. */
+/** Markup that only this file makes: no value of a run's files can pass as markup. */
 export interface Html {
   readonly [HTML]: string;
 }
@@ -14,7 +14,7 @@ export function markup(strings: TemplateStringsArray, ...values: readonly Part[]
   };
 }
 
-/** Text that is markup already: the page's own style sheet and scripts. */
+/** Marks text as markup: only for the page's own style sheet and scripts. */
 export function trusted(text: string): Html {
   return { [HTML]: text };
 }

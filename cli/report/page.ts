@@ -33,7 +33,7 @@ const HEADINGS: readonly [Section, string][] = [
   ['time', 'Time'],
 ];
 
-/** Places for charts, which the page's script draws by their sections. */
+/** Containers of charts, which the page's script fills by section. */
 function renderCurves(sections: ReadonlySet<Section>, { steps }: ReportData): Html {
   const place = (section: Section) => markup`<div class="charts" data-section="${section}"></div>`;
   const shown = HEADINGS.filter(([section]) => sections.has(section));
@@ -85,7 +85,7 @@ function stepTable({ steps }: ReportData): Html {
 </table></div>`;
 }
 
-/** Of runs with supervised steps. */
+/** Columns of supervised steps. */
 const EXAMPLE_COLUMNS: readonly string[] = ['examples', 'loss', 'heldOutLoss'];
 const TRAIN_COLUMNS: readonly string[] = [
   'rewardStd',
@@ -97,7 +97,7 @@ const TRAIN_COLUMNS: readonly string[] = [
   'trainedTokens',
   'sharedTokens',
 ];
-/** Shown where there are any. */
+/** Columns shown if any step has them. */
 const COUNTER_COLUMNS: readonly string[] = [
   'clippedShare',
   'correctedShare',

@@ -73,7 +73,7 @@ function viewGroup({ group, rollouts, judged }: PlayedGroup): GroupView {
   };
 }
 
-/** Beside the reward: the judge's words, its score, and the agent's own reward, where they are not the reward itself. */
+/** Details beside the reward: the judge's words and score, and the agent's own reward, if they differ from it. */
 function viewVerdict(
   { reward }: AttemptRecord,
   judged: Judged | null,

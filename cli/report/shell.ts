@@ -1,4 +1,4 @@
-/** The page around a report: one HTML file that holds all it needs and may fetch nothing. */
+/** Page around a report: one HTML file with all that it needs, which may fetch nothing. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { embedJson, htmlText, markup, trusted, type Html } from './html.ts';
 interface Page {
   readonly title: string;
   readonly body: Html;
-  /** What the page's script draws; the body has the places for it. */
+  /** Data that the page's script draws into the body. */
   readonly data: { readonly charts: readonly Chart[]; readonly attemptSets: readonly AttemptSet[] };
 }
 
@@ -40,7 +40,7 @@ ${scripts.map((script) => inline('script', script))}
   return htmlText(page);
 }
 
-/** Whole or not at all. */
+/** Writes the page whole or not at all. */
 export async function writePage(file: string, page: string): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
@@ -56,12 +56,12 @@ export async function writePage(file: string, page: string): Promise<void> {
   }
 }
 
-/** To the byte what the policy's hashes are of: a space more, and the browser refuses it. */
+/** Exact bytes that the content policy hashes: the browser refuses any other. */
 function inline(tag: 'style' | 'script', source: string): Html {
   return trusted(`<${tag}>${source}</${tag}>`);
 }
 
-/** No network, no frame, no form; of scripts and styles only these very bytes. */
+/** Content policy: no network, frames or forms, and only these scripts and styles, by hash. */
 function contentPolicy(style: string, scripts: readonly string[]): string {
   return [
     "default-src 'none'",

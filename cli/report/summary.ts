@@ -1,4 +1,4 @@
-/** The head of the report: what came out, and at what cost. */
+/** Head of the report: results and cost. */
 import { shortModelName } from '../../core/describe-config.ts';
 import type { EvalResult, RunState } from '../../core/contract.ts';
 import { findHeldOutLoss, type HeldOutLoss } from '../runs/held-out-loss.ts';
@@ -41,7 +41,7 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
     ${renderNotes(steeringNotes(state))}`;
 }
 
-/** What was told to the run stands last: it says why the curve is as it is. */
+/** Updates and notes of the run come last: they explain the curve. */
 function steeringNotes({ notes, changes, lineage, state, waitingFor }: RunState): string[] {
   const place = describeLineage(lineage);
   return [
@@ -54,7 +54,7 @@ function steeringNotes({ notes, changes, lineage, state, waitingFor }: RunState)
 
 const SHOWN_NOTES = 3;
 
-/** A long run notes much that is alike: the newest stand open, the others are folded. */
+/** Notes of a long run are repetitive: the newest are open, the others folded. */
 function renderNotes(notes: readonly string[]): Html {
   const line = (note: string) => markup`<p class="note">${note}</p>`;
   const older = notes.slice(0, -SHOWN_NOTES);
@@ -99,7 +99,7 @@ function describeCounts({ attempts, failed }: EvalResult): string {
 
 const BAR = { width: 320, height: 13, gap: 9, label: 46 } as const;
 
-/** Shares as bars from 0 to 1, each with the interval that so few games leave open. Drawn with attributes: the page allows no inline styles. */
+/** Shares as bars from 0 to 1 with confidence intervals. Drawn with attributes, because the page allows no inline styles. */
 function intervals(evaluations: readonly (EvalResult | null)[]): Html {
   const rows = evaluations.flatMap((evaluation, index) => {
     const share = evaluation === null ? null : headline(evaluation).value;

@@ -1,11 +1,11 @@
-/** Which numbers of training a report draws, and beside which others. */
+/** Charts of training metrics: which ones a report draws, and which share a chart. */
 import type { StepSummary } from '../../core/contract.ts';
 import { chartSteps, valuesOf, type Chart, type ChartPlan, type Line } from './chart.ts';
 
-/** Of the trainer, under the name that it has there. */
+/** Metric of the trainer, by its name there. */
 const trained = (name: string): Line => ({ label: name, value: ({ train }) => train[name] });
 const counted = (name: string): Line => ({ label: name, value: ({ train }) => train[name] ?? 0 });
-/** A step that has none of it does not name it. */
+/** Steps without this metric leave it out. */
 const RARE: readonly string[] = ['staleness', 'histories', 'rewardedTurns', 'oneSidedGroups'];
 
 const SPREAD: ChartPlan = {
@@ -77,7 +77,7 @@ export interface Constant {
   readonly value: number;
 }
 
-/** A number that never moves makes no curve: `constant` names it, with its value. */
+/** Metrics that never change get no curve: `constant` has their values. */
 export function planTrainCharts(steps: readonly StepSummary[]): { charts: Chart[]; constant: Constant[] } {
   const plans = allPlans(steps);
   const drawn = plans.filter(({ lines }) => lines.some((line) => distinct(line, steps).size > 1));
@@ -103,7 +103,7 @@ function allPlans(steps: readonly StepSummary[]): ChartPlan[] {
   return [...plans.filter(isKnown), ...timePlans(steps), ...more];
 }
 
-/** With several updates each pass tells how far the policy has moved by then. */
+/** One line per pass: how far the policy has moved by then. */
 function mismatchPlans(names: readonly string[]): ChartPlan[] {
   const ofPasses = (end: string) =>
     names.filter((name) => name.startsWith('pass') && name.endsWith(end)).map((name) => trained(name));

@@ -5,4 +5,5 @@ export const runsCommand = defineCommand({
   summary: 'list the runs of this project',
   arguments: {},
   flags: { json: JSON_FLAG },
+  run: async (context): Promise<number> => (await import('./runs.ts')).runs(context),
 });

@@ -1,4 +1,4 @@
-/** A run as `runs` and `show` tell it: one flat object, made from the store alone. */
+/** Run as `runs` and `show` print it: one flat object from the store. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
 import { findHeldOutLoss, type HeldOutLoss } from './held-out-loss.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
@@ -6,14 +6,14 @@ import { policyName } from '../../core/policy-name.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import type { StoredRun } from '../../store/records/run-reader.ts';
 
-/** An evaluation with its metrics beside its reward, so that a script reads `evalAfter.winRate`. */
+/** Evaluation with metrics beside the reward, so that a script reads `evalAfter.winRate`. */
 export type FlatEval = Readonly<Record<string, number | string | null>>;
 
 export interface RunSummary {
   readonly run: string;
   readonly agent: string;
   readonly baseModel: string;
-  /** The checkpoint that it began with, as `run@step`; null: a fresh adapter. */
+  /** Checkpoint that it started from, as `run@step`; null for a new adapter. */
   readonly parent: string | null;
   readonly state: RunState['state'] | 'starting';
   readonly phase: RunState['phase'] | null;
@@ -24,7 +24,7 @@ export interface RunSummary {
   readonly pause: RunState['pause'];
   readonly changes: RunState['changes'];
   readonly reward: number | null;
-  /** Null where the agent's own reward is the verdict. */
+  /** Null if the agent's own reward is the verdict. */
   readonly judge: string | null;
   readonly judging: RunState['judging'];
   readonly waitingFor: string | null;
@@ -32,15 +32,15 @@ export interface RunSummary {
   readonly adapterSha256: string | null;
   readonly failure: string | null;
   readonly notes: readonly string[];
-  /** What the newest steps warn of, with what to change. */
+  /** Warnings of the newest steps, with what to change. */
   readonly warnings: readonly string[];
   readonly storeUri: string;
-  /** Of supervised steps; null where there are none. */
+  /** Held-out loss of supervised steps; null if there are none. */
   readonly heldOutLoss: HeldOutLoss | null;
   readonly result: { readonly evalBefore: EvalResult | null; readonly evalAfter: EvalResult | null };
 }
 
-/** A run that has not recorded anything yet. */
+/** State of a run that has not recorded anything yet. */
 const STARTING = {
   state: 'starting',
   phase: null,
@@ -91,6 +91,6 @@ export function summariseRun({ file, state, steps }: StoredRun, storeUri: string
 export function flattenEval(evaluation: EvalResult | null): FlatEval | null {
   if (evaluation === null) return null;
   const { metrics, step, attempts, failed, reward, rolloutsSha256 } = evaluation;
-  // Its own fields win over a metric that happens to bear the same name.
+  // Own fields override a metric of the same name.
   return { ...metrics, step, attempts, failed, reward, rolloutsSha256 };
 }

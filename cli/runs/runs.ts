@@ -24,7 +24,7 @@ export async function runs({ flags, project, env, output }: CommandContext<typeo
   if (flags.json) printJson(output, summaries);
   else if (found.length === 0) output.line('no runs yet; start one with temper train AGENT');
   else if (summaries.length > 0) output.line(renderTable(summaries));
-  // One broken run, which may have been pulled from somebody else, hides no other.
+  // A broken run, perhaps pulled from another store, must not hide the others.
   for (const error of broken) output.errorLine(describeError(error).text);
   return broken.length === 0 ? EXIT.ok : EXIT.failed;
 }
@@ -47,7 +47,7 @@ function renderTable(summaries: readonly RunSummary[]): string {
   );
 }
 
-/** On held-out examples, where nothing was played. */
+/** Held-out loss of a run without evaluations. */
 function describeLoss(value: number | undefined): string {
   return value === undefined ? '–' : `loss ${formatNumber(value)}`;
 }

@@ -1,17 +1,8 @@
-import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { CHECKPOINT_HELP, JSON_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 const NAME_ARGUMENT = { placeholder: 'NAME' };
-
-export const scheduleGroup = defineCommand({
-  name: 'schedule',
-  summary: 'retrain on a schedule, each time from the newest checkpoint',
-  usage: 'ACTION …',
-  details: ['See temper schedule ACTION --help. Every action needs a Temporal server; temper dev starts one.'],
-  arguments: {},
-  flags: {},
-});
 
 export const scheduleCreateCommand = defineCommand({
   name: 'schedule create',
@@ -55,44 +46,53 @@ export const scheduleCreateCommand = defineCommand({
     'warm-start':
       'every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from',
   },
+  projectFlags: async (environment, flags) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  run: async (context): Promise<number> => (await import('./create.ts')).scheduleCreate(context),
 });
 
-export const scheduleListCommand = defineCommand({
+const scheduleListCommand = defineCommand({
   name: 'schedule list',
   summary: 'list schedules with their next time and last result',
   arguments: {},
   flags: { json: JSON_FLAG },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleList(context),
 });
 
-export const scheduleShowCommand = defineCommand({
+const scheduleShowCommand = defineCommand({
   name: 'schedule show',
   summary: 'show one schedule: its next times, its last run, and why it is paused',
   arguments: { name: NAME_ARGUMENT },
   flags: { json: JSON_FLAG },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleShow(context),
 });
 
-export const schedulePauseCommand = defineCommand({
+const schedulePauseCommand = defineCommand({
   name: 'schedule pause',
   summary: 'pause a schedule; a run in progress continues',
   arguments: { name: NAME_ARGUMENT },
   flags: { reason: { kind: 'text', placeholder: 'TEXT', description: 'shown with the schedule' } },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).schedulePause(context),
 });
 
-export const scheduleResumeCommand = defineCommand({
+const scheduleResumeCommand = defineCommand({
   name: 'schedule resume',
   summary: 'resume a schedule; times missed during the pause are skipped',
   arguments: { name: NAME_ARGUMENT },
   flags: {},
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleResume(context),
 });
 
-export const scheduleTriggerCommand = defineCommand({
+const scheduleTriggerCommand = defineCommand({
   name: 'schedule trigger',
   summary: 'fire now, even if paused; skipped while a run is in progress',
   arguments: { name: NAME_ARGUMENT },
   flags: {},
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleTrigger(context),
 });
 
-export const scheduleBackfillCommand = defineCommand({
+const scheduleBackfillCommand = defineCommand({
   name: 'schedule backfill',
   summary: 'run a schedule for each of its times in a past period, one after the other',
   details: [
@@ -115,13 +115,37 @@ export const scheduleBackfillCommand = defineCommand({
       required: 'pass --to 2026-11-21T03:00:00Z',
     },
   },
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleBackfill(context),
 });
 
-export const scheduleDeleteCommand = defineCommand({
+const scheduleDeleteCommand = defineCommand({
   name: 'schedule delete',
   summary: 'delete a schedule; its runs stay, and a run in progress continues',
   arguments: { name: NAME_ARGUMENT },
   flags: {},
+  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleDelete(context),
 });
 
 export type ScheduleCreateContext = CommandContext<typeof scheduleCreateCommand>;
+
+export const scheduleCommand = defineCommand({
+  name: 'schedule',
+  summary: 'retrain on a schedule, each time from the newest checkpoint',
+  usage: 'ACTION …',
+  details: ['See temper schedule ACTION --help. Every action needs a Temporal server; temper dev starts one.'],
+  arguments: {},
+  flags: {},
+  actions: [
+    scheduleCreateCommand,
+    scheduleListCommand,
+    scheduleShowCommand,
+    schedulePauseCommand,
+    scheduleResumeCommand,
+    scheduleTriggerCommand,
+    scheduleBackfillCommand,
+    scheduleDeleteCommand,
+  ],
+  run() {
+    throw new UsageError('ACTION is missing; see temper schedule --help');
+  },
+});

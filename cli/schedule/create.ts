@@ -1,4 +1,4 @@
-/** A planned schedule on Temporal's own Schedules. */
+/** Creates a planned schedule with Temporal Schedules. */
 import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -6,20 +6,54 @@ import {
   type ScheduleClient,
   type ScheduleSpec,
 } from '@temporalio/client';
+import { policyName } from '../../core/policy-name.ts';
 import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
 import { recordSchedule } from '../../store/records/schedules.ts';
 import { loadConfig } from '../../workers/config/config.ts';
+import { configuredTarget } from '../../workers/connection/connection.ts';
 import { registerSearchAttributes } from '../../workers/connection/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
+import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
+import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import type { PlannedSchedule, Timing } from './read-planned-schedule.ts';
+import { formatTime, plural } from '../terminal/format.ts';
+import type { ScheduleCreateContext } from './command.ts';
+import { readPlannedSchedule, type PlannedSchedule, type Timing } from './read-planned-schedule.ts';
 import { withSchedules } from './server.ts';
 
-/** A machine that was off leaves out what it missed by more: a run trains for long, and the next time comes anyway. */
-export const CATCH_UP_MINUTES = 10;
+/** Catch-up window: firings missed by more are skipped, because runs are long and the next time comes anyway. */
+const CATCH_UP_MINUTES = 10;
 
-/** Returns the first time. */
-export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
+export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
+  let plan = await readPlannedSchedule(context);
+  const { template, store, config } = plan;
+  if (template !== null) {
+    const tried = { template, isInherited: false, baseModel: config.baseModel, models: {} };
+    if (await proveChatTemplate(tried, context)) plan = { ...plan, config: keepDate(config, context.output) };
+    await store.putBlob(template.bytes);
+  }
+  tell(context, plan, await createSchedule(context, plan));
+  return EXIT.ok;
+}
+
+function tell({ output, env, args }: ScheduleCreateContext, plan: PlannedSchedule, next: Date | null): void {
+  const { name, config, timing, begins } = plan;
+  output.line(
+    `${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${plural(config.steps, 'step')} each`,
+  );
+  output.line(`next     ${next === null ? 'never: all its times are in the past' : formatTime(next)}`);
+  output.line(
+    `starts   from ${begins === null ? 'a new adapter' : policyName(begins)}; later runs start where the last one ended`,
+  );
+  output.line(
+    `rules    skipped while a run is in progress, or if more than ${CATCH_UP_MINUTES} minutes late; paused by a failed run`,
+  );
+  if (configuredTarget(env) === null)
+    output.line(`workers  runs wait for a worker: start temper dev --agent ${args.agent} (or temper worker)`);
+}
+
+/** Returns the first firing time. */
+async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
   const { queues } = await loadConfig(place.project, place.env);
   const storeId = await store.id();
@@ -31,7 +65,7 @@ export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule)
     queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
   };
   return withSchedules(place, async (schedules, server) => {
-    // A run cannot write attributes that the namespace does not know; who may not register them is told by the doctor.
+    // A run cannot write attributes unknown to the namespace; temper doctor reports missing permissions.
     await registerSearchAttributes(server).catch(() => undefined);
     await refuseExisting(schedules, storeId, name);
     await recordSchedule(store, name, { config, from });
@@ -57,7 +91,7 @@ export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule)
   });
 }
 
-/** Before its record is replaced. */
+/** Refuses an existing schedule before its record is replaced. */
 async function refuseExisting(schedules: ScheduleClient, storeId: string, name: string): Promise<void> {
   const id = scheduleId(storeId, name);
   try {
@@ -69,7 +103,7 @@ async function refuseExisting(schedules: ScheduleClient, storeId: string, name: 
   throw new ScheduleAlreadyRunning(`${name} exists`, id);
 }
 
-/** An interval counts from now, not from 1970: the first firing comes when it is over. */
+/** Intervals count from now, not from 1970: the first firing comes after one interval. */
 function toSpec({ everyMs, cron }: Timing): ScheduleSpec {
   if (everyMs === null) return { cronExpressions: [cron] };
   const offset = Math.floor(Date.now() / 1000) * 1000;

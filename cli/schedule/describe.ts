@@ -1,4 +1,4 @@
-/** A schedule as `list` and `show` tell it: one flat object, from the server and the store. */
+/** Schedules as `list` and `show` print them: as flat objects from the server and the store, and as text. */
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
 import { policyName } from '../../core/policy-name.ts';
 import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
@@ -6,8 +6,10 @@ import { readState } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
-import { findStoreId } from '../connections/store-id.ts';
-import { formatTime } from '../terminal/format.ts';
+import { findStoreId } from '../connections/server.ts';
+import { formatTime, plural } from '../terminal/format.ts';
+import { shortModelName } from '../../core/describe-config.ts';
+import { createTable } from '../terminal/table.ts';
 
 export interface ScheduleSummary {
   readonly name: string;
@@ -15,22 +17,22 @@ export interface ScheduleSummary {
   readonly baseModel: string;
   readonly timing: string;
   readonly steps: number;
-  /** `waiting`: it has fired, and no worker has taken it. A paused one may still have a run under way: see `lastRun`. */
+  /** `waiting`: fired, but no worker took it. A paused schedule may still have a running run: see `lastRun`. */
   readonly state: 'active' | 'waiting' | 'running' | 'paused';
-  /** Why it is paused or waits; null where it does neither. */
+  /** Reason for the pause or the wait; null if there is neither. */
   readonly reason: string | null;
   /** ISO times; empty while it is paused. */
   readonly nextTimes: readonly string[];
-  /** The last firing's run and its state; null: none yet, or no worker has taken it. */
+  /** Run of the last firing with its state; null if there is none, or if no worker has taken it. */
   readonly lastRun: { readonly run: string; readonly state: string } | null;
-  /** What the next firing begins with, as `run@step`; null: a fresh adapter. */
+  /** Checkpoint that the next firing starts from, as `run@step`; null for a new adapter. */
   readonly begins: string | null;
   readonly firings: number;
   readonly skipped: number;
   readonly missed: number;
 }
 
-/** Those of this store, by name. */
+/** Schedules of this store, by name. */
 export async function listSchedules(schedules: ScheduleClient, store: Store): Promise<ScheduleSummary[]> {
   const storeId = await findStoreId(store);
   if (storeId === null) return [];
@@ -83,4 +85,40 @@ async function readLastRun(store: Store, firings: readonly Firing[]): Promise<Sc
   const last = firings.at(-1);
   if (last === undefined) return null;
   return { run: last.run, state: (await readState(store, last.run))?.state ?? 'starting' };
+}
+
+export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
+  const head = ['schedule', 'agent', 'model', 'times', 'state', 'next', 'last run', 'reason'];
+  return createTable(
+    head,
+    summaries.map((summary) => [
+      summary.name,
+      summary.agent,
+      shortModelName(summary.baseModel),
+      summary.timing,
+      summary.state,
+      summary.nextTimes[0] ?? '–',
+      describeLast(summary) ?? '–',
+      summary.reason ?? '–',
+    ]),
+  );
+}
+
+export function scheduleLines(summary: ScheduleSummary): string[] {
+  const { skipped, missed, firings } = summary;
+  const rows: [string, string | null][] = [
+    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${plural(summary.steps, 'step')} each`],
+    ['times', summary.timing],
+    ['state', summary.state],
+    ['reason', summary.reason],
+    ['next', summary.nextTimes.slice(0, 5).join(' · ') || null],
+    ['last run', describeLast(summary)],
+    ['starts', `from ${summary.begins ?? 'a new adapter'}`],
+    ['fired', `${plural(firings, 'time')}, ${skipped} skipped because a run was in progress, ${missed} missed`],
+  ];
+  return rows.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(9)}  ${text}`]));
+}
+
+function describeLast({ lastRun }: ScheduleSummary): string | null {
+  return lastRun && `${lastRun.run} (${lastRun.state})`;
 }

@@ -1,4 +1,4 @@
-/** From flags to a schedule that may be made: everything is checked here, before a server is asked. */
+/** Plan of a schedule from flags, with all checks that need no server. */
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
@@ -9,13 +9,13 @@ import { newestOf, readFirings } from '../../store/records/schedules.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import type { Surroundings } from '../command-line/command.ts';
-import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
-import type { Parent } from '../planning/check-fits.ts';
+import type { Parent } from '../planning/find-parent.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
@@ -26,17 +26,17 @@ import type { ScheduleCreateContext } from './command.ts';
 export interface PlannedSchedule {
   readonly name: string;
   readonly timing: Timing;
-  /** What every run of it is; its name is the schedule's, until a firing gives it one. */
+  /** Configuration of every run. Its name is the schedule's until a firing sets it. */
   readonly config: RunConfig;
-  /** As `--from` names it. */
+  /** Checkpoint of `--from`. */
   readonly from: Checkpoint | null;
-  /** What the first firing will begin with: that, or the last checkpoint of a schedule that had this name. */
+  /** Checkpoint that the first firing starts from: that one, or the last one of an earlier schedule of this name. */
   readonly begins: Checkpoint | null;
   readonly template: ChatTemplate | null;
   readonly store: Store;
 }
 
-/** As Temporal takes it, and as it was written. */
+/** Timing for Temporal, and as written. */
 export type Timing =
   | { readonly text: string; readonly everyMs: number; readonly cron: null }
   | { readonly text: string; readonly everyMs: null; readonly cron: string };
@@ -80,10 +80,10 @@ function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
   throw new UsageError("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");
 }
 
-/** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
+/** Resolves a configured or built-in model: the workers of the firings know no others. */
 async function readConfiguredModel(
   text: string,
-  { cwd, project, env }: Pick<Surroundings, 'cwd' | 'project' | 'env'>,
+  { cwd, project, env }: Pick<CommandEnvironment, 'cwd' | 'project' | 'env'>,
   hasTemplate: boolean,
 ): Promise<BaseModel> {
   const { models: configured } = await loadConfig(project, env);
@@ -95,7 +95,7 @@ async function readConfiguredModel(
   );
 }
 
-/** A schedule that is made anew under its old name goes on where it was. */
+/** Last checkpoint of an earlier schedule of this name: the new one continues from it. */
 async function findLineage(store: Store, name: string): Promise<Parent | null> {
   const checkpoint = newestOf(await readFirings(store, name));
   if (checkpoint === null) return null;

@@ -1,4 +1,4 @@
-/** Schedules on a project's Temporal server: asked within a bound, and every refusal in a sentence. */
+/** Schedules on a project's Temporal server, with a deadline and readable errors. */
 import {
   isGrpcServiceError,
   ScheduleAlreadyRunning,
@@ -11,9 +11,7 @@ import { scheduleId } from '../../core/queues.ts';
 import { isPassing, type TemporalClient } from '../../workers/connection/connection.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer, type ProjectPlace } from '../connections/server.ts';
-import { ANSWER_WITHIN_MS } from '../connections/steer.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { ANSWER_WITHIN_MS, findStoreId, requireServer, type ProjectPlace } from '../connections/server.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,
@@ -44,7 +42,7 @@ export function withSchedule<T>(
   });
 }
 
-/** INVALID_ARGUMENT */
+/** gRPC code INVALID_ARGUMENT. */
 const REFUSED: readonly number[] = [3];
 
 function explain(error: unknown): unknown {

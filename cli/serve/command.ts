@@ -1,5 +1,10 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import {
+  CHECKPOINT_ARGUMENT,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';
 
@@ -41,6 +46,7 @@ export const serveCommand = defineCommand({
     },
     json: { ...JSON_FLAG, description: 'print one JSON object when it is ready; needs TEMPER_SERVE_KEY' },
   },
+  run: async (context): Promise<number> => (await import('./serve.ts')).serve(context),
 });
 
 export type ServeContext = CommandContext<typeof serveCommand>;

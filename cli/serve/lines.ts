@@ -1,4 +1,4 @@
-/** What `temper serve` tells once it answers: where, under which names, and how to ask. */
+/** Lines that `temper serve` prints when it is ready: address, names of the model, and example requests. */
 import { SERVE_KEY_VARIABLE, type ServePlace } from './plan-serve.ts';
 
 export interface Served extends Pick<ServePlace, 'host' | 'port' | 'key' | 'isNewKey'> {
@@ -7,7 +7,7 @@ export interface Served extends Pick<ServePlace, 'host' | 'port' | 'key' | 'isNe
   readonly adapterSha256: string;
 }
 
-/** For clients on this machine; where it listens on every address, loopback is one of them. */
+/** Base URL for clients on this machine; a wildcard address includes loopback. */
 function baseUrlOf({ host, port }: Served): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}/v1`;

@@ -9,7 +9,7 @@ import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';

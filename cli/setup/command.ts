@@ -1,4 +1,5 @@
 import { defineCommand } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
 
 export const setupCommand = defineCommand({
   name: 'setup',
@@ -17,5 +18,19 @@ export const setupCommand = defineCommand({
       placeholder: 'NAME',
       description: 'which build of vLLM: cpu or cuda; default: cuda if nvidia-smi finds a GPU, else cpu',
     },
+  },
+  async run({ flags, env, output, signal }): Promise<number> {
+    const { createEventPrinter } = await import('../terminal/stack-events.ts');
+    const { cacheFolder } = await import('../../workers/project/folders.ts');
+    const { installVllm } = await import('../../workers/install/vllm-environment.ts');
+    const onEvent = createEventPrinter((line) => output.line(line));
+    const { python, build } = await installVllm(flags.build, { env, cache: cacheFolder(env), signal, onEvent });
+    output.line(`vLLM is installed (${build} build): ${python}`);
+    output.line(
+      build === 'cuda'
+        ? 'on a GPU of this machine it samples by default; --engine embedded chooses the other engine'
+        : "use it with --engine vllm, or engine: { kind: 'vllm' } in temporal.config.ts",
+    );
+    return EXIT.ok;
   },
 });

@@ -1,9 +1,38 @@
-import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ADAPTER_FLAG, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { trainCommand } from '../train/command.ts';
 import { EXAMPLE_FLAGS } from '../planning/example-flag-table.ts';
-import { SUPERVISED_RUN_FLAGS } from '../planning/supervised-run-flags.ts';
+import { pickRunFlags } from '../planning/run-flag-table.ts';
+
+/** Flags of a run that act without an agent. */
+const NAMES = [
+  'base-model',
+  'seed',
+  'eval-every',
+  'learning-rate',
+  'learning-rate-schedule',
+  'final-learning-rate-share',
+  'learning-rate-restarts',
+  'warmup-steps',
+  'weight-decay',
+  'max-grad-norm',
+  'optimizer',
+  'beta1',
+  'beta2',
+  'adam-epsilon',
+  'full-fine-tuning',
+  'lora-rank',
+  'lora-alpha',
+  'lora-rslora',
+  'lora-dora',
+  'lora-dropout',
+  'lora-layers',
+  'lora-target-modules',
+  'chat-template',
+  'chat-template-kwargs',
+  'micro-batch-tokens',
+  'packing',
+  'continue-as-new-every',
+] as const;
 
 export const sftCommand = defineCommand({
   name: 'sft',
@@ -29,8 +58,8 @@ export const sftCommand = defineCommand({
       placeholder: 'CHECKPOINT',
       description: 'checkpoint of another run to start from, without copying it',
     },
-    adapter: trainCommand.flags.adapter,
-    ...SUPERVISED_RUN_FLAGS,
+    adapter: ADAPTER_FLAG,
+    ...pickRunFlags(NAMES),
     steps: { kind: 'integer', placeholder: 'N', minimum: 1, description: 'optimizer steps; default: as --epochs says' },
     epochs: {
       kind: 'number',
@@ -40,10 +69,15 @@ export const sftCommand = defineCommand({
     ...EXAMPLE_FLAGS,
     ...ENGINE_FLAGS,
   },
+  // The number of steps of an agent's runs says nothing about a file of chats.
+  projectFlags: async (environment, { steps: _steps, ...flags }) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  async run(context): Promise<number> {
+    const { readPlannedSft } = await import('./read-planned-sft.ts');
+    const { playRun } = await import('../session/play-run.ts');
+    return playRun(context, await readPlannedSft(context), context.flags);
+  },
 });
-
-/** What a project says for all of its runs. How many steps an agent takes says nothing of a file of chats. */
-const { steps: _steps, ...projectFlags } = sftCommand.flags;
-export const SFT_PROJECT_FLAGS = projectFlags;
 
 export type SftContext = CommandContext<typeof sftCommand>;

@@ -1,4 +1,4 @@
-/** From a file of chats and flags to a run that may be started. */
+/** Plan of a supervised run from a file of chats and flags. */
 import type { RunConfig, SupervisedConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
@@ -7,12 +7,11 @@ import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readBaseModel } from '../command-line/base-model.ts';
-import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readBaseModel } from '../planning/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
-import type { Parent } from '../planning/check-fits.ts';
-import { findParent, readParentModel } from '../planning/find-parent.ts';
+import { findParent, readParentModel, type Parent } from '../planning/find-parent.ts';
 import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../planning/read-examples.ts';
 import { checkRunName } from '../planning/find-existing.ts';
 import { planRun, type PlannedRun } from '../planning/plan-run.ts';
@@ -58,13 +57,13 @@ async function readModel(
 ): Promise<BaseModel> {
   const named = context.flags['base-model'];
   if (parent !== null) return readParentModel(parent, named, template, context);
-  if (named !== null) return readBaseModel(named, context, template);
+  if (named !== null) return readBaseModel(named, context, template !== null);
   throw new UsageError(
     '--base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX, or --from CHECKPOINT',
   );
 }
 
-/** Of a parent, what belongs to its weights and to how they answer: how attempts were dealt and weighed means nothing to examples. */
+/** Options inherited from a parent: weights, sampling and optimizer. Those of attempts do not apply to examples. */
 function beginWith(
   parent: Parent | null,
   recorded: RunConfig | null,

@@ -8,4 +8,5 @@ export const showCommand = defineCommand({
   ],
   arguments: { run: RUN_ARGUMENT },
   flags: { json: JSON_FLAG },
+  run: async (context): Promise<number> => (await import('./show.ts')).show(context),
 });

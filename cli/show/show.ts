@@ -1,7 +1,7 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
-import { because, describeChange } from '../../core/settings.ts';
+import { formatReason, describeChange } from '../../core/settings.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
 import { isEnded, readManifest, requireRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -34,7 +34,7 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   return EXIT.ok;
 }
 
-/** Null: nobody answered in time. */
+/** Null if no server answered in time. */
 async function askServer(place: ProjectPlace, of: PendingOf): Promise<PendingActivity[] | null> {
   const { tryServer } = await import('../connections/server.ts');
   const { readPending } = await import('../watch/pending.ts');
@@ -56,13 +56,13 @@ function toJson({ result, ...summary }: RunSummary, pending: PendingActivity[] |
   };
 }
 
-/** A run that rests is in no phase. */
+/** State with its phase; a paused run has none. */
 function describeState({ state, phase, pause }: RunSummary): string {
-  if (state === 'paused' && pause !== null) return `paused since ${pause.since}${because(pause.reason)}`;
+  if (state === 'paused' && pause !== null) return `paused since ${pause.since}${formatReason(pause.reason)}`;
   return phase === null ? state : `${state} (${phase})`;
 }
 
-/** What sampled for a step, and what that promises (docs/engine.md). */
+/** Engine that sampled a step, and whether it repeats samples (docs/engine.md). */
 function engineOf({ platform: { engine, engineFlags } }: Manifest): ShownEngine {
   if (engine === undefined) return { name: 'embedded', flags: null, repeatsSamples: true };
   return { name: String(engine), flags: String(engineFlags ?? ''), repeatsSamples: false };
@@ -71,7 +71,7 @@ function engineOf({ platform: { engine, engineFlags } }: Manifest): ShownEngine 
 interface ShownEngine {
   readonly name: string;
   readonly flags: string | null;
-  /** Whether a repeated run samples the same tokens. */
+  /** True if a repeated run samples the same tokens. */
   readonly repeatsSamples: boolean;
 }
 
@@ -114,7 +114,7 @@ function describeJudge(judge: string, judging: RunSummary['judging']): string {
   return judging === null ? judge : `${judge}: ${describeSpending(judging)}`;
 }
 
-/** Groups of a step mostly wait for the same thing. */
+/** Merges equal lines, because groups of a step mostly wait for the same thing. */
 function countSame(texts: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);

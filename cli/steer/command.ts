@@ -1,4 +1,7 @@
+/** Commands that tell a running workflow one thing. */
+import { describeChange, SETTINGS } from '../../core/settings.ts';
 import { defineCommand, REASON_FLAG, RUN_ARGUMENT } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
 
 export const pauseCommand = defineCommand({
   name: 'pause',
@@ -8,6 +11,18 @@ export const pauseCommand = defineCommand({
   ],
   arguments: { run: RUN_ARGUMENT },
   flags: { reason: REASON_FLAG },
+  async run(context): Promise<number> {
+    const { steerRun } = await import('./steer-run.ts');
+    const { pauseUpdate } = await import('../../workflows/messages.ts');
+    const { run } = context.args;
+    const { reason } = context.flags;
+    const { first, afterStep, since } = await steerRun(context, run, (handle) =>
+      handle.executeUpdate(pauseUpdate, { args: [{ reason }] }),
+    );
+    const told = first ? `${run} pauses after step ${afterStep}` : `${run} has been paused since ${since}`;
+    context.output.line(`${told}; continue it with temper resume ${run}`);
+    return EXIT.ok;
+  },
 });
 
 export const resumeCommand = defineCommand({
@@ -15,6 +30,14 @@ export const resumeCommand = defineCommand({
   summary: 'continue a paused run',
   arguments: { run: RUN_ARGUMENT },
   flags: {},
+  async run(context): Promise<number> {
+    const { steerRun } = await import('./steer-run.ts');
+    const { resumeUpdate } = await import('../../workflows/messages.ts');
+    const { run } = context.args;
+    const { first } = await steerRun(context, run, (handle) => handle.executeUpdate(resumeUpdate));
+    context.output.line(first ? `${run} continues` : `${run} is not paused`);
+    return EXIT.ok;
+  },
 });
 
 export const stopCommand = defineCommand({
@@ -22,6 +45,17 @@ export const stopCommand = defineCommand({
   summary: 'end a run after its current step, and keep the result',
   arguments: { run: RUN_ARGUMENT },
   flags: { reason: REASON_FLAG },
+  async run(context): Promise<number> {
+    const { steerRun } = await import('./steer-run.ts');
+    const { stopUpdate } = await import('../../workflows/messages.ts');
+    const { run } = context.args;
+    const { reason } = context.flags;
+    const { first, afterStep } = await steerRun(context, run, (handle) =>
+      handle.executeUpdate(stopUpdate, { args: [{ reason }] }),
+    );
+    context.output.line(`${run} ${first ? 'stops' : 'is already stopping'} after step ${afterStep}`);
+    return EXIT.ok;
+  },
 });
 
 export const cancelCommand = defineCommand({
@@ -30,4 +64,81 @@ export const cancelCommand = defineCommand({
   details: ['The current step is discarded. To finish it first, use temper stop.'],
   arguments: { run: RUN_ARGUMENT },
   flags: {},
+  async run(context): Promise<number> {
+    const { steerRun } = await import('./steer-run.ts');
+    const { run } = context.args;
+    await steerRun(context, run, (handle) => handle.cancel());
+    context.output.line(`${run} is being cancelled; its committed steps stay in the store`);
+    return EXIT.ok;
+  },
+});
+
+export const setCommand = defineCommand({
+  name: 'set',
+  summary: 'change settings of a running run, starting with its next step',
+  details: [
+    `KEY is one of ${SETTINGS.join(', ')}, or the name of its flag.`,
+    'Raise max-judge-usd to continue a run that paused because its judge reached the budget.',
+    'A setting holds until you set it again, also across a rollback. The current step finishes as planned.',
+  ],
+  examples: ['temper set demo learningRate=1e-5', 'temper set demo steps=300 evalEvery=50 --reason "it still learns"'],
+  arguments: { run: RUN_ARGUMENT, settings: { placeholder: 'KEY=VALUE', repeats: true } },
+  flags: { reason: REASON_FLAG },
+  async run(context): Promise<number> {
+    const { parseSettings } = await import('./parse-settings.ts');
+    const { steerRun } = await import('./steer-run.ts');
+    const { setUpdate } = await import('../../workflows/messages.ts');
+    const { run, settings: texts } = context.args;
+    const { reason } = context.flags;
+    const { output } = context;
+    const settings = parseSettings(texts, { prefix: '', help: 'temper set --help' });
+    const { changes } = await steerRun(context, run, (handle) =>
+      handle.executeUpdate(setUpdate, { args: [{ settings, reason }] }),
+    );
+    for (const change of changes) output.line(`${run}: ${describeChange(change)}`);
+    if (changes.length === 0) output.line(`${run} has ${texts.join(' ')} already`);
+    return EXIT.ok;
+  },
+});
+
+export const rollbackCommand = defineCommand({
+  name: 'rollback',
+  summary: 'go back to a finished step and train the following steps again, on a new branch',
+  details: [
+    'A running run drops its current step; an ended run is started again. Nothing is overwritten or deleted: the steps',
+    'after N stay on their branch, and the steps on the new branch use other seeds.',
+  ],
+  examples: ['temper rollback demo --step 40', 'temper rollback demo --step 40 --set learningRate=1e-5'],
+  arguments: { run: RUN_ARGUMENT },
+  flags: {
+    step: {
+      kind: 'integer',
+      minimum: 0,
+      placeholder: 'N',
+      description: 'the last step to keep',
+      required: 'pass --step N, the last step that is kept',
+    },
+    set: {
+      kind: 'texts',
+      placeholder: 'KEY=VALUE',
+      description: 'also change a setting, as temper set does; repeatable',
+    },
+    reason: REASON_FLAG,
+  },
+  async run(context): Promise<number> {
+    const { parseSettings } = await import('./parse-settings.ts');
+    const { rollBackRun } = await import('./roll-back-run.ts');
+    const { openProjectStore } = await import('../../workers/config/project-store.ts');
+    const { run } = context.args;
+    const { step, set, reason } = context.flags;
+    const settings = set.length === 0 ? null : parseSettings(set, { prefix: '--set ', help: 'temper rollback --help' });
+    const store = await openProjectStore(context.project, context.env);
+    const { kept, undone, isAgain, first } = await rollBackRun(store, context, { run, step, settings, reason });
+    const told = first
+      ? `${run} goes back from step ${undone} to step ${kept}`
+      : `${run} is already going back to step ${kept}`;
+    const again = isAgain ? '; if no worker is running, start temper train or temper dev --agent FILE' : '';
+    context.output.line(`${told}; see temper show ${run} for its branch${again}`);
+    return EXIT.ok;
+  },
 });

@@ -1,4 +1,4 @@
-/** Numbers as people read them; pure, and the same in every command. */
+/** Number formats, the same in every command. */
 import type { EvalResult } from '../../core/contract.ts';
 
 export function formatNumber(value: number | null | undefined, digits = 3): string {
@@ -25,7 +25,7 @@ export function metricLabel(name: string): string {
   return name === 'reward' ? name : name.replace(/Rate$/, '');
 }
 
-/** What a person looks for first: success, then failure, then the rest in alphabetical order. */
+/** Metrics to show first: success, then failure; the rest follows in alphabetical order. */
 const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
 
 export function sortMetrics(names: Iterable<string>): string[] {
@@ -36,7 +36,7 @@ function rank(name: string): number {
   return FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
 }
 
-/** The one number that stands for an evaluation: a rate of success where the agent reports one, else its reward. */
+/** Headline number of an evaluation: a success rate if the agent reports one, else the reward. */
 export function headline(evaluation: EvalResult): { label: string; value: number | null } {
   const first = sortMetrics(Object.keys(evaluation.metrics))[0];
   if (first === undefined || !first.endsWith('Rate') || first === 'illegalRate' || !FIRST.includes(first)) {
@@ -45,7 +45,7 @@ export function headline(evaluation: EvalResult): { label: string; value: number
   return { label: metricLabel(first), value: evaluation.metrics[first] ?? null };
 }
 
-/** A metric by its name, the reward among them. */
+/** Value of a metric, or of the reward, by name. */
 export function valueOf(evaluation: EvalResult, name: string): number | null {
   return name === 'reward' ? evaluation.reward : (evaluation.metrics[name] ?? null);
 }

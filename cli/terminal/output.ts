@@ -1,4 +1,4 @@
-/** Where a command writes, so that tests can read it. */
+/** Output of a command, replaceable in tests. */
 export interface Output {
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -32,8 +32,8 @@ export function processOutput(): Output {
 }
 
 /**
- * What agents, models and other people's runs wrote is shown, and controls no terminal: a control character, or one that
- * turns the direction of writing, stands there as JSON writes it, so that what is JSON stays the same JSON.
+ * Escapes control characters and changes of text direction as JSON does, so that text of agents, models and other runs
+ * cannot control the terminal, and JSON stays the same JSON.
  */
 export function printable(text: string): string {
   const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -44,7 +44,7 @@ export function printable(text: string): string {
 
 const CONTROL = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
-/** The one way to a person's screen, but for the live view, whose own controls are its business. */
+/** All output to the terminal, except the live view's, passes here. */
 export function printableOutput(output: Output): Output {
   return {
     get isTerminal() {

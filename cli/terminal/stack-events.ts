@@ -1,10 +1,12 @@
-/** What the local stack says, as a person reads it. */
+/** Events of the local stack as text. */
 import type { StackEvent } from '../../workers/events.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { formatDuration } from './format.ts';
+import type { Output } from './output.ts';
 
-/** A line now and then says that it moves; one for each package or second would bury the rest. */
+/** Progress is printed at intervals: a line for each package or second would bury the rest. */
 const LINE_EVERY_MS = { progress: 5000, waiting: 15_000 } as const;
-/** A start as short as this is no news. */
+/** Shorter waits are not shown. */
 const SHORT_WAIT_SECONDS = 5;
 
 /** Prints events as lines, for pipes and logs. */
@@ -22,7 +24,18 @@ export function createEventPrinter(line: (text: string) => void): (event: StackE
   };
 }
 
-/** Null for what no person needs to know. */
+interface Started {
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+/** Context of programs and downloads that a command starts; their events are printed to stderr. */
+export function programContext({ env, output, signal }: Started) {
+  return { env, cache: cacheFolder(env), signal, onEvent: createEventPrinter((line) => output.errorLine(line)) };
+}
+
+/** Null for events that users need not see. */
 export function describeStackEvent(event: StackEvent): string | null {
   switch (event.kind) {
     case 'progress':
@@ -38,12 +51,12 @@ export function describeStackEvent(event: StackEvent): string | null {
     case 'notice':
       return event.message;
     default:
-      // A newer stack that was joined may say what this command does not know.
+      // A newer stack may send events that this command does not know.
       return null;
   }
 }
 
-/** True for what is overwritten by the next event instead of being kept. */
+/** True if the next event overwrites this one. */
 export function isOverwritten(event: StackEvent): event is Extract<StackEvent, { kind: 'waiting' | 'progress' }> {
   return event.kind === 'waiting' || (event.kind === 'progress' && !event.finished);
 }

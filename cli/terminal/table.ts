@@ -11,7 +11,7 @@ const PLACES = [
   'bottom-right',
 ].concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid']);
 
-/** Columns two spaces apart, without lines: it can be read, and cut by awk. */
+/** Plain table: columns two spaces apart, without lines, so that awk can cut it. */
 export function createTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const table = new Table({
     head: [...head],

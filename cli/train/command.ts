@@ -1,4 +1,4 @@
-import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ADAPTER_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { WARM_START_FLAGS } from '../planning/example-flag-table.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
@@ -19,11 +19,7 @@ export const trainCommand = defineCommand({
   arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
     run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the agent's name" },
-    adapter: {
-      kind: 'text',
-      placeholder: 'FOLDER',
-      description: 'PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s',
-    },
+    adapter: ADAPTER_FLAG,
     ...RUN_FLAGS,
     'base-model': {
       ...RUN_FLAGS['base-model'],
@@ -32,6 +28,14 @@ export const trainCommand = defineCommand({
     },
     ...WARM_START_FLAGS,
     ...ENGINE_FLAGS,
+  },
+  projectFlags: async (environment, flags) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
+  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
+  async run(context): Promise<number> {
+    const { readPlannedRun } = await import('./read-planned-run.ts');
+    const { playRun } = await import('../session/play-run.ts');
+    return playRun(context, await readPlannedRun(context), context.flags);
   },
 });
 

@@ -1,15 +1,15 @@
-/** From an agent's file and flags to a run that may be started. */
+/** Plan of a run from an agent's file and flags. */
 import { layoutOf } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readBaseModel } from '../command-line/base-model.ts';
-import { readChatTemplate } from '../command-line/chat-template.ts';
+import { readBaseModel } from '../planning/base-model.ts';
+import { readChatTemplate } from '../planning/chat-template.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { checkRunName } from '../planning/find-existing.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { planRun, type PlannedRun } from '../planning/plan-run.ts';
-import { readWarmStart } from '../planning/read-warm-start.ts';
+import { readWarmStart } from '../planning/read-examples.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { TrainContext } from './command.ts';
@@ -20,7 +20,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
   const template = await readChatTemplate(flags['chat-template'], cwd);
   const adapter = await readStartAdapter(flags.adapter, cwd);
-  const model = await readBaseModel(flags['base-model'], context, template);
+  const model = await readBaseModel(flags['base-model'], context, template !== null);
   const { agent } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);

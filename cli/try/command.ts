@@ -59,6 +59,7 @@ export const tryCommand = defineCommand({
     },
     json: JSON_FLAG,
   },
+  run: async (context): Promise<number> => (await import('./try.ts')).tryAgent(context),
 });
 
 export type TryContext = CommandContext<typeof tryCommand>;

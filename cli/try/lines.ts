@@ -1,4 +1,4 @@
-/** What `temper try` prints: a conversation for each attempt, then a table of scenarios, warnings and notes. */
+/** Output of `temper try`: a conversation for each attempt, then a table of scenarios, warnings and notes. */
 import { mean } from '../../core/statistics.ts';
 import { viewAttempt, NO_VERDICT } from '../report/attempt-view.ts';
 import type { MessageView, TurnView } from '../report/data.ts';
@@ -10,7 +10,7 @@ import type { TriedAttempt, TriedGroup, TrySummary } from './tried.ts';
 const ROLE_WIDTH = 9;
 const LEAST_WIDTH = 20;
 const MOST_WIDTH = 100;
-/** Of one message. */
+/** Line limit of one message. */
 const MOST_LINES = 14;
 const MOST_LOG_LINES = 10;
 
@@ -79,7 +79,7 @@ function formatMetric(value: number | boolean): string {
   return typeof value === 'boolean' ? String(value) : formatNumber(value);
 }
 
-/** Wrapped beside its role, without control characters, whose escapes would take more room than they seem to. */
+/** Wraps text beside its role. Control characters are escaped first, because escapes take more columns. */
 function hanging(role: string, text: string, columns: number): string[] {
   const width = Math.max(LEAST_WIDTH, Math.min(columns, MOST_WIDTH) - ROLE_WIDTH - 1);
   const lines = printable(text)
@@ -89,7 +89,7 @@ function hanging(role: string, text: string, columns: number): string[] {
   return lines.map((line, index) => `${(index === 0 ? role : '').padEnd(ROLE_WIDTH)} ${line}`.trimEnd());
 }
 
-/** At blanks where there are some; a longer word is cut. */
+/** Wraps at blanks; a longer word is cut. */
 export function wrap(line: string, width: number): string[] {
   const lines: string[] = [];
   let rest = line;

@@ -1,6 +1,6 @@
-/** Plays the attempts of `temper try`, all scenarios at once; each group is told as soon as it and those before it are done. */
+/** Plays the attempts of `temper try`, all scenarios at once. Groups are printed in order, each as soon as it is done. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, dirname, relative } from 'node:path';
 import pLimit from 'p-limit';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
@@ -9,18 +9,18 @@ import type { AttemptsProgress } from '../../play/play-attempts.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
-import { createRewrite } from '../eval/hosted-player.ts';
+import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { PlannedTry, TriedScenario } from './read-planned-try.ts';
-import { placeOfThrow } from './thrown-at.ts';
 import type { TriedAttempt, TriedGroup } from './tried.ts';
+import { fileURLToPath } from 'node:url';
 
 export interface TryOptions {
   readonly plan: PlannedTry;
-  /** Of the local stack; not needed by a hosted player. */
+  /** Engine of the local stack; null for a hosted player. */
   readonly engine: EngineAddress | null;
   readonly signal: AbortSignal;
-  /** Where attempts are written to; null: nowhere. */
+  /** Folder for attempts; null if they are not saved. */
   readonly saveFolder: string | null;
   readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
   readonly onGroup: (group: TriedGroup) => void;
@@ -77,7 +77,7 @@ class Trial {
       const playing = Array.from({ length: attempts }, (_, attempt) => limit(() => this.#play(tried, attempt)));
       return { scenarioId: tried.scenario.id, attempts: await Promise.all(playing) };
     });
-    // Each is awaited in its turn; what fails before that is told then.
+    // Groups are awaited in order: an earlier rejection is handled then.
     for (const group of groups) group.catch(() => undefined);
     return groups;
   }
@@ -125,7 +125,7 @@ class Trial {
   }
 }
 
-/** As the engine's ids tell; a hosted model's as its server counts. */
+/** Counts tokens by the engine's ids, and for a hosted model by its server's usage. */
 function countTokens({ record, facts }: SingleAttempt, { player }: PlannedTry) {
   if (player.hosted === null) {
     const sum = (lengths: readonly number[]) => lengths.reduce((total, length) => total + length, 0);
@@ -147,10 +147,30 @@ async function describeReplay({ agentFile }: PlannedTry, saved: SavedAttempt): P
   return notAsked.length === 0 ? null : `it did not ask again for ${notAsked.length} of ${answers} answers`;
 }
 
-/** Named after the scenario and the attempt: the same command writes the same files. */
+/** File named by scenario and attempt: the same command writes the same files. */
 async function writeSaved(folder: string, saved: SavedAttempt): Promise<void> {
   await mkdir(folder, { recursive: true });
   const id = saved.scenario.id.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, 80);
   const file = join(folder, `${saved.scenarioIndex}-${id}-${saved.attempt}.json`);
   await writeFile(file, `${JSON.stringify(saved, null, 2)}\n`);
+}
+
+/** `at rollout (file:///…/agent.ts?…:12:5)`, `at /…/agent.ts:12:5` */
+const FRAME =
+  /(?:\(|at (?:async )?)((?:file:\/\/)?\/[^()]*?|(?:file:\/\/\/)?[A-Za-z]:[\\/][^()]*?)(?:\?[^:()]*)?:(\d+):(\d+)\)?$/;
+
+/** `agent.ts:12:5`, relative to the agent's folder; null if no frame of the stack is in it. */
+export function placeOfThrow(error: unknown, agentFile: string): string | null {
+  if (!(error instanceof Error) || error.stack === undefined) return null;
+  const folder = dirname(agentFile);
+  for (const line of error.stack.split('\n')) {
+    const [, place = '', row, column] = FRAME.exec(line.trim()) ?? [];
+    const file = relative(folder, pathOf(place));
+    if (place !== '' && !file.startsWith('..') && !file.includes('node_modules')) return `${file}:${row}:${column}`;
+  }
+  return null;
+}
+
+function pathOf(place: string): string {
+  return place.startsWith('file:') && URL.canParse(place) ? fileURLToPath(place) : place;
 }

@@ -1,4 +1,4 @@
-/** From `temper try`'s flags to what is played and by whom; checked before anything is started. */
+/** Plan of `temper try`: scenarios and player, checked before anything is started. */
 import type { RolloutConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
@@ -6,16 +6,14 @@ import type { RequestMode } from '../../play/recorder/request.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { closestName } from '../command-line/closest-name.ts';
-import { UsageError } from '../command-line/errors.ts';
-import type { AskedSettings } from '../eval/hosted-player.ts';
-import { findPlayers, type Player, type Players } from '../eval/players.ts';
+import { UsageError, closestName } from '../command-line/errors.ts';
+import { findPlayers, type AskedSettings, type Player, type Players } from '../eval/players.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
 
 export interface TriedScenario {
   readonly scenario: Scenario;
-  /** Among the agent's. */
+  /** Index among the agent's scenarios. */
   readonly index: number;
 }
 
@@ -23,13 +21,13 @@ export interface PlannedTry extends Players {
   readonly agentFile: AgentFile;
   readonly player: Player;
   readonly mode: RequestMode;
-  /** Whether the scenarios are those of evaluations. */
+  /** True if the scenarios are evalScenarios. */
   readonly isHeldOut: boolean;
   readonly rollout: RolloutConfig;
   readonly scenarios: readonly TriedScenario[];
-  /** At each scenario. */
+  /** Number per scenario. */
   readonly attempts: number;
-  /** Of a hosted model. */
+  /** Settings for a hosted model. */
   readonly asked: AskedSettings;
   readonly isReplayed: boolean;
 }
@@ -44,7 +42,7 @@ export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
   const store = await openProjectStore(project, env);
   const configured = await configuredFlags(project, env);
   const model = flags.model ?? configured.model ?? 'pocket';
-  // A template of the project is for its model.
+  // The project's template belongs to its model.
   const template = flags['chat-template'] ?? (flags.model === null ? configured.template : null);
   const named = { ...playerFlags(flags), 'chat-template': template, model: [model] };
   const players = await findPlayers({ ...context, flags: named }, store, agentFile.agent.name);
@@ -75,12 +73,12 @@ function checkSelection({ scenario, scenarios }: Flags): void {
     throw new UsageError(`--scenario ${twice} is given twice; pass it once, and --attempts for more attempts`);
 }
 
-/** Those of an evaluation, which takes token limits of hosted models alone. */
+/** Flags of an evaluation, which has token limits only for hosted models. */
 function playerFlags({ temperature }: Flags) {
   return { temperature, 'base-url': null, 'key-env': null, price: [], 'max-tokens': null, seed: null };
 }
 
-/** What the project trains, so that it is tried, too. */
+/** Base model and chat template that the project trains: the defaults here. */
 async function configuredFlags(project: string, env: NodeJS.ProcessEnv) {
   const { 'base-model': model, 'chat-template': template } = (await loadConfig(project, env)).train;
   return { model: asText(model), template: asText(template) };

@@ -1,11 +1,11 @@
-/** How the calls of an attempt would become training rows, counted as the trainer does (gpu-worker: training/rows.py). */
+/** Counts the training rows that the calls of an attempt would become, as the trainer does (gpu-worker: training/rows.py). */
 import { canonicalJson } from '../../core/hashes.ts';
 import type { CallRecord } from '../../store/records/trajectories.ts';
 
 export interface RowCounts {
   /** Calls that extend the tokens of a row exactly. */
   readonly continued: number;
-  /** Calls that carry a conversation on, but whose tokens do not: its history was rewritten. */
+  /** Calls that continue a conversation but not its tokens: its history was rewritten. */
   readonly rewritten: number;
 }
 
@@ -26,8 +26,8 @@ export function countRows(calls: readonly CallRecord[]): RowCounts {
 }
 
 /**
- * Turns that `tool_choice` opened with a call, after which the conversation goes on with other tokens: the chat template
- * opens such a turn otherwise than it writes it later (Qwen 3: with empty thoughts).
+ * Counts turns that `tool_choice` opened with a call and that later appear with other tokens: the chat template opens such
+ * a turn differently from how it writes it in the history (Qwen 3: with empty thoughts).
  */
 export function countReopened(calls: readonly CallRecord[]): number {
   const opened = calls.filter(
@@ -57,7 +57,7 @@ function longestStart(rows: readonly number[][], prompt: readonly number[]): num
   return matching.toSorted((left, right) => right.length - left.length)[0] ?? null;
 }
 
-/** A fork by the trainer's rule; or an answer stands in its history, whatever became of the messages around it. */
+/** True if it forks an earlier call by the trainer's rule, or if its history has an answer. */
 function carriesOn({ request: { messages } }: CallRecord, before: readonly CallRecord[]): boolean {
   if (messages.some(({ role }) => role === 'assistant')) return true;
   return before.some(({ request }) => {

@@ -1,17 +1,17 @@
-/** What `temper try` has played. */
+/** Results of `temper try`. */
 import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
 
 export interface TriedAttempt {
   readonly record: AttemptRecord;
-  /** The record's calls in the order in which the agent asked. */
+  /** Calls of the record in the order of the agent's requests. */
   readonly asked: readonly CallRecord[];
   readonly seconds: number;
-  /** Null where the server did not say. */
+  /** Null if the server did not report it. */
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
-  /** Where the agent's code threw, such as `agent.ts:12:5`; null where it did not, or nobody knows. */
+  /** Location at which the agent's code threw, such as `agent.ts:12:5`; null if it did not or if unknown. */
   readonly thrownAt: string | null;
-  /** What a replay on the recorded answers did otherwise; null where it did the same, or was not asked for. */
+  /** Difference of a replay on the recorded answers; null if there is none, or no replay. */
   readonly replay: string | null;
 }
 
@@ -26,6 +26,6 @@ export interface TrySummary {
   readonly model: string;
   readonly groups: readonly TriedGroup[];
   readonly warnings: readonly string[];
-  /** What could not be checked. */
+  /** Checks that were not possible. */
   readonly notes: readonly string[];
 }

@@ -8,9 +8,9 @@ import type { TryContext } from './command.ts';
 import { groupLines, summaryLines } from './lines.ts';
 import { playTry } from './play.ts';
 import { readPlannedTry, type PlannedTry } from './read-planned-try.ts';
-import type { TriedGroup, TrySummary } from './tried.ts';
-import { viewJson } from './view-json.ts';
+import type { TriedGroup, TrySummary, TriedAttempt } from './tried.ts';
 import { warningsOf } from './warnings.ts';
+import { mean } from '../../core/statistics.ts';
 
 export async function tryAgent(context: TryContext): Promise<number> {
   // Errors of an agent in TypeScript name its lines as they were written.
@@ -74,4 +74,32 @@ function tell({ flags, output, cwd }: TryContext, summary: TrySummary, saveFolde
   }
   for (const line of summaryLines(summary)) output.line(line);
   if (saveFolder !== null) output.line(`attempts: ${relative(cwd, saveFolder) || saveFolder}`);
+}
+
+function viewJson({ agent, model, groups, warnings, notes }: TrySummary): object {
+  return { agent, model, scenarios: groups.map(viewGroup), warnings, notes };
+}
+
+function viewGroup({ scenarioId, attempts }: TriedGroup): object {
+  const rewards = attempts.flatMap(({ record }) => record.reward ?? []);
+  return { scenario: scenarioId, meanReward: mean(rewards), attempts: attempts.map(viewTried) };
+}
+
+function viewTried({ record, asked, seconds, promptTokens, completionTokens, thrownAt, replay }: TriedAttempt): object {
+  const { attempt, reward, metrics, failure, logs, truncated, hostedCalls } = record;
+  return {
+    attempt,
+    reward,
+    metrics,
+    failure: failure?.message ?? null,
+    thrownAt,
+    logs,
+    truncated,
+    promptTokens,
+    completionTokens,
+    seconds,
+    replay,
+    calls: asked.map(({ request, message, finishReason }) => ({ request, message, finishReason })),
+    ...(hostedCalls && { hostedCalls }),
+  };
 }

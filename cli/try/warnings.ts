@@ -1,4 +1,4 @@
-/** What of a few attempts would keep a run from learning, in the words of whoever has to change it. */
+/** Warnings about a few attempts that would keep a run from learning, with what to change. */
 import { hasNoVariance } from '../../core/statistics.ts';
 import { wasCut } from '../../store/records/trajectories.ts';
 import { formatNumber, plural } from '../terminal/format.ts';

@@ -1,5 +1,4 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, JSON_FLAG, defineCommand } from '../command-line/command.ts';
 
 export const verifyCommand = defineCommand({
   name: 'verify',
@@ -16,4 +15,5 @@ export const verifyCommand = defineCommand({
     'no-recompute': { kind: 'boolean', description: 'only check hashes; needs no Python' },
     json: JSON_FLAG,
   },
+  run: async (context): Promise<number> => (await import('./verify.ts')).verify(context),
 });

@@ -1,4 +1,4 @@
-/** Which step is made again, and from what: the inputs that its `train` had. */
+/** Step to recompute, and the inputs of its `train` activity. */
 import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
@@ -19,7 +19,7 @@ export interface RecomputePlan {
   manifestSha256: string;
 }
 
-/** A sentence where the step cannot be made again; what a person asked for by number must exist. */
+/** Returns a sentence if the step cannot be recomputed. A step named by number must exist. */
 export async function readRecomputePlan(
   store: Store,
   named: CheckpointName,
@@ -43,7 +43,7 @@ export async function readRecomputePlan(
 
 type CommittedStep = StoredStep & { commit: NonNullable<StoredStep['commit']> };
 
-/** In the chain that was read for verification: a run with broken objects has steps all the same. */
+/** Looks in the chain read for verification, because a run with damaged objects still has steps. */
 function chooseStep(chain: readonly StoredStep[], { run, branch, step }: CheckpointName): CommittedStep | null {
   const committed = chain.filter((each): each is CommittedStep => each.commit !== null);
   const last = committed.at(-1);

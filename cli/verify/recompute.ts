@@ -1,4 +1,4 @@
-/** A step made again on this machine, by the Python that trained it, and what that says of the recorded one. */
+/** Recomputes a step on this machine with the GPU worker's Python and compares it with the recorded one. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const RecomputedSchema = z.object({
   optimizerSha256: z.string(),
   manifestSha256: z.string(),
   platform: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** Null where the recorded bytes cannot be read any more. */
+  /** Null if the recorded bytes cannot be read any more. */
   differences: z.object({ adapter: Difference, optimizer: Difference }).nullable(),
 });
 type Recomputed = z.infer<typeof RecomputedSchema>;
@@ -31,13 +31,13 @@ export interface Recomputation extends Recomputed {
   readonly text: string;
 }
 
-/** Rounding changes a small share of what a step changes; another step changes all of it. */
+/** Largest relative difference that rounding explains; another step would differ by about 1. */
 const ROUNDING_SHARE = 0.05;
 
 export interface RecomputeOptions {
   readonly project: string;
   readonly storeUri: string;
-  /** Whether devices hold parts of the base model here: the bytes are the same. */
+  /** True if devices hold parts of the base model here; the bytes are the same. */
   readonly shardBaseModel: boolean;
   readonly python: string;
   readonly env: NodeJS.ProcessEnv;
@@ -75,7 +75,7 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
   });
   options.signal.throwIfAborted();
   const lines = output.split('\n');
-  // Before it, ranks may log.
+  // Ranks may log before the last line.
   const answer = lines.findLast((line) => line.startsWith('{'));
   if (code === 0 && answer !== undefined) return RecomputedSchema.parse(JSON.parse(answer));
   throw new WorkFailed(
@@ -111,7 +111,7 @@ function describeDifference(difference: z.infer<typeof Difference>): string {
   return `max difference ${formatNumber(difference.max)}${share}`;
 }
 
-/** Null: the same platform. */
+/** Difference between platforms; null if there is none. */
 function describePlatforms(recorded: Recomputed['platform'], here: Recomputed['platform']): string | null {
   const names = [...new Set([...Object.keys(recorded), ...Object.keys(here)])].toSorted();
   const other = names.filter((name) => recorded[name] !== here[name]);

@@ -2,7 +2,7 @@ import type { CheckpointName } from '../../core/policy-name.ts';
 import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/records/verify/findings.ts';
 import { verifyRun, type Verification } from '../../store/records/verify/verify-run.ts';
-import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';
@@ -35,9 +35,9 @@ export async function verify(context: Context): Promise<number> {
   return isOk ? EXIT.ok : EXIT.failed;
 }
 
-/** Null where it cannot be: a note says why. What differs is a problem of the run. */
+/** Null if the step cannot be recomputed, with a note. A difference is a problem of the run. */
 async function recomputeStep(
-  { project, env, signal, output }: Context,
+  context: Context,
   store: Store,
   name: CheckpointName,
   verification: Verification,
@@ -50,10 +50,9 @@ async function recomputeStep(
   }
   const { recompute } = await import('./recompute.ts');
   const { openPythonEnvironment } = await import('../../workers/install/python-environment.ts');
-  const { cacheFolder } = await import('../../workers/project/folders.ts');
-  const { createEventPrinter } = await import('../terminal/stack-events.ts');
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
-  const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
+  const { programContext } = await import('../terminal/stack-events.ts');
+  const { project, env, signal } = context;
+  const { python } = await openPythonEnvironment(programContext(context));
   const { shardBaseModel } = (await loadConfig(project, env)).engine;
   const made = await recompute(plan, { project, storeUri: store.uri, shardBaseModel, python, env, signal });
   if (made.verdict === 'differs') findings.recomputed(plan.policy, made.text);

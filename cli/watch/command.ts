@@ -8,4 +8,8 @@ export const watchCommand = defineCommand({
   ],
   arguments: { run: RUN_ARGUMENT },
   flags: {},
+  async run(context): Promise<number> {
+    const { watchRun } = await import('./watch-run.ts');
+    return watchRun(context, context.args.run);
+  },
 });

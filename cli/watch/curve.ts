@@ -19,7 +19,7 @@ export function drawCurve(values: readonly number[], { columns, rows }: CurveSiz
   const heights = dotHeights(values, columns * 2, rows * 4);
   const cells = Array.from({ length: rows }, () => Array.from({ length: columns }, () => BLANK));
   for (const [x, y] of heights.entries()) {
-    // Up or down to the neighbour's height, so that a steep stretch stays one line.
+    // Fill up or down to the neighbour's height, so that a steep curve stays connected.
     const before = heights[x - 1] ?? y;
     const [from, to] = before < y ? [before + 1, y] : [y, Math.max(y, before - 1)];
     for (let dot = from; dot <= to; dot++) {
@@ -30,7 +30,7 @@ export function drawCurve(values: readonly number[], { columns, rows }: CurveSiz
   return cells.map((line) => String.fromCodePoint(...line));
 }
 
-/** For each column of dots the row of the curve's dot, 0 at the top. A young run is stretched over the whole width. */
+/** Row of the curve's dot in each column, 0 at the top. A short curve is stretched to the full width. */
 function dotHeights(values: readonly number[], width: number, height: number): number[] {
   const points = resample(values, Math.min(width, values.length));
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -42,7 +42,7 @@ function dotHeights(values: readonly number[], width: number, height: number): n
   });
 }
 
-/** Means of `count` neighbouring stretches. */
+/** Means over `count` consecutive ranges. */
 export function resample(values: readonly number[], count: number): number[] {
   return Array.from({ length: count }, (_, bucket) => {
     const from = Math.floor((bucket * values.length) / count);

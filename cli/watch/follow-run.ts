@@ -1,4 +1,4 @@
-/** A run as its store shows it, again and again: no server is asked. */
+/** Polls a run's store; needs no server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
@@ -10,12 +10,12 @@ export interface RunProgress {
   readonly steps: readonly StepSummary[];
 }
 
-/** `away`: why the store could not be read. */
+/** `away`: the reason why the store could not be read. */
 export type Look<T> = { readonly seen: T } | { readonly away: string };
 
 const POLL_MS = 250;
 
-/** Yields at each look until the signal, changed or not (a wait that lasts is news too); steps are read anew only when there are more of them. */
+/** Yields each poll, changed or not, because a long wait matters too. Steps are read again only when there are new ones. */
 export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Look<RunProgress>> {
   let progress: RunProgress | null = null;
   for (;;) {
@@ -36,7 +36,7 @@ async function readOn(store: Store, run: string, progress: RunProgress): Promise
   return { state, steps };
 }
 
-/** A run continues once its store answers again, and so does the command that watches it. */
+/** Converts an outage of the store into a value: the run and its watchers continue after it. */
 export async function unlessAway<T>(reading: Promise<T>): Promise<Look<T>> {
   try {
     return { seen: await reading };

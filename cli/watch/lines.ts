@@ -1,4 +1,4 @@
-/** Progress as plain lines, for pipes and logs: pure text, one line for each thing that happened. */
+/** Progress as plain lines for pipes and logs, one line for each event. */
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
@@ -7,7 +7,7 @@ import type { RunProgress } from './follow-run.ts';
 import { describeTrainingBriefly } from './training-text.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
 
-/** Of a judge a line says what it cost; the rest stands in the report. */
+/** Judge metrics that a line leaves out, except the cost; the report has them. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
 
 /** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  loss 0.012 · entropy 1.102 · logprobK3 1.0e-12  0.9 s` */
@@ -64,7 +64,7 @@ function evalLine(evaluation: EvalResult): string {
   return `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;
 }
 
-/** How far a follower has told a run: step n is told at n, the evaluation after it at n + ½; on another branch anew. */
+/** Progress that was printed: n after step n, n + ½ after the evaluation that follows it; starts anew on another branch. */
 export interface Told {
   readonly branch: number;
   readonly at: number;
@@ -72,7 +72,7 @@ export interface Told {
 
 export const NOTHING_TOLD: Told = { branch: 0, at: -1 };
 
-/** What has happened since, in order, and never a step twice: a run that is recovered tells its early steps to its store again. */
+/** New lines in order. No step is printed twice, though a recovered run writes its early steps to the store again. */
 export function linesSince(before: Told, { state, steps }: RunProgress): { lines: string[]; told: Told } {
   if (state === null) return { lines: [], told: before };
   const { line, told } = goBack(before, state);
@@ -82,7 +82,7 @@ export function linesSince(before: Told, { state, steps }: RunProgress): { lines
       at: summary.step,
       lines: () => [stepLine(summary, state.steps), ...warningLines(steps, index)],
     })),
-    // The two files are read one after the other: an evaluation waits for its step.
+    // State and steps are read separately: an evaluation waits for its step.
     ...state.evals
       .filter(({ step }) => step <= lastStep)
       .map((each) => ({ at: each.step + 0.5, lines: () => [evalLine(each)] })),
@@ -92,7 +92,7 @@ export function linesSince(before: Told, { state, steps }: RunProgress): { lines
   return { lines: line === null ? lines : [line, ...lines], told: { ...told, at: fresh.at(-1)?.at ?? told.at } };
 }
 
-/** After a rollback the steps that follow are told again: they are others. */
+/** Steps after a rollback are printed again: they are new ones. */
 function goBack(told: Told, { run, branch, lineage }: RunState): { line: string | null; told: Told } {
   const newest = lineage.at(-1);
   if (newest === undefined || branch === told.branch) return { line: null, told };
@@ -101,7 +101,7 @@ function goBack(told: Told, { run, branch, lineage }: RunState): { line: string 
   return { line: `${run} went back to step ${newest.fromStep}: ${describeLineage(lineage)}`, told: { branch, at } };
 }
 
-/** What was told before this follower came, and the line under which it joins; null for a run that has just begun. */
+/** Progress from before this command, and the line that says so; null for a new run. */
 export function joinRun(progress: RunProgress): { line: string | null; told: Told } {
   const { state } = progress;
   const { told } = linesSince(NOTHING_TOLD, progress);

@@ -1,4 +1,4 @@
-/** The live view of a run: a pure function from what is known to the text of the screen. */
+/** Live view of a run: a pure function from its state to the text of the screen. */
 import type pc from 'picocolors';
 import { shortModelName } from '../../core/describe-config.ts';
 import type { RunState, StepSummary } from '../../core/contract.ts';
@@ -21,9 +21,9 @@ export interface LiveModel {
   readonly run: string;
   readonly state: RunState | null;
   readonly steps: readonly StepSummary[];
-  /** What is going on beside the run's own work: an installation, a wait. */
+  /** Activity outside of the run's own work: an installation, a wait. */
   readonly status: string | null;
-  /** The newest last. */
+  /** Newest last. */
   readonly events: readonly string[];
   readonly hint: string;
 }
@@ -37,11 +37,11 @@ export interface Screen {
 }
 
 const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'judge', 'train'] as const;
-/** Steps that speed and time left are taken from. */
+/** Steps used to estimate speed and time left. */
 const RECENT = 20;
 const LABEL_WIDTH = 9;
 const LOW_ROWS = 24;
-/** What a label and its space take. */
+/** Columns of a label with its space. */
 const LABELLED = 6;
 
 export function renderLive(model: LiveModel, screen: Screen): string {
@@ -134,13 +134,13 @@ function numbers({ state, steps }: LiveModel, width: number, { rows: height, col
   return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - LABELLED)}`);
 }
 
-/** Two rows of it, one in a terminal that is hardly higher than the rest. */
+/** Two rows, or one in a low terminal. */
 function trainingRows(step: StepSummary, width: number, rows: number): [string, string][] {
   const lines = fillRows(describeTraining(step), width, rows < LOW_ROWS ? 1 : 2);
   return lines.map((line, index) => [index === 0 ? 'train' : '     ', line]);
 }
 
-/** The median: a step in which everything stood still for an hour says nothing of the next. */
+/** Median step time: a step during an outage does not predict the next one. */
 function usualSeconds(steps: readonly StepSummary[], name: string): number {
   const seconds = steps
     .slice(-RECENT)
@@ -168,7 +168,7 @@ function tail({ status, events, hint, state, steps }: LiveModel, width: number, 
   return [...notes, ...warnings, ...recent, ...now, colors.dim(clip(hint, width))];
 }
 
-/** All that others wrote passes here, before it gets its color: in one line, and without controls of the terminal. */
+/** Text from other sources, before it gets a color: one line, without control characters. */
 function clip(text: string, width: number): string {
   const line = printable(text.replaceAll(/\s*\n\s*/g, ' '));
   return line.length <= width ? line : `${line.slice(0, width - 1)}…`;

@@ -1,4 +1,4 @@
-/** A pending activity in words: pure. What it waits for, since when, and what would unblock it. */
+/** Text for a pending activity: what it waits for, since when, and what would unblock it. */
 import { defaultPayloadConverter } from '@temporalio/common';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
@@ -8,15 +8,15 @@ export interface PendingActivity {
   readonly activity: string;
   readonly attempt: number;
   readonly queue: string | null;
-  /** Workers that listen on its queue; null where it does not wait for one, or where the server did not say. */
+  /** Workers that poll its queue; null if it does not wait for one, or if the server did not say. */
   readonly pollers: number | null;
   readonly lastFailure: string | null;
-  /** ISO 8601: since when a worker has it, or since when it waits for one. */
+  /** ISO time at which a worker took it, or at which it started to wait for one. */
   readonly since: string | null;
   readonly nextTryAt: string | null;
-  /** What keeps it, in words that stay the same while it lasts; null where it simply runs. */
+  /** Reason for the wait, constant while the wait lasts; null while it runs normally. */
   readonly reason: string | null;
-  /** The whole of it as a sentence, with times. */
+  /** Full description with times. */
   readonly text: string;
 }
 
@@ -24,7 +24,7 @@ export type RawPending = NonNullable<WorkflowExecutionDescription['raw']['pendin
 
 const { PendingActivityState } = proto.temporal.api.enums.v1;
 
-/** Not begun, or between two tries. */
+/** Not started, or between two attempts. */
 export function isScheduled({ state }: RawPending): boolean {
   return state === PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED;
 }
@@ -32,21 +32,21 @@ export function isScheduled({ state }: RawPending): boolean {
 type Time = RawPending['lastStartedTime'];
 type Failure = RawPending['lastFailure'];
 
-/** What workers tell with each heartbeat: TypeScript's how far a group is, the GPU worker's what it does. */
+/** Heartbeat details: progress of a group from TypeScript workers, the current phase from the GPU worker. */
 interface Heartbeat {
   step?: number;
   phase?: string;
   since?: string;
   done?: number;
   of?: number;
-  /** Of an activity that plays several groups: how many are done. */
+  /** Finished groups of an activity that plays several. */
   groups?: { done: number; of: number };
-  /** Who is asked for a verdict. */
+  /** The judge that is asked for a verdict. */
   judge?: string;
   waiting?: { attempts: number; reason: string; since?: string; nextTryAt?: string | null } | null;
 }
 
-/** Beats come every second, and are passed on every two. */
+/** Heartbeats come every second and are forwarded every two. */
 const SILENT_MS = 6000;
 const START_WORKER: Readonly<Record<string, string>> = {
   initialise: 'start a GPU worker, or temper dev',
@@ -167,7 +167,7 @@ function describeEngineWait(
   };
 }
 
-/** A provider that limits its rate, or one that is away. */
+/** Wait of a judge whose provider limits the rate or is unavailable. */
 function describeJudgeWait(
   { reason, since, nextTryAt }: NonNullable<Heartbeat['waiting']>,
   judge: string,
@@ -190,7 +190,7 @@ function readHeartbeat({ heartbeatDetails }: RawPending): Heartbeat {
   }
 }
 
-/** With the type that names the boundary; a time-out has none, and its own words. */
+/** Failure type and message; a timeout has no type and a text of its own. */
 function describeFailure(failure: Failure): string | null {
   if (!failure?.message) return null;
   const type = failure.applicationFailureInfo?.type;

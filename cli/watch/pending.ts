@@ -1,4 +1,4 @@
-/** What the server knows of a run and the store does not: activities under way, how often they were tried, and why. */
+/** Pending activities of a run, from the server: attempts, failures and waits. The store does not have them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
@@ -8,21 +8,20 @@ import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { countPollers } from '../../workers/connection/pollers.ts';
 import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
-import { tryServer, type ProjectPlace } from '../connections/server.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { findStoreId, tryServer, type ProjectPlace } from '../connections/server.ts';
 import type { Viewer } from './viewer.ts';
 
 export type { PendingActivity } from './pending-text.ts';
 
 type RawDescription = WorkflowExecutionDescription['raw'];
 
-/** A run, and the store that it belongs to. */
+/** A run and its store. */
 export interface PendingOf {
   readonly store: Pick<Store, 'id' | 'read'>;
   readonly run: string;
 }
 
-/** Empty where nothing is pending or the server does not answer in time. */
+/** Empty if nothing is pending or the server does not answer in time. */
 export async function readPending(
   server: TemporalClient,
   { store, run }: PendingOf,
@@ -43,7 +42,7 @@ export async function readPending(
 
 const ASK_EVERY_MS = 3000;
 
-/** What is tried again and again stands in no file: the server knows it. Until the signal. */
+/** Shows pending activities until the signal is aborted. */
 export async function showPending(
   server: TemporalClient,
   of: PendingOf,
@@ -56,7 +55,7 @@ export async function showPending(
   }
 }
 
-/** The same where a server is found sooner or later; without one, a person sees what the store has. */
+/** Same, but waits for a server to appear. Until then the viewer shows what the store has. */
 export async function showAnyPending(
   place: ProjectPlace,
   of: PendingOf,
@@ -84,10 +83,10 @@ async function readActivity(server: TemporalClient, raw: RawPending): Promise<Pe
   return describePending(raw, queue, pollers, Date.now());
 }
 
-/** A workflow's own task takes milliseconds; one that waits has no worker, or one whose code fails. */
+/** Workflow tasks take milliseconds: a longer wait means no worker, or code that fails. */
 const SLOW_TASK_MS = 5000;
 
-/** The workflow itself may be what waits: nobody runs it, or its code fails again and again. */
+/** A wait of the workflow task itself: no worker, or code that keeps failing. */
 async function readWorkflowTask(server: TemporalClient, raw: RawDescription): Promise<PendingActivity[]> {
   const { pendingWorkflowTask: task } = raw;
   const queue = raw.executionConfig?.taskQueue?.name;

@@ -1,4 +1,4 @@
-/** How a run ended, in the last lines that its command prints. */
+/** Last lines of a command that played a run: how the run ended. */
 import type { RunState } from '../../core/contract.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
@@ -14,8 +14,8 @@ import {
 } from '../terminal/format.ts';
 
 /**
- * A small table of both evaluations, the adapter, and the headline last: what a person looks for stands where they look.
- * Below it only what to try where the reward stood still.
+ * Table of both evaluations, the adapter, and the headline at the end, where users look. A hint follows if the reward did
+ * not improve.
  */
 export function resultLines({ state, steps }: RunProgress, reportPath: string | null = null): string[] {
   if (state === null) return [];
@@ -30,13 +30,12 @@ export function resultLines({ state, steps }: RunProgress, reportPath: string | 
   ];
 }
 
-/** Of supervised steps. */
 function heldOutLine(steps: RunProgress['steps']): string[] {
   const found = findHeldOutLoss(steps);
   return found === null ? [] : [`held-out loss  ${describeHeldOutLoss(found)}`];
 }
 
-/** A run that failed says itself what to try. */
+/** A failed run has a remedy in its failure message. */
 function hintLine(state: RunState, steps: RunProgress['steps']): string[] {
   const hint = state.state === 'failed' ? null : hintAtStandstill(state, steps);
   return hint === null ? [] : [`hint: ${hint}`];

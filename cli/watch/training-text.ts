@@ -1,15 +1,15 @@
-/** What training a step came to, in the numbers that a person acts on. All of them are in the report and in `show --json`. */
+/** Training metrics of a step that a user acts on. The report and `show --json` have all of them. */
 import type { StepSummary } from '../../core/contract.ts';
 import { formatDuration, formatNumber } from '../terminal/format.ts';
 
 type Train = StepSummary['train'];
 
-/** Of phases that take less, a step of a tenth of a second says nothing. */
+/** Shorter phases are not shown. */
 const LEAST_SECONDS = 0.05;
 const PHASES = { rollout: 'rollout', judge: 'judge', train: 'train', wait: 'wait', commit: 'trainer.commit' } as const;
 const SEPARATOR = ' · ';
 
-/** The most telling first: a narrow terminal has room for these alone. */
+/** Most important first: a narrow terminal shows only these. */
 export function describeTraining(step: StepSummary): string[] {
   const { train } = step;
   return [
@@ -21,7 +21,7 @@ export function describeTraining(step: StepSummary): string[] {
   ];
 }
 
-/** For a line of a log. */
+/** One line for a log. */
 export function describeTrainingBriefly({ train }: StepSummary): string {
   return [
     ...numbersOf(train, ['loss', 'entropy', 'logprobK3', ...lastPass(train)]),
@@ -42,7 +42,7 @@ export function describePhases(secondsOf: (name: string) => number): string[] {
   });
 }
 
-/** As many of them as fit into so many rows, whole and in their order. */
+/** Takes as many whole entries as fit into the rows, in order. */
 export function fillRows(items: readonly string[], width: number, most: number): string[] {
   const rows: string[] = [];
   for (const item of items) {
@@ -53,7 +53,7 @@ export function fillRows(items: readonly string[], width: number, most: number):
   return rows;
 }
 
-/** Where several passes train a batch, the last one has moved the policy furthest. */
+/** Last pass over the batch, which has moved the policy furthest. */
 function lastPass(train: Train): string[] {
   const ratios = Object.keys(train).filter((name) => /^pass\d+RatioK3$/.test(name));
   return ratios.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })).slice(-1);

@@ -1,4 +1,4 @@
-/** What the server knows of a run, over what its store was told last: the store is told once for each step and evaluation. */
+/** State of a run with the server's pending activities, because the store is updated only once per step and evaluation. */
 import type { RunState } from '../../core/contract.ts';
 import type { PendingActivity } from './pending-text.ts';
 
@@ -7,7 +7,7 @@ interface Work {
   readonly words: string;
 }
 
-/** By activity. */
+/** Phase and description of each activity. */
 const WORK: Readonly<Record<string, Work>> = {
   prepare: { phase: 'prepare', words: 'read the agent' },
   initialise: { phase: 'initialise', words: 'make checkpoint 0' },
@@ -27,7 +27,7 @@ interface Seen {
 
 const MOVING: ReadonlySet<string> = new Set(['starting', 'running', 'pausing', 'stopping']);
 
-/** The same where nothing is pending, or what is pending is of the phase that was told. */
+/** Unchanged if nothing is pending, or if what is pending belongs to the recorded phase. */
 export function withPending<T extends Seen>(seen: T, pending: readonly PendingActivity[]): T {
   const current = pending.find(({ activity }) => Object.hasOwn(WORK, activity));
   const work = current === undefined ? undefined : WORK[current.activity];
@@ -37,7 +37,7 @@ export function withPending<T extends Seen>(seen: T, pending: readonly PendingAc
   return { ...seen, phase: work.phase, waitingFor: `${work.words}${queue}${since}` };
 }
 
-/** The one reason that a person watching should see: something failed and is tried again, or nobody does it. */
+/** Most urgent reason for a wait: a failure that is retried, or a missing worker. */
 export function worstReason(pending: readonly PendingActivity[]): string | null {
   const kept = pending.filter(({ reason }) => reason !== null).toSorted((a, b) => b.attempt - a.attempt);
   const worst = kept.find(({ lastFailure }) => lastFailure !== null) ?? kept[0];

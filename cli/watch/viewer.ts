@@ -1,4 +1,4 @@
-/** What a person sees of a run: the live view on a terminal, plain lines elsewhere. */
+/** View of a run: live on a terminal, plain lines elsewhere. */
 import { createLogUpdate } from 'log-update';
 import pc from 'picocolors';
 import type { StackEvent } from '../../workers/events.ts';
@@ -11,21 +11,21 @@ import { renderLive } from './live.ts';
 import { createEventPrinter, describeStackEvent, isOverwritten } from '../terminal/stack-events.ts';
 
 export interface Viewer {
-  /** Something that the local stack said. */
+  /** Event of the local stack. */
   stack(event: StackEvent): void;
   progress(progress: RunProgress): void;
-  /** What is under way, and what holds it up, as the server says it. */
+  /** Pending activities from the server, with reasons for waits. */
   pending(activities: readonly PendingActivity[]): void;
   note(text: string): void;
-  /** Leaves the screen to whoever writes next. */
+  /** Releases the screen for other output. */
   close(): void;
 }
 
 export interface ViewerOptions {
   readonly run: string;
-  /** What was there when this command came: it is not told again. */
+  /** Progress from before this command; it is not shown again. */
   readonly before: RunProgress;
-  /** The last line of the live view. */
+  /** Last line of the live view. */
   readonly hint: string;
 }
 
@@ -33,9 +33,9 @@ export function createViewer(output: Output, options: ViewerOptions): Viewer {
   return output.isTerminal ? createLiveViewer(output, options) : createPlainViewer(output, options);
 }
 
-/** A wait as short as this is no news. */
+/** Shorter waits are not shown. */
 const SLOW_MS = 15_000;
-/** A worker that is starting polls soon. */
+/** Shorter waits for a worker are not shown: it may be starting. */
 const PENDING_MS = 5_000;
 
 function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
@@ -72,7 +72,7 @@ function asItRuns(progress: RunProgress, pending: readonly PendingActivity[]): R
   return progress.state === null ? progress : { ...progress, state: withPending(progress.state, pending) };
 }
 
-/** A reason, once it has been the same for long enough to be worth a word. */
+/** Returns a reason once it has lasted long enough. */
 function createSlowness(afterMs: number): (reason: string | null) => string | null {
   let [current, since]: [string | null, number] = [null, Date.now()];
   return (reason) => {
@@ -101,7 +101,7 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
     const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
     const text = renderLive({ run, ...shown, status, events, hint }, { columns, rows, colors: pc });
     const height = text.split('\n').length;
-    // log-update leaves the lines below a change where they are: a frame of another height is drawn anew.
+    // log-update keeps the lines below a change in place, so a frame of another height is drawn from scratch.
     if (height !== drawnHeight) screen.clear();
     drawnHeight = height;
     screen(text);

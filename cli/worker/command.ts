@@ -1,4 +1,5 @@
 import { defineCommand } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
 
 export const workerCommand = defineCommand({
   name: 'worker',
@@ -9,4 +10,12 @@ export const workerCommand = defineCommand({
   ],
   arguments: {},
   flags: { agent: { kind: 'texts', placeholder: 'FILE', description: 'agent to play; repeatable' } },
+  async run({ flags, project, cwd, env, signal }): Promise<number> {
+    const { loadAgent } = await import('../planning/load-agent.ts');
+    const { runWorker } = await import('../../workers/worker/worker.ts');
+    const agents: string[] = [];
+    for (const file of flags.agent) agents.push((await loadAgent(file, cwd)).path);
+    await runWorker({ project, agents, signal, env });
+    return EXIT.ok;
+  },
 });

@@ -113,7 +113,7 @@ async function run(program: CommandProgram, attempt: ProgramAttempt, options: Ru
   await output.end();
   const failure = ending.isOver
     ? null
-    : complaintAbout(
+    : findProblem(
         program,
         exit,
         output.lastErrors.map((line) => hide(line).slice(0, SHOWN_CHARACTERS)),
@@ -135,7 +135,7 @@ function start(program: CommandProgram, options: ConstructorParameters<typeof Pr
 }
 
 /** Null where it ended well: an error that is data, or a mark. */
-function complaintAbout(program: CommandProgram, exit: Exit | 'overflow', errors: readonly string[]): Error | null {
+function findProblem(program: CommandProgram, exit: Exit | 'overflow', errors: readonly string[]): Error | null {
   const name = describeProgram(program);
   if (exit === 'overflow')
     return new ProgramError(

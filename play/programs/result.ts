@@ -6,12 +6,12 @@ const SHAPE = '{"reward": 0.5, "metrics": {"solved": true}}, or the reward alone
 /** `where` names what was read, for messages. */
 export function parseResult(text: string, where: string): ProgramResult {
   const value = parseJson(text, where);
-  const complaint = complaintAbout(value);
+  const complaint = findProblem(value);
   if (complaint !== null) throw new ProgramError(`${where} ${complaint}, got ${clip(text)}; write ${SHAPE}`);
   return value as ProgramResult;
 }
 
-function complaintAbout(value: unknown): string | null {
+function findProblem(value: unknown): string | null {
   if (typeof value === 'number') return null;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a number or an object';
   const { reward, metrics = {}, ...others } = value as Record<string, unknown>;

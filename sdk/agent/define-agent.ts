@@ -25,13 +25,13 @@ export interface JudgedAgentDefinition<S extends Scenario> extends AgentParts<S>
 }
 
 export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
-  const complaint = complaintAbout(checkOptions('defineAgent', definition));
+  const complaint = findProblem(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return Object.freeze({ ...definition, [AGENT]: true as const });
 }
 
 /** A JavaScript caller may pass values of any type. */
-function complaintAbout(definition: object): string | null {
+function findProblem(definition: object): string | null {
   const { name, scenarios, evalScenarios, captureModel, reward, rollout } = definition as Record<string, unknown>;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;

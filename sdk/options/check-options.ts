@@ -160,12 +160,12 @@ type TakesOptions = keyof typeof OPTION_TABLES;
 
 /** Throws BadConfig if an option is unknown or a required one is missing; returns the options. */
 export function checkOptions<T>(of: TakesOptions, options: T): T {
-  const complaint = complaintAbout(of, options);
+  const complaint = findProblem(of, options);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return options;
 }
 
-function complaintAbout(of: TakesOptions, options: unknown): string | null {
+function findProblem(of: TakesOptions, options: unknown): string | null {
   const table: Readonly<Record<string, string>> = OPTION_TABLES[of];
   const known = Object.keys(table);
   if (typeof options !== 'object' || options === null || Array.isArray(options))

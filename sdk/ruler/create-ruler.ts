@@ -28,7 +28,7 @@ const DEFAULT_MAX_CHARS = 40_000;
 const MAX_RUBRIC = 20_000;
 
 export function createRuler(options: RulerOptions): Ruler {
-  const complaint = complaintAbout(checkOptions('ruler', options));
+  const complaint = findProblem(checkOptions('ruler', options));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   const { rubric = DEFAULT_RUBRIC, weights = { ruler: 1, agent: 0 }, request = {} } = options;
   const ruler: Ruler = {
@@ -47,15 +47,15 @@ export function createRuler(options: RulerOptions): Ruler {
 }
 
 /** A JavaScript caller may pass values of any type. */
-function complaintAbout(options: object): string | null {
+function findProblem(options: object): string | null {
   const given = options as Record<string, unknown>;
   const { rubric } = given;
   if (rubric !== undefined && (typeof rubric !== 'string' || rubric.trim() === '' || rubric.length > MAX_RUBRIC))
     return `the rubric must be text of at most ${MAX_RUBRIC} characters; say what makes an attempt better than another`;
-  return complaintAboutWeights(given['weights']) ?? complaintAboutNumbers(given) ?? complaintAboutRequest(given);
+  return findWeightsProblem(given['weights']) ?? findNumbersProblem(given) ?? findRequestProblem(given);
 }
 
-function complaintAboutWeights(weights: unknown): string | null {
+function findWeightsProblem(weights: unknown): string | null {
   if (weights === undefined) return null;
   const { ruler, agent, ...rest } = (weights ?? {}) as { ruler?: unknown; agent?: unknown };
   const isGood = isAmount(ruler) && isAmount(agent) && Object.keys(rest).length === 0;
@@ -66,7 +66,7 @@ function complaintAboutWeights(weights: unknown): string | null {
     : 'the weight of the ruler must be more than 0, or the ruler has no effect; raise it, or remove reward';
 }
 
-function complaintAboutNumbers(given: Record<string, unknown>): string | null {
+function findNumbersProblem(given: Record<string, unknown>): string | null {
   const { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd, maxCharsPerAttempt: chars } = given;
   const amounts = { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd };
   const wrong = Object.entries(amounts).find(([, value]) => value !== undefined && !isAmount(value));
@@ -78,7 +78,7 @@ function complaintAboutNumbers(given: Record<string, unknown>): string | null {
   return `maxCharsPerAttempt must be a whole number of at least ${LEAST_MAX_CHARS}, got ${JSON.stringify(chars)}; pass more`;
 }
 
-function complaintAboutRequest({ request }: Record<string, unknown>): string | null {
+function findRequestProblem({ request }: Record<string, unknown>): string | null {
   if (request === undefined) return null;
   if (typeof request !== 'object' || request === null || Array.isArray(request))
     return 'request must be an object of parameters; pass for example { temperature: 0 }';

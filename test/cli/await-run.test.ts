@@ -2,8 +2,7 @@ import { getEventListeners } from 'node:events';
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { describeError } from '../../cli/command-line/errors.ts';
-import { awaitRun } from '../../cli/train/await-run.ts';
-import { explainRunFailure, joinedNote } from '../../cli/train/session.ts';
+import { awaitRun, explainRunFailure, joinedNote } from '../../cli/session/play-session.ts';
 
 type Awaited = Parameters<typeof awaitRun>[0];
 

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { proveChatTemplate } from '../../cli/command-line/chat-template.ts';
+import { proveChatTemplate } from '../../cli/planning/chat-template.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import { trainCommand } from '../../cli/train/command.ts';

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'n
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readCheckpointName } from '../../cli/command-line/checkpoint-names.ts';
+import { readCheckpointName } from '../../cli/command-line/values.ts';
 import { readRecomputePlan } from '../../cli/verify/read-recompute-plan.ts';
 import { openBranch, requireWeights } from '../../store/records/lineage.ts';
 import { openStore } from '../../store/bytes/open-store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { closestName } from '../../cli/command-line/closest-name.ts';
+import { closestName } from '../../cli/command-line/errors.ts';
 
 test('a typo is near one name, nonsense near none', () => {
   expect(closestName('grop-size', ['group-size', 'groups-per-step'])).toBe('group-size');

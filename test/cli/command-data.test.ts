@@ -1,15 +1,26 @@
 /** Commands as data: what follows from a definition, and that a definition costs nothing. */
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { defineCommand, RUN_ARGUMENT } from '../../cli/command-line/command.ts';
-import { commandHelp } from '../../cli/command-line/help.ts';
+import {
+  defineCommand,
+  RUN_ARGUMENT,
+  type Arguments,
+  type Definition,
+  type Flags,
+} from '../../cli/command-line/command.ts';
+import { commandHelp, usageOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { usageOf } from '../../cli/command-line/usage.ts';
+import { temporaryFolder } from './fixture-store.ts';
 
 const N = { placeholder: 'N', description: '' };
-const command = defineCommand({
+/** A command that does nothing. */
+const define = <const F extends Flags, const A extends Arguments>(definition: Definition<F, A>) =>
+  defineCommand({ ...definition, run: () => Promise.resolve(0) });
+
+const command = define({
   name: 'play',
   summary: '',
   arguments: {
@@ -63,7 +74,7 @@ test('flags and arguments have the values and the types of their definition', ()
 });
 
 test('a flag may be given by its other name, which help tells', () => {
-  const file = defineCommand({ ...command, flags: { file: { kind: 'texts', also: 'path', ...N } } });
+  const file = define({ ...command, flags: { file: { kind: 'texts', also: 'path', ...N } } });
   const line = parseCommandLine(file, ['demo', '--path', 'a', '--file', 'b', '--path=c']);
   expect(line).toMatchObject({ flags: { file: ['a', 'b', 'c'] } });
   expect(() => parseCommandLine(file, ['demo', '--path'])).toThrow('--path needs a value; write --path N');
@@ -94,7 +105,7 @@ test.each([
 });
 
 test('an argument that repeats is a list', () => {
-  const set = defineCommand({
+  const set = define({
     ...command,
     arguments: { run: RUN_ARGUMENT, settings: { placeholder: 'KEY=VALUE', repeats: true } },
     flags: {},
@@ -130,5 +141,57 @@ describe('before a command runs', () => {
     const main = librariesOf(join(ROOT, 'cli/main.ts'));
     expect(main.filter((name) => !name.startsWith('node:'))).toEqual([]);
     expect(librariesOf(join(ROOT, 'cli/train/read-planned-run.ts'))).toContain('zod');
+  });
+
+  /** Files that a process loaded, relative to the clone, by the coverage that Node writes. */
+  async function loadedBy(...line: string[]): Promise<string[]> {
+    const folder = await temporaryFolder();
+    const env = { ...process.env, NODE_V8_COVERAGE: folder };
+    expect(spawnSync(process.execPath, [join(ROOT, 'cli/temper.js'), ...line], { env }).status).toBe(0);
+    const reports = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    const urls = reports.flatMap((report) => (JSON.parse(report) as { result: { url: string }[] }).result);
+    const files = urls
+      .filter(({ url }) => url.startsWith('file:'))
+      .map(({ url }) => relative(ROOT, fileURLToPath(url)));
+    return [...new Set(files)].toSorted();
+  }
+
+  test('temper --help loads definitions and flag tables, and no work', async () => {
+    const loaded = (await loadedBy('--help')).filter((file) => !/^cli\/[\w-]+\/command\.ts$/.test(file));
+    const packages = loaded.flatMap((file) => /^node_modules\/([^/]+)/.exec(file)?.[1] ?? []);
+    // The sources of a clone are compiled while they load.
+    expect([...new Set(packages)]).toEqual(['esbuild', 'tsx']);
+    expect(loaded.filter((file) => !file.startsWith('node_modules/'))).toMatchInlineSnapshot(`
+      [
+        "cli/command-line/engine-flags.ts",
+        "cli/command-line/errors.ts",
+        "cli/command-line/help.ts",
+        "cli/command-line/parse.ts",
+        "cli/command-line/values.ts",
+        "cli/commands.ts",
+        "cli/init/templates.ts",
+        "cli/main.ts",
+        "cli/planning/example-flag-table.ts",
+        "cli/planning/lora-flag-table.ts",
+        "cli/planning/loss-flag-table.ts",
+        "cli/planning/run-flag-table.ts",
+        "cli/temper.js",
+        "cli/terminal/output.ts",
+        "core/config-rules.ts",
+        "core/failures.ts",
+        "core/plan-learning-rate.ts",
+        "core/policy-name.ts",
+        "core/settings.ts",
+        "core/supervised.ts",
+        "core/wire-constants.ts",
+        "play/connections/providers.ts",
+        "workers/engine-choices.ts",
+        "workers/folders.ts",
+        "workers/own-file.ts",
+        "workers/project.ts",
+        "workers/typescript.js",
+        "workers/version.ts",
+      ]
+    `);
   });
 });

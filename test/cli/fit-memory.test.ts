@@ -1,7 +1,7 @@
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { fitToMemory } from '../../cli/train/fit-memory.ts';
+import { fitToMemory } from '../../cli/planning/fit-memory.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';

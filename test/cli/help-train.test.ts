@@ -1,8 +1,9 @@
 /** What help says of the commands with the most flags. */
 import { expect, test } from 'vitest';
+import { helpOf } from '../../cli/command-line/help.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 
-const help = (name: string) => COMMANDS.find((command) => command.name === name)!.help();
+const help = (name: string) => helpOf(COMMANDS.find((command) => command.name === name)!);
 
 test('train', async () => {
   expect(await help('train')).toMatchInlineSnapshot(`

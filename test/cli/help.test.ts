@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { helpOf } from '../../cli/command-line/help.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
-const help = (name: string) => COMMANDS.find((command) => command.name === name)!.help();
+const help = (name: string) => helpOf(COMMANDS.find((command) => command.name === name)!);
 
 test.each(COMMANDS.map(({ name }) => name))(
   'temper %s --help says how it is used, without its arguments',

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { helpOf } from '../../cli/command-line/help.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-init.ts';
@@ -232,7 +233,7 @@ test('a project’s tools are of the versions that Temper is tested with', () =>
 });
 
 test('help', async () => {
-  expect(await COMMANDS.find(({ name }) => name === 'init')!.help()).toMatchInlineSnapshot(`
+  expect(await helpOf(COMMANDS.find(({ name }) => name === 'init')!)).toMatchInlineSnapshot(`
     "start a project: an agent that learns, its test, and the configuration
 
     Usage: temper init [FOLDER] [--template NAME] [--base-model MODEL] [--yes]

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { isFinal } from '../../cli/watch/follow-run.ts';
-import { showRun } from '../../cli/watch/show-run.ts';
+import { showRun } from '../../cli/watch/watch-run.ts';
 import type { Viewer } from '../../cli/watch/viewer.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';

@@ -1,10 +1,9 @@
 /** What a person can get wrong with examples: told before anything is started, and nothing is left behind. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readProjectFlags } from '../../cli/planning/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
-import { SFT_PROJECT_FLAGS, sftCommand } from '../../cli/sft/command.ts';
+import { sftCommand } from '../../cli/sft/command.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -118,7 +117,9 @@ describe('flags of examples', () => {
       join(project, 'temporal.config.ts'),
       `export default { train: { 'lora-rank': 4, 'group-size': 6, steps: 40 } };`,
     );
-    expect(await readProjectFlags({ project, env: {} }, SFT_PROJECT_FLAGS)).toEqual(['--lora-rank=4']);
+    expect(await sftCommand.projectFlags!(contextOf(sftCommand, project, ['chats.jsonl']), sftCommand.flags)).toEqual([
+      '--lora-rank=4',
+    ]);
   });
 });
 

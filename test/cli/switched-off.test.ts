@@ -43,7 +43,7 @@ test('a fork drops what its parent has', async () => {
 async function planned(train: object, ...flags: string[]) {
   await writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ train })};\n`);
   const words = [
-    ...(await readProjectFlags({ project, env: {} })),
+    ...(await readProjectFlags({ project, env: {} }, trainCommand.flags)),
     'agent.ts',
     '--base-model',
     'pocket',

@@ -2,11 +2,12 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { helpOf } from '../../cli/command-line/help.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
-import { placeOfThrow } from '../../cli/try/thrown-at.ts';
+import { placeOfThrow } from '../../cli/try/play.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { startFakeEngine } from '../fake-engine.ts';
@@ -263,7 +264,7 @@ describe('bad input is one line', () => {
 });
 
 test('help', async () => {
-  expect(await COMMANDS.find(({ name }) => name === 'try')!.help()).toMatchInlineSnapshot(`
+  expect(await helpOf(COMMANDS.find(({ name }) => name === 'try')!)).toMatchInlineSnapshot(`
     "play an agent a few times and show what happens, without training
 
     Usage: temper try [AGENT] [flags]

@@ -5,7 +5,7 @@ import { defaultRunConfig } from '../../core/run-defaults.ts';
 import {
   applyChanges,
   applySettings,
-  complaintAboutSettings,
+  findSettingsProblem,
   describeChange,
   planChanges,
   settingOf,
@@ -37,7 +37,7 @@ test.each(SETTINGS)('%s may be what the schema of a run lets it be', (setting) =
   for (const value of VALUES) {
     const changed = applySettings({ ...CONFIG, warmupSteps: 0, minimumGroupSize: 2 }, { [setting]: value });
     const isFine = RunConfig.safeParse(changed).success;
-    expect([value, complaintAboutSettings({ ...CONFIG, warmupSteps: 0 }, 0, { [setting]: value }) === null]).toEqual([
+    expect([value, findSettingsProblem({ ...CONFIG, warmupSteps: 0 }, 0, { [setting]: value }) === null]).toEqual([
       value,
       isFine,
     ]);
@@ -68,7 +68,7 @@ test.each<[string, unknown, string]>([
     'minimumGroupSize must be at most groupSize, got 4 of 3; lower one or raise the other',
   ],
 ])('%s is refused, with what to do', (_, settings, complaint) => {
-  expect(complaintAboutSettings({ ...CONFIG, minimumGroupSize: 4 }, 5, settings as Settings)).toBe(complaint);
+  expect(findSettingsProblem({ ...CONFIG, minimumGroupSize: 4 }, 5, settings as Settings)).toBe(complaint);
 });
 
 test.each(['temperature', 'groupSize'] as const)('a run that plays no agent takes no %s', (setting) => {
@@ -81,12 +81,12 @@ test.each(['temperature', 'groupSize'] as const)('a run that plays no agent take
     overlong: 'mask',
   } as const;
   const examples = { ...CONFIG, judge: null, supervised };
-  expect(complaintAboutSettings(examples, 5, { [setting]: 2 })).toBe(
+  expect(findSettingsProblem(examples, 5, { [setting]: 2 })).toBe(
     `${setting} has no effect where all steps are supervised (no attempt is played); leave it out`,
   );
-  expect(complaintAboutSettings(examples, 5, { learningRate: 1, steps: 30, evalEvery: 2 })).toBeNull();
+  expect(findSettingsProblem(examples, 5, { learningRate: 1, steps: 30, evalEvery: 2 })).toBeNull();
   const warmStart = { ...examples, supervised: { ...supervised, steps: 3 } };
-  expect(complaintAboutSettings(warmStart, 5, { [setting]: 2 })).toBeNull();
+  expect(findSettingsProblem(warmStart, 5, { [setting]: 2 })).toBeNull();
 });
 
 test('a change reads well', () => {

@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { startRun } from '../../cli/train/start-run.ts';
+import { startRun } from '../../cli/session/start-run.ts';
 import { readState } from '../../store/records/run-reader.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
 import { complaintIn, runCli } from '../cli/run-cli.ts';

@@ -80,7 +80,7 @@ interface SourcedModel extends Examined {
 }
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
-  const { project, env, name, source = null, template, context, train, maxStaleness = 0, fit = false } = options;
+  const { name, source = null, template, context, train, maxStaleness = 0, fit = false } = options;
   const { url: _, keyVariable: __, ...engine } = options.engine;
   checkTraining(engine, train);
   checkSharding(engine);

@@ -15,7 +15,7 @@ export interface PythonProgram extends InstallOptions {
 }
 
 /** A list's values follow its flag. */
-export type ProgramFlags = Readonly<
+type ProgramFlags = Readonly<
   Record<string, string | number | boolean | null | undefined | readonly (string | number)[]>
 >;
 

@@ -1,17 +1,15 @@
-/** `--chat-template FILE`: a Jinja template in the place of the model's own. Its text goes into the store; all else names its hash. */
+/** `--chat-template FILE`: a Jinja template instead of the model's own. Its text goes into the store under its hash. */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
-import { BUILT_IN_MODELS, MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
+import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import { loadConfig } from '../../workers/config/config.ts';
-import { cacheFolder } from '../../workers/project/folders.ts';
-import { knownModels } from '../../workers/base-models/known-models.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
 import type { Output } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { Surroundings } from './command.ts';
-import { UsageError } from './errors.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import { findLocalModel, isBuiltIn } from './base-model.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export interface ChatTemplate {
   readonly file: string;
@@ -19,7 +17,7 @@ export interface ChatTemplate {
   readonly sha256: string;
 }
 
-/** Null where none was given. */
+/** Null if none was given. */
 export async function readChatTemplate(text: string | null, cwd: string): Promise<ChatTemplate | null> {
   if (text === null) return null;
   const file = resolve(cwd, text);
@@ -56,38 +54,35 @@ function isText(bytes: Uint8Array): boolean {
 
 interface Templated {
   readonly template: ChatTemplate | null;
-  /** A run begins with the template of its parent, which was tried there. */
+  /** The template comes from the parent, where it was checked. */
   readonly isInherited: boolean;
   readonly baseModel: string;
-  /** As the command registers it. */
+  /** Base models that the command registers, by name. */
   readonly models: Readonly<Record<string, string>>;
 }
 
 /**
- * Refuses a template that fails with this model, or a model without one, and tells what it leaves out; returns whether it
- * writes the day's date. A GPU worker elsewhere does it when the run begins: the model may be there alone.
+ * Refuses a template that fails with this model, or a model without one, and prints what it leaves out. Returns whether
+ * it writes the current date. A remote GPU worker checks it when the run begins: the model may only be there.
  */
 export async function proveChatTemplate(
   { template, isInherited, baseModel, models }: Templated,
-  { project, env, output, signal }: Surroundings,
+  environment: CommandEnvironment,
 ): Promise<boolean> {
-  const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (template === null && (isBuiltIn || isInherited)) return false;
-  const config = await loadConfig(project, env);
-  const source = { ...knownModels(project, config), ...models }[baseModel] ?? null;
-  if (config.engine.url !== null || (source === null && !isBuiltIn)) return false;
-  const file = template === null ? null : template.file;
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
-  const place = { env, cache: cacheFolder(env), signal, onEvent };
-  const { gaps, readsClock } = await checkChatTemplate({ baseModel, source, file }, place);
-  for (const gap of gaps) output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
+  if (template === null && (isBuiltIn(baseModel) || isInherited)) return false;
+  const local = await findLocalModel(baseModel, models, environment);
+  if (local === null) return false;
+  const file = template?.file ?? null;
+  const { gaps, readsClock } = await checkChatTemplate({ baseModel, ...local, file }, programContext(environment));
+  for (const gap of gaps)
+    environment.output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
   return readsClock;
 }
 
-/** The function by which templates write a date; set to a day, it is always that day. */
+/** Template function for the date; a fixed value makes it constant. */
 const CLOCK = 'strftime_now';
 
-/** A run goes on after midnight, and is verified years later: what its template writes stays the date of its start. */
+/** Fixes the date that a template writes, because a run may last past midnight and be verified years later. */
 export function keepDate(config: RunConfig, output: Output): RunConfig {
   if (config.rollout.chatTemplateKwargs?.[CLOCK] !== undefined) return config;
   const now = new Date();
@@ -96,7 +91,7 @@ export function keepDate(config: RunConfig, output: Output): RunConfig {
   return withDate(config, day);
 }
 
-/** The date of a run that exists is none that a command has to repeat. */
+/** Takes the date of an existing run, so that a repeated command agrees with it. */
 export function keepRecordedDate(config: RunConfig, recorded: RunConfig | null): RunConfig {
   const day = recorded?.rollout.chatTemplateKwargs?.[CLOCK];
   const isAsked = config.rollout.chatTemplateKwargs?.[CLOCK] !== undefined;

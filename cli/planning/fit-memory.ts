@@ -1,6 +1,6 @@
 /**
- * A new run's micro-batches, by the memory of this machine: planned from the model's config before anything is loaded. The
- * number is recorded with the run, so that it stays the same wherever the run goes on.
+ * Micro-batch size of a new run for the memory of this machine, planned from the model's config before anything is loaded.
+ * The run records it, so that it stays the same on any machine.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,48 +8,43 @@ import type { EngineSettings } from '../../core/contract-engine.ts';
 import { canQuantize, mergeEngineConfig } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
-import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
-import { cacheFolder } from '../../workers/project/folders.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import type { Output } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { PlannedRun } from '../planning/plan-run.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import { isBuiltIn } from './base-model.ts';
+import type { PlannedRun } from './plan-run.ts';
 
-/** A smaller model fits wherever Temper runs: planning would cost seconds for nothing. */
+/** Smaller models always fit: planning would waste seconds. */
 const SMALL_MODEL_BYTES = 256 << 20;
-/** So many times as much memory is needed where all weights are trained. */
+/** Memory factor of full fine-tuning. */
 const FULL_SHARE = 8;
 
 /**
- * Where the GPU worker is elsewhere, nothing is known of its memory: the plan stays as it is. `longestExample`: its
- * tokens, where they are known.
+ * Leaves the plan as it is if the GPU worker is remote, because its memory is unknown. `longestExample`: its tokens, if
+ * known.
  */
 export async function fitToMemory(
   plan: PlannedRun,
   asked: EngineFlags,
-  context: Surroundings,
+  context: CommandEnvironment,
   longestExample: number | null = null,
 ): Promise<PlannedRun> {
-  const { project, env, output, signal } = context;
+  const { project, env, output } = context;
   const configured = await loadConfig(project, env);
   const { config, template, models, hasOwnMicroBatch } = plan;
   const source = { ...knownModels(project, configured), ...models }[config.baseModel];
   if (configured.engine.url !== null || isSmall(config, source)) return plan;
-  const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
   const engine = mergeEngineConfig(configured.engine, engineOverrides(asked), plan.decided.kind);
-  // Attempts may become as long as they like: what fits into a micro-batch is planned for.
+  // Attempts have no length limit: plan for those that fit into a micro-batch.
   const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
     project,
-    env,
-    cache: cacheFolder(env),
-    signal,
-    onEvent,
+    ...programContext(context),
     name: config.baseModel,
     source,
     template: template?.file ?? null,
@@ -78,7 +73,7 @@ function refuseTooLarge(
   throw tooLarge(config, { tokens: microBatchTokens, limit }, full, canQuantize(engine));
 }
 
-/** A longer example has a micro-batch of its own. */
+/** Lowers the micro-batch size; a longer example gets a micro-batch of its own. */
 function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): PlannedRun {
   const { config } = plan;
   const { microBatchTokens } = config.train;
@@ -90,7 +85,7 @@ function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): Plann
 }
 
 function isSmall({ baseModel, train }: PlannedRun['config'], source: string | undefined): boolean {
-  if (source === undefined) return (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
+  if (source === undefined) return isBuiltIn(baseModel);
   const small = train.lora === null ? SMALL_MODEL_BYTES / FULL_SHARE : SMALL_MODEL_BYTES;
   const names = statSync(source, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(source) : null;
   return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < small;

@@ -1,4 +1,4 @@
-/** One command's part in a run: open the stack, start or join the run, watch it to its end, let go. */
+/** Session of a command with a run: open the stack, start or join the run, watch it to its end, release the stack. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -6,7 +6,12 @@ import type { RunConfig } from '../../core/contract.ts';
 import type { EngineOverrides } from '../../core/engine-rules.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import { connectClient, describeServerFailure, patiently } from '../../workers/connection/connection.ts';
+import {
+  connectClient,
+  describeServerFailure,
+  patiently,
+  type TemporalClient,
+} from '../../workers/connection/connection.ts';
 import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
@@ -15,12 +20,12 @@ import type { trainRun } from '../../workflows/train-run.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import { showPending } from '../watch/pending.ts';
-import { showRun } from '../watch/show-run.ts';
+import { showRun } from '../watch/watch-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
-import { awaitRun } from './await-run.ts';
 import { checkSameConfig } from '../planning/find-existing.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
+import { setMaxListeners } from 'node:events';
 
 export interface Session {
   readonly overrides: EngineOverrides;
@@ -29,11 +34,11 @@ export interface Session {
   readonly viewer: Viewer;
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
-  /** Told what goes on when the stack has been let go. */
+  /** Called with what continues after the stack was released. */
   readonly onLeft: (left: StackReleased) => void;
 }
 
-/** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
+/** Returns when the run is complete. Throws WorkFailed if it failed, and any error if the user detached. */
 export async function playSession(session: Session): Promise<void> {
   const { plan, project, viewer, signal, env, overrides, onLeft } = session;
   const stack = await openLocalStack({
@@ -57,7 +62,7 @@ export async function playSession(session: Session): Promise<void> {
   }
 }
 
-/** A new run trains beside what another command chose. */
+/** Note about the joined stack, whose engine another command chose. */
 export function joinedNote(engine: LocalStack['engine']): string {
   const joined = 'joined the running local stack';
   if (engine.dtype === 'auto' && !engine.loadIn4bit) return joined;
@@ -94,7 +99,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   } catch (error) {
     throw explainRunFailure(plan.config.run, error);
   } finally {
-    // A call that the client would still try again must not meet a closed connection: that throws where nobody catches.
+    // A call that the client still retries must not meet a closed connection: its error would be unhandled.
     const settled = result.then(ignore, ignore).then(() => true);
     if (await Promise.race([settled, sleep(SETTLE_WITHIN_MS, false)])) await server.close();
   }
@@ -103,7 +108,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
 const SETTLE_WITHIN_MS = 1000;
 const ignore = () => undefined;
 
-/** Start or attach: two commands at once, and a command after a crash, get the same run. */
+/** Starts or joins the run: concurrent commands, and a command after a crash, get the same one. */
 async function joinRun(
   client: Client,
   { config, template, examples, adapterFiles, store, isSteered }: PlannedRun,
@@ -112,13 +117,13 @@ async function joinRun(
   for (const bytes of [template?.bytes, examples, ...adapterFiles]) if (bytes) await store.putBlob(bytes);
   const goOn = isSteered ? { rollback: null, settings: null } : null;
   const handle = await startRun(client, { store, config, project, goOn, conflict: 'USE_EXISTING' });
-  // A run that was joined before it wrote its run.json: the store could not tell that it is another one.
+  // A run joined before it wrote its run.json may be a different one, which the store could not tell.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(fillDefaults(memo['config'] as RunConfig, SCHEMA_DEFAULTS), config);
   return handle;
 }
 
-/** The run's own last word, as `temper show` has it: below it are causes that do not say which step they stopped. */
+/** Failure message of the run itself, as in `temper show`: deeper causes do not name the step. */
 export function explainRunFailure(run: string, error: unknown): unknown {
   const serverFailure = describeServerFailure(error);
   if (serverFailure !== null) return new WorkFailed(serverFailure, { cause: error });
@@ -128,4 +133,29 @@ export function explainRunFailure(run: string, error: unknown): unknown {
     return new WorkFailed(`the run ${run} was cancelled; its committed steps stay`, { cause: error });
   const reason = cause instanceof ApplicationFailure ? `${cause.type}: ${cause.message}` : cause.message;
   return new WorkFailed(`the run ${run} failed: ${reason}`, { cause: error });
+}
+
+/** Temporal's client leaks a listener on its signal with each long poll, about three a minute. */
+const LISTEN_MS = 3_600_000;
+
+export interface AwaitOptions {
+  readonly signal: AbortSignal;
+  readonly listenMs?: number;
+}
+
+/** Result of `ask`, asked again each hour and during outages; fails once the signal is aborted. */
+export async function awaitRun<T>(
+  connection: Pick<TemporalClient['connection'], 'withAbortSignal'>,
+  ask: () => Promise<T>,
+  { signal, listenMs = LISTEN_MS }: AwaitOptions,
+): Promise<T> {
+  for (;;) {
+    const turn = AbortSignal.any([signal, AbortSignal.timeout(listenMs)]);
+    setMaxListeners(0, turn);
+    try {
+      return await patiently(() => connection.withAbortSignal(turn, ask), { limitMs: null, signal: turn });
+    } catch (error) {
+      if (signal.aborted || !turn.aborted) throw error;
+    }
+  }
 }

@@ -1,15 +1,11 @@
-/** Telling a running workflow something: it needs the server, and for updates a worker. */
+/** Updates and cancellation of a running workflow. Both need the server; updates also need a worker. */
 import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection/connection.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer, type ProjectPlace } from './server.ts';
-import { findStoreId } from './store-id.ts';
-
-/** An update waits for a worker to take it, and a call for a server: neither may wait for ever. */
-export const ANSWER_WITHIN_MS = 20_000;
+import { ANSWER_WITHIN_MS, findStoreId, requireServer, type ProjectPlace } from '../connections/server.ts';
 
 export async function steerRun<T>(
   place: ProjectPlace,
@@ -31,7 +27,7 @@ export async function steerRun<T>(
   }
 }
 
-/** Null where no run of this name is under way. */
+/** Null if no run of this name is running. */
 export async function tellRun<T>(
   client: Client,
   { storeId, run }: { storeId: string; run: string },
@@ -48,7 +44,7 @@ export async function tellRun<T>(
 
 function explain(run: string, cause: unknown): unknown {
   if (cause instanceof WorkflowUpdateFailedError) {
-    // What a validator said; another failure is one of the run's own.
+    // The validator's message; a failure without one comes from the run itself.
     const refusal = cause.cause?.message;
     return refusal === undefined ? new WorkFailed(cause.message, { cause }) : new UsageError(refusal, { cause });
   }

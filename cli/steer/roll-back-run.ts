@@ -1,8 +1,8 @@
-/** A rollback, told to a run that is under way; where it has ended, its workflow is started again from its store. */
+/** Rolls back a running run by an update, and an ended run by starting its workflow again from the store. */
 import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
-import { applyChanges, complaintAboutSettings } from '../../core/settings.ts';
+import { applyChanges, findSettingsProblem } from '../../core/settings.ts';
 import { findLastStep, openBranch, readAllChanges, requireWeights } from '../../store/records/lineage.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -10,8 +10,8 @@ import { describeServerFailure } from '../../workers/connection/connection.ts';
 import { rollbackUpdate, type RollbackRequest } from '../../workflows/messages.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
-import { startRun } from '../train/start-run.ts';
-import { tellRun } from '../connections/steer.ts';
+import { startRun } from '../session/start-run.ts';
+import { tellRun } from './steer-run.ts';
 
 interface Rollback extends RollbackRequest {
   readonly run: string;
@@ -19,10 +19,10 @@ interface Rollback extends RollbackRequest {
 
 export interface RolledBack {
   readonly kept: number;
-  /** The step that was finished last. */
+  /** Last finished step. */
   readonly undone: number;
   readonly first: boolean;
-  /** True where the run had ended and its workflow was started again. */
+  /** True if the run had ended and its workflow was started again. */
   readonly isAgain: boolean;
 }
 
@@ -46,7 +46,7 @@ export async function rollBackRun(
     const rollback = { requestId: randomUUID(), step: request.step, finished, reason: request.reason };
     const goOn = { rollback, settings: request.settings };
     await startRun(server.client, { store, config: file.config, project, goOn, conflict: 'FAIL' });
-    // The run does so itself, too; where no worker is there yet, temper train still knows that it goes on.
+    // The run opens the branch too. Done here as well, so that temper train sees it before a worker runs.
     await openBranch(store, run, rollback);
     return { kept: request.step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
@@ -61,7 +61,7 @@ export async function rollBackRun(
   }
 }
 
-/** What a run under way refuses by itself. Returns the last finished step. */
+/** Checks for an ended run, as a running one makes them itself. Returns the last finished step. */
 async function checkEnded(store: Store, started: RunConfig, { step, settings }: RollbackRequest): Promise<number> {
   const { run } = started;
   const last = await findLastStep(store, run);
@@ -70,7 +70,7 @@ async function checkEnded(store: Store, started: RunConfig, { step, settings }: 
       `--step must be at most ${last}, the last finished step of ${run}, got ${step}; pass an earlier one`,
     );
   const config = applyChanges(started, (await readAllChanges(store, run)).changes);
-  const complaint = settings === null ? null : complaintAboutSettings(config, step, settings);
+  const complaint = settings === null ? null : findSettingsProblem(config, step, settings);
   if (complaint !== null) throw new UsageError(complaint);
   const steps = settings?.steps ?? config.steps;
   if (step >= steps)

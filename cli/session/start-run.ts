@@ -1,4 +1,4 @@
-/** A run's workflow, as every command starts it. */
+/** Starts a run's workflow, for every command. */
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
 import { configDetails, configSummary } from '../../core/describe-config.ts';
@@ -11,11 +11,11 @@ import type { trainRun } from '../../workflows/train-run.ts';
 
 export interface RunStart {
   readonly store: Store;
-  /** As the run was started first. */
+  /** Configuration of the run's first start. */
   readonly config: RunConfig;
   readonly project: string;
   readonly goOn: ResumeFrom | null;
-  /** What happens where the run is under way: it is joined, or the start fails. */
+  /** Behavior if the run is running: join it, or fail. */
   readonly conflict: 'USE_EXISTING' | 'FAIL';
 }
 

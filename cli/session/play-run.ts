@@ -1,21 +1,21 @@
-/** A planned run in front of a person: played to its end, or shown where it is complete. */
+/** Plays a planned run to its end for a user, or shows a complete one. */
 import { relative, resolve } from 'node:path';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
-import { keepDate, proveChatTemplate } from '../command-line/chat-template.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
-import { fitToMemory } from './fit-memory.ts';
-import { proveExamples } from './prove-examples.ts';
+import { fitToMemory } from '../planning/fit-memory.ts';
+import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { PlannedRun } from '../planning/plan-run.ts';
 
-export function playRun(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+export function playRun(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
 }
 
-/** Needs no server: the store has it all. The other flags of a run were compared with its configuration. */
-async function showCompleted(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+/** Needs only the store. The other flags were compared with the run's configuration. */
+async function showCompleted(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
   const idle = idleFlags(asked);
@@ -24,7 +24,7 @@ async function showCompleted(context: Surroundings, plan: PlannedRun, asked: Eng
   return EXIT.ok;
 }
 
-/** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
+/** Note instead of an error, because "run the same command to continue" also holds for a run that has ended. */
 function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags): string | null {
   const given = Object.entries({ engine, device, dtype, devices }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
@@ -36,14 +36,14 @@ function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags)
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
 }
 
-async function play(context: Surroundings, planned: PlannedRun, asked: EngineFlags): Promise<number> {
+async function play(context: CommandEnvironment, planned: PlannedRun, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
-  const { playSession } = await import('./session.ts');
+  const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
   const { run, baseModel, rollout } = planned.config;
   const isInherited = rollout.chatTemplateSha256 !== undefined;
   let plan = planned;
-  // A run that exists began with its template.
+  // An existing run has checked its template already.
   if (planned.existing === null) {
     const writesDate = await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
     if (writesDate) plan = { ...planned, config: keepDate(planned.config, output) };
@@ -60,7 +60,7 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
     await playSession({ plan, project, viewer, signal, env, overrides: engineOverrides(asked), onLeft });
     viewer.close();
   } catch (error) {
-    // A step may have been finished while everything ended: it is told now, or nobody ever tells it.
+    // A step may have finished during the shutdown: this is the last chance to show it.
     const last = await unlessAway(readProgress(plan.store, run));
     if ('seen' in last) viewer.progress(last.seen);
     viewer.close();
@@ -72,7 +72,11 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   return EXIT.ok;
 }
 
-function detached({ output }: Surroundings, { config, agentFile }: PlannedRun, left: StackReleased | null): number {
+function detached(
+  { output }: CommandEnvironment,
+  { config, agentFile }: PlannedRun,
+  left: StackReleased | null,
+): number {
   output.line(`detached from ${config.run}: ${whatGoesOn(agentFile, left)}`);
   return EXIT.interrupted;
 }
@@ -85,8 +89,8 @@ function whatGoesOn(agentFile: string, left: StackReleased | null): string {
   return `its agent's worker has ended, so the run waits; ${again} (another command keeps the local stack running)`;
 }
 
-/** The report is written at the end of every run, and named among the last lines. */
-async function tellResult({ output, project, cwd }: Surroundings, { store, config }: PlannedRun): Promise<void> {
+/** Writes the report and prints the result with its path. */
+async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config }: PlannedRun): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
   const { version } = await import('../../workers/version.ts');

@@ -1,14 +1,13 @@
-/** `KEY=VALUE` as `temper set` takes it: named and held to the rules as the flags of `temper train` are. */
+/** `KEY=VALUE` of `temper set`, with the names and rules of the flags of `temper train`. */
 import { SETTINGS, type Setting, type Settings } from '../../core/settings.ts';
 import type { NumberFlag } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
-import { closestName } from '../command-line/closest-name.ts';
+import { UsageError, closestName } from '../command-line/errors.ts';
 import { isNumberFlag, readNumber } from '../command-line/values.ts';
 import type { RunFlag } from '../planning/run-flag.ts';
 import { RUN_FLAG_ROWS } from '../planning/run-flag-table.ts';
 import { checkField } from '../planning/run-flags.ts';
 
-/** `prefix` stands before a setting where a person types it: nothing, or `--set `. */
+/** `prefix`: text before a setting on the command line, empty or `--set `. */
 interface Place {
   readonly prefix: string;
   readonly help: string;
@@ -49,7 +48,7 @@ function findSetting(key: string, { help }: Place): FoundSetting {
   );
 }
 
-/** `rollout.temperature` is set as `temperature`. */
+/** Short name: `rollout.temperature` is set as `temperature`. */
 function leaf({ path }: RunFlag): string {
   return path.split('.').at(-1)!;
 }

@@ -1,0 +1,45 @@
+/** Base model of `--base-model` or `--model`, under the name that a run records. */
+import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
+import { resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { knownModels } from '../../workers/base-models/known-models.ts';
+import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+
+export type ModelContext = Pick<CommandEnvironment, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
+
+/** Resolves the name without network access. `hasTemplate`: the model needs no chat template of its own. */
+export async function readBaseModel(
+  text: string,
+  { project, cwd, env }: ModelContext,
+  hasTemplate: boolean,
+): Promise<BaseModel> {
+  const { models } = await loadConfig(project, env);
+  return resolveBaseModel(text, cwd, project, models, { hasTemplate });
+}
+
+/** Pins a model of the hub to a commit and downloads it. `recorded`: its name in an existing run or a parent. */
+export async function settleBaseModel(
+  model: BaseModel,
+  recorded: string | null,
+  context: ModelContext,
+): Promise<BaseModel> {
+  const config = await loadConfig(context.project, context.env);
+  return pinBaseModel(model, recorded, { config, ...programContext(context) });
+}
+
+export function isBuiltIn(name: string): boolean {
+  return (BUILT_IN_MODELS as readonly string[]).includes(name);
+}
+
+/** Folder of a base model (null for a built-in one), or null if only a remote GPU worker has the model. */
+export async function findLocalModel(
+  name: string,
+  models: Readonly<Record<string, string>>,
+  { project, env }: Pick<CommandEnvironment, 'project' | 'env'>,
+): Promise<{ readonly source: string | null } | null> {
+  const config = await loadConfig(project, env);
+  const source = { ...knownModels(project, config), ...models }[name] ?? null;
+  return config.engine.url !== null || (source === null && !isBuiltIn(name)) ? null : { source };
+}
