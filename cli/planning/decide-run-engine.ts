@@ -31,7 +31,8 @@ export async function decideRunEngine(
 /** Of the run's newest checkpoint; null where it has none yet. The embedded engine has no name in manifests. */
 async function samplerOf({ file, state }: StoredRun, store: Store): Promise<EngineKind | null> {
   const { run } = file.config;
-  const standing = (state && (await findCurrentCheckpoint(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
+  const standing =
+    (state && (await findCurrentCheckpoint(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
   const manifest = standing && (await readManifest(store, standing));
   if (manifest === null) return null;
   return String(manifest.platform['engine'] ?? '').startsWith('vllm') ? 'vllm' : 'embedded';
