@@ -3,13 +3,15 @@ import { performance } from 'node:perf_hooks';
 
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { parsePolicyName } from '../core/policy-name.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
 import { conversationOf } from '../play/judge/conversation.ts';
+import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
-import { isJudgeName } from '../play/judge/judge-model.ts';
+import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';
 import { withJudge, type Ruler } from '../play/judge/ruler.ts';
 import { judgeTurns, summariseGroup } from '../store/records/group-result.ts';
-import { rolloutsKey } from '../store/layout.ts';
+import { readCheckpoint } from '../store/records/find-checkpoint.ts';
 import {
   publishVerdict,
   readRollouts,
@@ -17,11 +19,12 @@ import {
   requireFile,
   type StoredRollouts,
 } from '../store/records/group-files.ts';
+import { rolloutsKey } from '../store/layout.ts';
+import type { Store } from '../store/store.ts';
 import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
-import { openRunJudge } from './open-judge.ts';
 
 export function createJudgeGroupActivities(dependencies: PlayDependencies) {
   return { judgeGroup: asActivity(dependencies, JudgeGroupInput, createJudgeGroup(dependencies)) };
@@ -134,4 +137,21 @@ function describeWait({ reason, waitingSince, nextTryAt }: OutageClock): object 
   if (reason === null) return null;
   const next = nextTryAt > Date.now() ? new Date(nextTryAt).toISOString() : null;
   return { attempts: 1, reason, since: new Date(waitingSince ?? Date.now()).toISOString(), nextTryAt: next };
+}
+
+/** Opens the judge that a ruler names: on the run's own engine, it may be a checkpoint of the run's store. */
+async function openRunJudge({ store, engine, env = process.env }: PlayDependencies, ruler: Ruler): Promise<OpenJudge> {
+  const { judge } = ruler;
+  if (judge.kind === 'hosted') return openJudge(ruler, null, env);
+  return openJudge(ruler, { connection: engine, adapterSha256: await findAdapter(store, judge) }, env);
+}
+
+/** Null for a base model. */
+async function findAdapter(store: Store, { name, model }: EngineJudge): Promise<string | null> {
+  const policy = parsePolicyName(model);
+  if (policy === null) return null;
+  const checkpoint = await readCheckpoint(store, policy);
+  if (checkpoint !== null) return checkpoint.adapterSha256;
+  const rule = `the judge ${name} must be a committed checkpoint in this store`;
+  throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
 }

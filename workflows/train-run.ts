@@ -28,6 +28,7 @@ import {
   type RunPosition,
 } from '../core/plan-step.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
+import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
 import { RunStatus } from './run-status.ts';
@@ -38,7 +39,6 @@ import { Judging } from './judging.ts';
 import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
-import { takeSupervisedStep } from './supervised-step.ts';
 import { RunControls, type CarriedControls } from './run-controls.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
@@ -129,6 +129,23 @@ const stepStages: StepStages = {
     return next;
   },
 };
+
+/** A step that trains examples: plan → train → committed. It plays no agent. */
+async function takeSupervisedStep(run: Run, position: RunPosition): Promise<RunPosition> {
+  const { activities, status, controls, judging, queues } = run;
+  const training = planSupervised(controls.config, position);
+  const inHand = status.beginStep(training.step);
+  try {
+    status.enterPhase(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
+    const trained = await activities.train(training);
+    const summary = summariseSupervised(training, trained, inHand.seconds());
+    status.addStep(summary, judging.spent);
+    await status.checkpoint(summary);
+    return positionAfter(position, trained);
+  } finally {
+    status.endStep(inHand);
+  }
+}
 
 /** Trains and commits a step that was played. */
 async function finishStep(

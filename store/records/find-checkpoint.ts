@@ -36,7 +36,8 @@ async function findLatest(
   branch: number | null,
   state: RunState | null,
 ): Promise<Checkpoint> {
-  const found = branch === null ? state && (await findCurrentCheckpoint(store, state)) : await findLast(store, run, branch);
+  const found =
+    branch === null ? state && (await findCurrentCheckpoint(store, state)) : await findLast(store, run, branch);
   if (found !== null) return found;
   throw new TemperError(
     'BadConfig',
