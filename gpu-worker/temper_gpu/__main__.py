@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         allow_open_files()
         if arguments.standby and not stand_by():
             return 0
-        # torch and transformers take seconds: bad usage is told before.
+        # Arguments are checked first, because torch and transformers take seconds to import.
         settings = arguments.settings
         listener = listen(settings.host, settings.port)
         store = open_checked_store(settings.store)
@@ -114,7 +114,7 @@ def require_key(key: str | None) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bound before anything is loaded: a port in use is told at once, and early clients wait instead of failing."""
+    """Binds the port before anything is loaded: a port in use fails at once, and early clients wait."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)

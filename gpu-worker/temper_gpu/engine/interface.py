@@ -70,7 +70,7 @@ class GenerationRequest:
     # JSON text of a schema that the answer's text matches, unless `max_tokens` or a stop string cuts it. Tokens that
     # cannot come are left out before all that `distribution` says. None: any text.
     schema: str | None = None
-    # How many of the likeliest tokens are told beside each sampled one.
+    # Number of the likeliest tokens that are reported for each sampled one.
     num_top_logprobs: int = 0
     # Called once for each token, in order, before the answer is complete. It runs in a thread of the engine and must
     # not block it. An engine may skip some tokens, or all, and deliver them with the answer.

@@ -1,4 +1,4 @@
-"""bitsandbytes, which packs weights and moments: imported where somebody asks for them, because that takes seconds."""
+"""bitsandbytes, which packs weights and moments. It is imported on first use, because that takes seconds."""
 
 import logging
 import sys

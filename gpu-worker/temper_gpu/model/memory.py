@@ -12,7 +12,7 @@ import torch
 
 from temper_gpu.failures import TemperError
 
-# Somebody else's memory may be free again a moment later; after so many tries in a row it is taken for a lack.
+# Retries of an allocation: other programs may free memory in a moment.
 TRIES = 3
 
 # Control groups of Linux: the newer, then the older kind.

@@ -195,7 +195,8 @@ class ModelLibrary:
             return self._models[name]
 
     def forget(self, name: str) -> None:
-        """Its weights go as soon as nobody else holds them. Without the lock: who makes room for a model has it."""
+        """Frees a model's weights once they are unused. It takes no lock, because the caller that makes room for a
+        model holds it."""
         self._models.pop(name, None)
 
     def loaded(self) -> list[str]:

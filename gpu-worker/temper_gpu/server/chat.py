@@ -41,7 +41,7 @@ class ChatRequest:
     response: ResponseOptions
     with_logprobs: bool
     num_top_logprobs: int
-    # Thoughts are told apart from the answer.
+    # Thoughts are sent separately from the answer.
     separates_thoughts: bool
     # JSON text of a schema that the answer is to match.
     schema: str | None

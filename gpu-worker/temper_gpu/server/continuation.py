@@ -20,7 +20,7 @@ class Continuation:
 
     @cached_property
     def is_needed(self) -> bool:
-        """Whether the tokenizer begins a text otherwise than it goes on."""
+        """Whether the tokenizer encodes the beginning of a text differently from its continuation."""
         return any(self._behind(anchor, "a") not in (None, self._tokenise("a")) for anchor in ANCHORS)
 
     def __call__(self, text: str) -> list[int]:

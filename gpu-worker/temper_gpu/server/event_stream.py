@@ -43,7 +43,7 @@ class Tokens:
             future.add_done_callback(lambda _, index=index: self._sampled.put_nowait((index, None)))
 
     async def first(self, call: Call) -> list[TokenOrEnd]:
-        """While there is no stream yet, whose client would be heard to hang up."""
+        """Waits for the first tokens, and for the client to hang up, before the stream begins."""
         hearing = asyncio.ensure_future(self.next())
         try:
             await call.attend([hearing])
@@ -52,7 +52,7 @@ class Tokens:
             hearing.cancel()
 
     async def next(self) -> list[TokenOrEnd]:
-        """At least one; more, where the client reads slower than the engine samples."""
+        """Returns at least one event, and more if the client reads slower than the engine samples."""
         items = [await self._sampled.get()]
         while not self._sampled.empty() and len(items) < MOST_AT_ONCE:
             items.append(self._sampled.get_nowait())
@@ -62,7 +62,7 @@ class Tokens:
 
 
 async def open_stream(call: Call, tokens: Tokens, futures: list[Generating], answered: Answered) -> "EventStream":
-    """Once there is a token: an error before it still has a status of its own."""
+    """Opens a stream after the first token: an error before it still has its own status."""
     tokens.expect_ends(futures)
     try:
         first = await tokens.first(call)
@@ -82,7 +82,7 @@ async def open_stream(call: Call, tokens: Tokens, futures: list[Generating], ans
 
 
 class EventStream(StreamingResponse):
-    """Its requests end with it, and it ends some time after their deadline, even if nobody reads it."""
+    """A stream whose requests end with it. It ends some time after their deadline, even if the client does not read."""
 
     def __init__(self, events: AsyncIterator[bytes], futures: list[Generating], end: float) -> None:
         super().__init__(events, headers={"cache-control": "no-cache"}, media_type="text/event-stream")

@@ -45,7 +45,7 @@ def parts_of(text: str) -> list[Part]:
 
 
 def split_channels(text: str) -> tuple[str | None, str]:
-    """Thoughts, and what is told: the final channel, and comments that are no calls."""
+    """Splits thoughts from the visible text: the final channel, and comments that are no calls."""
     parts = [part for part in parts_of(text) if part.function is None]
     thoughts = "\n".join(part.body for part in parts if part.channel == "analysis")
     return thoughts or None, "".join(part.body for part in parts if part.channel != "analysis")

@@ -15,7 +15,7 @@ from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.targets import NotFound, Target, Targets
 from temper_gpu.server.template_kwargs import TemplateKwargs
 
-# A request for a model that is being opened waits this long before it is told to come again.
+# Time that a request waits for a model that is being opened, before the client must retry.
 OPENING_WAIT_S = 5.0
 # Far more policies than an engine keeps loaded; a long run brings a new name with every step.
 KEPT_NAMES = 64
@@ -86,7 +86,7 @@ class OpenModels:
         return described(pinned)
 
     async def _open(self, name: str) -> Target:
-        """Opening goes on when the request has been sent away."""
+        """Opening continues after the request has been refused."""
         if name not in self._opening:
             opening = asyncio.get_running_loop().run_in_executor(None, self._targets.open, name)
             opening.add_done_callback(lambda done: self._opened(name, done))

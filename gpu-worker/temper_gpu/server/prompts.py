@@ -230,7 +230,7 @@ class Prompts:
         """Prepares a message for the template. Members that it would drop silently are refused by name."""
         role, is_first = message["role"], index == 0
         if role == "developer" and not self._writes_role(role, is_first):
-            # OpenAI's newer name for it.
+            # The developer role is OpenAI's newer name for system.
             role, message = "system", {**message, "role": "system"}
         if role in TOLD and self._writes_role(role, is_first) is False:
             place = "" if is_first else " after the first message"

@@ -41,7 +41,7 @@ class Readers:
         self._threads = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="prompts")
 
     async def do(self, work: Work, do: Callable[..., T], *given: Any) -> T:
-        """On the loop where it is short, else in a thread: nobody waits for what another one asks."""
+        """Runs short work on the loop, and long work in a thread, so that other requests do not wait."""
         if work.is_short:
             return do(*given)
         try:

@@ -121,7 +121,7 @@ class GpuActivities:
             started = time.perf_counter()
             self._publish(run, outcome, fields)
             outcome.seconds["publish"] = time.perf_counter() - started
-            # Here, not where the result is awaited: nobody awaits that of an activity that was taken away.
+            # Logged here, because the result of a reassigned activity is not awaited.
             tell(outcome, fields)
             return outcome
 
@@ -174,7 +174,7 @@ class GpuActivities:
                 raise StepCancelled
 
     def _unexpected(self, error: Exception, place: tuple[str, int]) -> ApplicationError:
-        """Whatever nobody has thought of may pass; what comes again and again in the same words is a fault in code."""
+        """Retries unexpected errors; one that repeats with the same message is a bug."""
         words, now = f"{type(error).__name__}: {error}", time.monotonic()
         last = self._repeated.get(place)
         repeated = RepeatedError(words, 1, now) if last is None or last.words != words else last.again()

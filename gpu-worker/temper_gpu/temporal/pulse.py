@@ -27,7 +27,7 @@ class Pulse:
         self._last = now
 
     def longest_gap_s(self, within_s: float) -> float:
-        """The longest standstill that ended in the last so many seconds, the present one included."""
+        """The longest suspension that ended within the last `within_s`, the present one included."""
         now = self._clock()
         lengths = (length for ended, length in tuple(self._gaps) if now - within_s < ended <= now)
         return max(now - self._last, *lengths, 0.0)

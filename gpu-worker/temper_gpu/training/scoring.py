@@ -13,7 +13,8 @@ from temper_gpu.training.losses import kl_reward
 from temper_gpu.training.metrics import Metrics, comparison_metrics
 from temper_gpu.training.packing import num_computed_tokens
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import IsCancelled, take_turns
+from temper_gpu.training.ranks import IsCancelled
+from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.rows import Rows
 from temper_gpu.training.stale_sampler import first_rows
 from temper_gpu.training.tokens import Layout, Tokens, pack_all, tokens_of
@@ -75,7 +76,7 @@ def score(policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled:
     """log π of each token, and the mean entropy."""
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
     batches = pack_all(tokens.rows, layout)
-    for turn in take_turns(policy.ranks, batches, num_computed_tokens, is_cancelled):
+    for turn in until_cancelled(plan_turns(policy.ranks, batches, num_computed_tokens), is_cancelled):
         scores, batch = policy.log_probabilities(turn.batch), turn.batch
         if not turn.counts:
             continue

@@ -4,7 +4,6 @@ advantages → rows → updates; each update: pack → log-probabilities → los
 loads the inputs and commits the result.
 """
 
-from functools import partial
 from itertools import chain
 
 import torch
@@ -23,7 +22,8 @@ from temper_gpu.training.losses import TokenLoss, find_loss, kl_penalty, policy_
 from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, packing_metrics, update_metrics
 from temper_gpu.training.packing import num_computed_tokens
 from temper_gpu.training.policy import TokenScores, TrainablePolicy
-from temper_gpu.training.ranks import IsCancelled, never_cancelled, take_turns
+from temper_gpu.training.ranks import IsCancelled, never_cancelled
+from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.scoring import check_sampler, layout_of, prepare_tokens
 from temper_gpu.training.tokens import Laid, Layout, Tokens, lay
@@ -83,8 +83,8 @@ def backward(
     loss = find_loss(config.loss)
     sums = TokenSums((*loss.metrics, "kl") if config.kl_coefficient else loss.metrics)
     batches = list(lay(tokens, config, layout))
-    trains = partial(has_gradient, config=config)
-    for turn in take_turns(policy.ranks, batches, lambda laid: num_computed_tokens(laid.batch), is_cancelled, trains):
+    sizes, trains = (lambda laid: num_computed_tokens(laid.batch)), (lambda laid: has_gradient(laid, config))
+    for turn in until_cancelled(plan_turns(policy.ranks, batches, sizes, trains), is_cancelled):
         laid = turn.batch
         with torch.set_grad_enabled(turn.goes_back):
             scores = policy.log_probabilities(laid.batch, config.entropy_coefficient > 0)

@@ -16,7 +16,8 @@ from temper_gpu.training.losses import cross_entropy
 from temper_gpu.training.metrics import Metrics, packing_metrics
 from temper_gpu.training.packing import MicroBatch, num_computed_tokens
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import IsCancelled, never_cancelled, take_turns
+from temper_gpu.training.ranks import IsCancelled, never_cancelled
+from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.scoring import layout_of
 from temper_gpu.training.tokens import Layout, pack_for_ranks
 
@@ -75,7 +76,8 @@ def backward(
     policy.zero_grad()
     sums = torch.zeros(2, dtype=torch.float64)
     batches = pack_examples(examples, layout)
-    for turn in take_turns(policy.ranks, batches, num_computed_tokens, is_cancelled, lambda batch: True):
+    turns = plan_turns(policy.ranks, batches, num_computed_tokens, lambda batch: True)
+    for turn in until_cancelled(turns, is_cancelled):
         scores, batch = policy.log_probabilities(turn.batch), turn.batch
         if not turn.counts:
             policy.backward_only(scores)
@@ -98,7 +100,8 @@ def held_out_metrics(
     if not examples.rows:
         return {}
     total = torch.zeros((), dtype=torch.float64)
-    for turn in take_turns(policy.ranks, pack_examples(examples, layout), num_computed_tokens, is_cancelled):
+    turns = plan_turns(policy.ranks, pack_examples(examples, layout), num_computed_tokens)
+    for turn in until_cancelled(turns, is_cancelled):
         scores, batch = policy.log_probabilities(turn.batch), turn.batch
         if turn.counts:
             total += cross_entropy(scores.logprobs_N, batch.weighted_advantages_N).double().sum().cpu()

@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class DeviceLock:
-    """A lock that hands itself to whoever has waited longest; used like threading.Lock."""
+    """A fair lock with the interface of threading.Lock: the longest waiter gets it."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()

@@ -36,11 +36,11 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened
 
 LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 300, 333)
-# The first so many are seated for decoding; beside them, in a second table, the last three in these slots.
+# Number of prompts in the first decode table; a second table also has the last three, in these slots.
 NUM_SHORT = 14
 NUM_LONG = 3
 LONG_SLOTS = (2, 3, 4, 5, 7, 8, 10, 11, 40, 41, 42, 44, 90, 91, 93, 94, 100)
-# The last but one is decoded as if its second half were an answer, which nobody shares.
+# Index of a prompt whose second half is decoded like an answer, which is not shared.
 ANSWERED = len(LENGTHS) - 2
 MAX_PROMPTS = 128
 # Draws of prefill passes by size; a pass of a large size holds many prompts.

@@ -14,7 +14,7 @@ from temper_gpu.engine.interface import Generation, GenerationRequest
 
 # Room for an answer with which a request begins; most answers end long before `max_tokens`.
 FIRST_ROOM = 64
-# Tokens that take microseconds to decode; and so many that the character which the newest one ends is whole in them.
+# Numbers of last tokens: those that decode in microseconds, and those that contain the newest character as a whole.
 LONG_SPAN, NEWEST = 256, 8
 
 

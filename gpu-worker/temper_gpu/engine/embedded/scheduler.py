@@ -226,7 +226,7 @@ class Scheduler:
             time.sleep(pause)
 
     def _admit(self) -> None:
-        """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
+        """Assigns slots to waiting requests in turn by policy; if the first one does not fit, no other overtakes it."""
         if self._trials.admit(self._slots.sequences.values(), self._take_slot):
             return
         with self.arrived:
@@ -371,7 +371,7 @@ class Scheduler:
         return sequences
 
     def _sample(self, sequences: list[Sequence], logits_SV: Tensor, rows: list[int]) -> None:
-        """Draws one token for each sequence from its row; rows of nobody are drawn too: the shape is one of few."""
+        """Draws one token for each sequence from its row. Padding rows are drawn too, to keep the shape one of few."""
         if rows != list(range(len(rows))):
             padding = [0] * (self._sizes.at_least(len(rows)) - len(rows))
             logits_SV = logits_SV[rows + padding]

@@ -21,7 +21,7 @@ class Trials:
         return len(self._suspects)
 
     def after_failure(self, running: list[Sequence]) -> Sequence | None:
-        """Returns the one that was alone, and failed again. The rest are suspects, and begin again."""
+        """Returns the request that failed again alone. The rest become suspects and restart."""
         for sequence in running:
             sequence.begin_again()
         if running == [self._tried]:
@@ -30,7 +30,7 @@ class Trials:
         return None
 
     def admit(self, running: Collection[Sequence], take_slot: Callable[[Sequence], bool]) -> bool:
-        """Whether suspects come before whoever waits. The next one is admitted where nobody is."""
+        """Whether suspects have priority over waiting requests. The next one is admitted once all slots are free."""
         if not running and self._suspects and take_slot(self._suspects[0]):
             self._tried = self._suspects.popleft()
             return True

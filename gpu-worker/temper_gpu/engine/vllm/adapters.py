@@ -98,7 +98,7 @@ class Adapters:
         return folder
 
     def _make_room(self, client: Client) -> None:
-        """Drops an adapter that nobody uses; one in use is never dropped, and room not awaited for ever."""
+        """Drops an unused adapter. One in use is never dropped, and the wait for room is limited."""
         with self._changed:
             if not self._changed.wait_for(self._has_room, ROOM_TIMEOUT_S):
                 raise DeadlinePassed(

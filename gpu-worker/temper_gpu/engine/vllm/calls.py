@@ -42,7 +42,7 @@ class Call:
         return self.deadline - time.monotonic()
 
     def begin(self, client: Client) -> bool:
-        """False if nobody waits for it any more."""
+        """False if the caller has stopped waiting."""
         with self.lock:
             self.client = client
             return not self.future.done()
@@ -52,7 +52,7 @@ class Call:
             self.client = None
 
     def given_up(self, _: Future[Generation]) -> None:
-        """The future has ended; if by its caller, nobody reads the answer."""
+        """Aborts the request if the caller has cancelled the future."""
         with self.lock:
             if self.future.cancelled() and self.client is not None:
                 self.client.abort()

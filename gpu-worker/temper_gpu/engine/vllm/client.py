@@ -98,7 +98,7 @@ class Client:
         return self._request("POST", path, orjson.dumps(body), timeout_s)
 
     def abort(self) -> None:
-        """Ends the request in hand: vLLM drops what nobody reads."""
+        """Closes the connection: vLLM drops requests without a reader."""
         self._is_aborted = True
         connection = self._connection
         if connection is not None and connection.sock is not None:

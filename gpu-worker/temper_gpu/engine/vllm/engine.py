@@ -42,12 +42,12 @@ class VllmEngine:
         self._base = base
         self._settings = settings
         self._detokenizer = Detokenizer(base.tokenizer)
-        # Guards the queue and the counters. Of the threads that wait for work one is woken for each request.
+        # The lock guards the queue and the counters. Each request wakes one of the waiting threads.
         lock = threading.RLock()
         self._work, self._idle = threading.Condition(lock), threading.Condition(lock)
         self._calls: deque[Call] = deque()
         self._num_running = 0
-        # While it is paused.
+        # Memory that is released during a pause.
         self._released: Release = "nothing"
         self._counters = {"requests": 0, "tokens": 0, "starts": 0, "proofs": 0, "start_s": 0.0, "answer_s": 0.0}
         self._supervisor = ServerSupervisor(
@@ -60,12 +60,12 @@ class VllmEngine:
             on_lost=self._fail_all,
         )
         self._supervisor.begin()
-        # A few more than vLLM computes at once: it need not wait while an answer is read.
+        # Threads exceed vLLM's slots, so that it need not wait while an answer is read.
         for number in range(settings.slots + settings.slots // 8):
             threading.Thread(target=self._serve, name=f"vLLM {number} of {base.name}", daemon=True).start()
 
     def _started(self, found: Server, seconds: float) -> None:
-        """A server that somebody else runs may come back with another context, or another version."""
+        """An external server may return with another context window or version."""
         base = self._base
         self.model = ServedModel(
             base.name, base.tokenizer, found.context_window, base.vocabulary_size, base.end_token_ids
@@ -150,7 +150,7 @@ class VllmEngine:
             self._work.notify_all()
 
     def _tell(self, instance: ServerInstance | None, message: Callable[[Client], None]) -> None:
-        """A server that does not hear is ended; another one begins when it may."""
+        """Ends a server that does not respond; the supervisor starts another one."""
         if instance is None:
             return
         client = Client(instance.server.address)
@@ -194,7 +194,7 @@ class VllmEngine:
             self._fail_all(failure)
 
     def _take(self) -> tuple[Call, ServerInstance] | None:
-        """The next request that somebody waits for, once there is a server for it; None: there will be none."""
+        """The next pending request, once there is a server for it; None: there will be none."""
         with self._work:
             self._work.wait_for(lambda: self._supervisor.is_closed or self._has_work())
             instance = self._supervisor.now
@@ -233,7 +233,7 @@ class VllmEngine:
             call.end()
 
     def _generate(self, call: Call, instance: ServerInstance, client: Client) -> Generation:
-        """Handed over once the server is seen to have, still, what it was asked for."""
+        """Returns the answer once the server is known to still have the requested policy."""
         check_each, adapter = instance.server.require_same, call.adapter
         if adapter is None:
             name = instance.server.served_name

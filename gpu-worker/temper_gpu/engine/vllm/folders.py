@@ -13,7 +13,7 @@ from typing import Protocol
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 
-# A folder that nobody renewed for so long is a dead process's: another one removes it.
+# Age after which an unrenewed folder belongs to a dead process, so that others remove it.
 LEFT_BEHIND_S = 86400.0
 OF_OURS = re.compile(r"[0-9a-f]{64}|\.(writing|seen)-[0-9a-f]{16}")
 
@@ -47,7 +47,7 @@ class OwnFolders:
 
 
 class SharedFolders:
-    """One folder for each adapter, named after its hash: complete or not there at all, whoever else writes it."""
+    """One folder for each adapter, named after its hash. It is written atomically, also with several writers."""
 
     def __init__(self, folder: Path, there: str) -> None:
         """`there`: the same folder as the server's host has it."""

@@ -34,7 +34,7 @@ class VllmHost:
             return self._engines[base_model]
 
     def started(self) -> Mapping[str, VllmEngine]:
-        """A server that somebody else runs may be mended meanwhile: who asks again looks at it again."""
+        """Leaves out failed external servers: they may have been repaired, so the next request checks them again."""
         engines = dict(self._engines)
         if self._settings.external is None:
             return engines

@@ -172,7 +172,7 @@ class VllmProcess:
                 log_vllm.log(level_of(line), line, extra={"model": self._base.name})
 
     def _kill_session(self) -> None:
-        # While one of the group lives, its number is nobody else's.
+        # The group's id is not reused while one of its processes lives.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -186,7 +186,7 @@ def own_flags(base: BaseModel, source: str, socket: str, settings: VllmSettings)
     return [*own, *sleeping, f"--gpu-memory-utilization={LEAST_FREE}"]
 
 
-# Names of variables that say who somebody is: of Temporal, stores, hubs and providers.
+# Names of variables with credentials: of Temporal, stores, hubs and providers.
 SECRET = re.compile(
     r"^(AWS|TEMPORAL|AZURE|GOOGLE)_|(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_ID|_FILE)?$", re.IGNORECASE
 )

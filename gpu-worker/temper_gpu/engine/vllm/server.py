@@ -35,7 +35,7 @@ class Completion:
 
 
 class LostAdapter(TemperError):
-    """The server does not know the name: it was started anew, or somebody unloaded it."""
+    """The server does not know the name: it was restarted, or the adapter was unloaded."""
 
     def __init__(self, message: str) -> None:
         super().__init__("EngineFailed", message)
@@ -173,7 +173,7 @@ def release_cache(client: Client, timeout_s: float) -> None:
 
 
 def wake_up(client: Client, timeout_s: float, tag: str | None = None) -> None:
-    """`tag`: of the memory that is taken again; None: all. Scheduling goes on with it."""
+    """`tag`: the part of the memory that is allocated again; None: all. Scheduling continues with it."""
     require_ok(client.address, ask(client, "/wake_up" if tag is None else f"/wake_up?tags={tag}", {}, timeout_s))
 
 

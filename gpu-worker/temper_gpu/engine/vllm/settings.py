@@ -36,7 +36,7 @@ RESERVED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class External:
-    """A server that somebody else runs."""
+    """An external server."""
 
     # Its root, without /v1.
     url: str
@@ -51,7 +51,7 @@ class External:
 
 @dataclass(frozen=True)
 class VllmSettings:
-    # A Python that has vLLM installed: not this one, whose PyTorch is another. Empty where somebody else runs it.
+    # A Python with vLLM, separate from this one because its PyTorch differs. Empty for an external server.
     python: str
     # Version of the installed vLLM.
     version: str

@@ -75,7 +75,7 @@ class ServerInstance:
     since: float
 
     def detach(self) -> None:
-        """A server of somebody else's goes on without us: what was loaded there is taken away."""
+        """Unloads our adapters from an external server, which keeps running."""
         if self.server.address.url is not None:
             client = Client(self.server.address)
             self.adapters.drop_all(client, DETACH_S)

@@ -4,7 +4,7 @@ Ranks of a sharded base model gather a layer's weights together, so all of them 
 without a micro-batch, or without a gradient, makes a dummy pass whose result is dropped.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Generic, TypeVar
@@ -46,15 +46,8 @@ def plan_turns(
     return turns
 
 
-def take_turns(
-    ranks: Ranks,
-    batches: Sequence[T],
-    size: Callable[[T], int],
-    is_cancelled: IsCancelled,
-    trains: Callable[[T], bool] = lambda batch: False,
-) -> Iterator[Turn[T]]:
-    """The turns of `plan_turns`, until the step is cancelled."""
-    for turn in plan_turns(ranks, batches, size, trains):
+def until_cancelled(turns: Iterable[T], is_cancelled: IsCancelled) -> Iterator[T]:
+    for turn in turns:
         if is_cancelled():
             raise StepCancelled
         yield turn
