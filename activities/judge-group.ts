@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { overlongCosts } from '../core/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/outage-clock.ts';
 import { conversationOf } from '../play/judge/conversation.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
@@ -59,6 +60,7 @@ export function createJudgeGroup(dependencies: PlayDependencies) {
       inputsSha256,
       rolloutsSha256: sha256,
       ...toVerdict(ruler, rollouts.attempts, judgement),
+      ...overlongCosts(input, rollouts.attempts),
     });
   }
 }

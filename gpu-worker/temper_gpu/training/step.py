@@ -14,7 +14,7 @@ from torch import Tensor
 
 from temper_gpu.contract import DppoLoss, TrainConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.training.advantages import Overlong, attempt_advantages
+from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.corrections import correct
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import TokenLoss, find_loss, kl_penalty, kl_reward, policy_kl_penalty
@@ -54,13 +54,12 @@ def train_step(
     where it is not the base model."""
     require_policy(groups, parent_sha256, sampler)
     attempts = list(chain.from_iterable(group.attempts for group in groups))
-    overlong = overlong_of(config)
-    rules = (config.advantage_scale, config.leave_one_out, config.truncated, overlong)
+    rules = (config.advantage_scale, config.leave_one_out, config.truncated)
     advantages = attempt_advantages([g.attempts for g in groups], *rules)
     rows = build_rows(attempts, advantages, config.truncated)
     metrics = batch_metrics(groups, advantages, rows, config.truncated)
-    if overlong is not None:
-        metrics["overlong"] = sum(a.reward is not None and overlong.cost(a) > 0 for a in attempts)
+    if config.overlong_buffer:
+        metrics["overlong"] = sum(a.reward is not None and a.overlong_cost > 0 for a in attempts)
     if sampler is not None:
         metrics["staleness"] = sampler.staleness
     if not rows.have_signal:
@@ -85,12 +84,6 @@ def train_step(
         require_finite_adapter(policy, learning_rate)
         measured.append((update, found))
     return metrics | update_metrics(measured) | compared | mismatch_metrics(policy, config)
-
-
-def overlong_of(config: TrainConfig) -> Overlong | None:
-    if not config.overlong_buffer or config.overlong_penalty is None:
-        return None
-    return Overlong(config.overlong_buffer, config.overlong_penalty)
 
 
 def check_sampler(

@@ -2,7 +2,7 @@
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
-import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
+import { planGroup, rewardRules, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { parseRollouts, parseVerdict, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
@@ -55,7 +55,8 @@ async function verifyGroup(
   if (played === null) return null;
   checkHeader(context, place, played.rollouts, planned);
   if (verdict === null) return null;
-  checkVerdict(context, place, played, verdict.judged);
+  const train = step.commit?.manifest.train ?? (context.isLoop ? null : config?.train) ?? null;
+  checkVerdict(context, place, played, verdict.judged, train && rewardRules(train));
   if (planned === null) return null;
   return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
 }
@@ -151,6 +152,7 @@ function checkVerdict(
   place: GroupPlace,
   { rollouts, sha256 }: StoredRollouts,
   judged: Judged,
+  rules: RewardRules | null,
 ): void {
   const key = judgedKey(place);
   const { header, attempts } = rollouts;
@@ -160,12 +162,13 @@ function checkVerdict(
     findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
   const isComplete = judged.rewards.length === attempts.length;
   // Only the agent's own verdict stands in the rollouts as well.
-  const own = judgeByAgent(rollouts, sha256);
+  const own = judgeByAgent(rollouts, sha256, rules ?? { truncated: 'keep' });
   const isRight =
     judged.judge !== 'agent' ||
     (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
       JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
-  if (!isComplete || !isRight) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
+  const isCosted = rules === null || JSON.stringify(own.overlongCosts) === JSON.stringify(judged.overlongCosts);
+  if (!isComplete || !isRight || !isCosted) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
 }
 
 /** So many as are planned, with one replacement for each that carried no signal. */
