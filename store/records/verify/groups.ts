@@ -2,7 +2,7 @@
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
-import { planGroup, rewardRules, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
+import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { parseRollouts, parseVerdict, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
@@ -55,10 +55,15 @@ async function verifyGroup(
   if (played === null) return null;
   checkHeader(context, place, played.rollouts, planned);
   if (verdict === null) return null;
-  const train = step.commit?.manifest.train ?? (context.isLoop ? null : config?.train) ?? null;
-  checkVerdict(context, place, played, verdict.judged, train && rewardRules(train));
+  checkVerdict(context, place, played, verdict.judged, findRules(context, step));
   if (planned === null) return null;
   return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
+}
+
+/** Rules of the step's rewards; null where only a script knows them. */
+function findRules(context: VerifyContext, step: StoredStep): RewardRules | null {
+  const train = step.commit?.manifest.train ?? null;
+  return train === null && !context.isLoop ? (plannedConfig(context, step)?.train ?? null) : train;
 }
 
 /** Which hash rollouts must have, and who says so. */
