@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { parsePolicyName } from '../core/policy-name.ts';
+import { overlongCosts } from '../core/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
 import { conversationOf } from '../play/judge/conversation.ts';
 import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
@@ -61,6 +62,7 @@ export function createJudgeGroup(dependencies: PlayDependencies) {
       inputsSha256,
       rolloutsSha256: sha256,
       ...toVerdict(ruler, rollouts.attempts, judgement),
+      ...overlongCosts(input, rollouts.attempts),
     });
   }
 }

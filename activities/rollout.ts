@@ -29,7 +29,7 @@ export function createRollout(dependencies: PlayDependencies) {
     const what = `group ${input.group} of step ${input.step} of the run ${input.run}`;
     checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);
     if (input.judge !== null) return summariseUnjudged(input, rollouts, sha256);
-    const { judged, sha256: judgedSha256 } = await publishVerdict(store, input, judgeByAgent(rollouts, sha256));
+    const { judged, sha256: judgedSha256 } = await publishVerdict(store, input, judgeByAgent(rollouts, sha256, input));
     checkInputs(`the verdict on ${what}`, judged.inputsSha256, input.inputsSha256);
     return summariseGroup(input, rollouts, judged, judgedSha256);
   }

@@ -3,7 +3,8 @@ import type { GroupResult } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
-import { rewardRules, toGroupRef, trainedGroups } from '../../core/plan-step.ts';
+import { rewardRules, toGroupRef, trainedGroups, type RewardRules } from '../../core/plan-step.ts';
+import { overlongCosts } from '../../core/shaped-rewards.ts';
 import { countUnused, describeSkipped, describeUnused } from '../../core/learning-signal.ts';
 import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { parseVerdict, type StoredVerdict } from '../../store/records/group-files.ts';
@@ -70,23 +71,23 @@ async function findParent(run: LoopRun, step: number) {
 
 async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: TrainSettings): Promise<GroupResult[]> {
   const results: GroupResult[] = [];
+  const rules = rewardRules(settings.train);
   for (const group of given) {
     const stored = await requireGathered(run, group.origin);
-    const { judged, sha256 } = await publishVerdict(run, stored, judge(stored, group));
+    const { judged, sha256 } = await publishVerdict(run, stored, judge(stored, group, rules));
     const { step, group: index } = stored.place;
-    const { minimumGroupSize, train } = settings;
-    const plan = { step, group: index, scenario: index, minimumGroupSize, ...rewardRules(train) };
+    const plan = { step, group: index, scenario: index, minimumGroupSize: settings.minimumGroupSize, ...rules };
     results.push(summariseGroup(plan, stored.rollouts, judged, sha256));
   }
   return results;
 }
 
 /** Rewards as they are now: a script may have changed them, or taken attempts out. */
-function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup): Judged {
+function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup, rules: RewardRules): Judged {
   const { header, attempts } = rollouts;
   const rewards = attempts.map(({ attempt }) => checkReward(byAttempt.get(attempt)?.totalReward ?? null));
   const turns = judgeTurns(attempts.map((record) => earnedByCall(record, byAttempt.get(record.attempt))));
-  const own = judgeByAgent(rollouts, sha256);
+  const own = judgeByAgent(rollouts, sha256, rules);
   const isOwn =
     attempts.every(({ reward }, index) => reward === rewards[index]) &&
     JSON.stringify(own.turnRewards) === JSON.stringify(turns.turnRewards);
@@ -97,6 +98,7 @@ function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup): Ju
     judge: isOwn ? 'agent' : 'script',
     rewards,
     ...turns,
+    ...overlongCosts(rules, attempts),
     explanations: attempts.map(({ attempt }) => byAttempt.get(attempt)?.explanation ?? null),
     metrics: {},
   };

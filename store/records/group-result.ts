@@ -1,11 +1,12 @@
 /** What a group's two files say, in numbers: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
 import type { RewardRules } from '../../core/plan-step.ts';
+import { overlongCosts, trainedRewards, type OverlongRules } from '../../core/shaped-rewards.ts';
 import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
 import type { AttemptRecord, Judged, Rollouts } from './trajectories.ts';
 
 /** The agent's own reward; an attempt that failed has none. */
-export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: string): Judged {
+export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: string, rules: OverlongRules): Judged {
   return {
     schema: 1,
     inputsSha256: header.inputsSha256,
@@ -13,6 +14,7 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
     judge: 'agent',
     rewards: attempts.map(({ reward }) => reward),
     ...judgeTurns(attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward))),
+    ...overlongCosts(rules, attempts),
     explanations: attempts.map(() => null),
     metrics: {},
   };
@@ -30,7 +32,7 @@ export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'min
 
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
 export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
-  const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256), rolloutsSha256);
+  const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256, input), rolloutsSha256);
   return { ...own, judgedSha256: null, use: 'unjudged' };
 }
 
@@ -60,36 +62,6 @@ export function summariseGroup(
   };
 }
 
-/**
- * By attempt: the reward that its advantage is computed from, less what long answers cost; the lowest of its group where
- * a cut attempt is penalised; null where an attempt is no data. The trainer does the same (`training/advantages.py`).
- */
-export function trainedRewards(
-  { truncated, overlongBuffer, overlongPenalty }: RewardRules,
-  { attempts }: Rollouts,
-  judged: Pick<Judged, 'rewards'>,
-): (number | null)[] {
-  const costOf = (index: number) =>
-    overlongBuffer === 0 ? 0 : overlongPenalty * overlongShare(attempts[index]!, overlongBuffer);
-  const rewards = judged.rewards.map((reward, index) => (reward === null ? null : reward - costOf(index)));
-  const lowest = Math.min(...rewards.filter((reward) => reward !== null));
-  const isPenalised = (index: number) => truncated === 'penalise' && attempts[index]!.truncated;
-  return rewards.map((reward, index) => (reward !== null && isPenalised(index) ? lowest : reward));
-}
-
-/**
- * Of the last `buffer` tokens that a call may sample, the share that it did; the largest of an attempt's calls. DAPO's soft
- * overlong punishment (arXiv 2503.14476, eq. 13), from 0 to 1.
- */
-function overlongShare({ calls }: AttemptRecord, buffer: number): number {
-  const shares = calls.map(({ request: { max_tokens: limit }, tokenIds }) => {
-    if (typeof limit !== 'number' || limit < 1) return 0;
-    const last = Math.min(buffer, limit);
-    return Math.min(1, (tokenIds.length - (limit - last)) / last);
-  });
-  return Math.max(0, ...shares);
-}
-
 /** Where somebody else judges, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
 function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
   if (judge === 'agent') return {};
@@ -106,7 +78,7 @@ function decideUse({ minimumGroupSize, ...rules }: Summarised, rollouts: Rollout
   if (countTokens(data) === 0) return 'no-sampled-tokens';
   if (rules.truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0)
     return 'all-truncated';
-  const trained = trainedRewards(rules, rollouts, judged).filter((reward) => reward !== null);
+  const trained = trainedRewards(rules, rollouts.attempts, judged).filter((reward) => reward !== null);
   return hasNoVariance(trained) ? 'no-variance' : 'trained';
 }
 

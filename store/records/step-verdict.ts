@@ -1,11 +1,12 @@
 /** The verdict on a step: what each group came to, which of them are trained, and from which rewards. */
 import type { GroupRef, GroupResult } from '../../core/contract.ts';
 import { toGroupRef } from '../../core/plan-step.ts';
+import { trainedRewards } from '../../core/shaped-rewards.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { stepVerdictKey, type StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { parseStored, StepVerdictFileSchema } from './file-schemas.ts';
-import { summariseGroup, trainedRewards, type Summarised } from './group-result.ts';
+import { summariseGroup, type Summarised } from './group-result.ts';
 import type { Judged, Rollouts } from './trajectories.ts';
 
 /** A group as its files have it: what it came to, and by attempt what its advantage is computed from; null is no data. */
@@ -31,7 +32,7 @@ interface GroupVerdict extends GroupRef {
 export function decideGroup(plan: Summarised, rollouts: Rollouts, judged: Judged, judgedSha256: string): DecidedGroup {
   return {
     result: summariseGroup(plan, rollouts, judged, judgedSha256),
-    rewards: trainedRewards(plan, rollouts, judged),
+    rewards: trainedRewards(plan, rollouts.attempts, judged),
   };
 }
 

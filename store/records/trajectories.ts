@@ -144,6 +144,8 @@ export interface Judged {
   rewards: (number | null)[];
   /** By attempt, by call: what of the reward each turn earned; null where none did. Absent where no attempt has any. */
   turnRewards?: (number[] | null)[];
+  /** By attempt: what its length costs where an advantage is computed. Absent where the run has no overlong buffer. */
+  overlongCosts?: number[];
   explanations: (string | null)[];
   /** What the judge gave, from 0 to 1, before the agent's own reward was weighed in; absent where the agent judged. */
   scores?: (number | null)[];

@@ -1,3 +1,4 @@
+import { SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -67,7 +68,7 @@ test('where no turn of a group has a reward, nothing of turns is written', async
   });
   const text = JSON.stringify((await decodeRollouts(await encodeRollouts(rolloutsOf(attempts)), 'x')).attempts);
   expect(text).not.toMatch(/"turn"|turnRewards/);
-  expect(judgeByAgent(rolloutsOf(attempts), 'b')).not.toHaveProperty('turnRewards');
+  expect(judgeByAgent(rolloutsOf(attempts), 'b', SCHEMA_DEFAULTS.train)).not.toHaveProperty('turnRewards');
 });
 
 test('where one attempt has any, the others of its group say which turn is which', async () => {
@@ -93,7 +94,7 @@ test('where one attempt has any, the others of its group say which turn is which
       ['b', 1, undefined],
     ],
   ]);
-  const { rewards, turnRewards } = judgeByAgent(rolloutsOf(played), 'b');
+  const { rewards, turnRewards } = judgeByAgent(rolloutsOf(played), 'b', SCHEMA_DEFAULTS.train);
   expect(rewards).toEqual([0, 1]);
   expect(turnRewards?.[0]).toBeNull();
   expect(turnRewards?.[1]?.toSorted()).toEqual([0, 1]);

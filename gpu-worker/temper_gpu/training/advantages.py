@@ -12,13 +12,11 @@ reward. The divisor is that of the whole rewards, so that the turns of a group k
 Truncated attempts: `mask` counts them in the mean and trains none of them, `penalise` gives them the lowest return of
 their group at every turn (never above the mean, so never a positive advantage), `keep` treats them like the others.
 
-Overlong attempts: `Overlong` takes a part of its penalty from the reward, which grows with each of the last tokens that
-a call may sample (DAPO's soft overlong punishment, arXiv 2503.14476, eq. 13). The store's verdict does the same
-(`store/records/group-result.ts`).
+Overlong attempts: their reward is less by what the group's verdict says that their length costs
+(`core/shaped-rewards.ts`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import fsum, sqrt
 from typing import Literal
@@ -28,23 +26,6 @@ from temper_gpu.training.rows import TruncatedPolicy
 
 Scale = Literal["none", "group-std", "batch-std"]
 STD_EPSILON = 1e-6
-
-
-@dataclass(frozen=True)
-class Overlong:
-    """`buffer`: how many tokens before a call's limit are too many. `penalty`: what all of them cost."""
-
-    buffer: int
-    penalty: float
-
-    def cost(self, attempt: Attempt) -> float:
-        """By the call that goes furthest."""
-        shares = [self._share(len(call.token_ids), call.max_tokens) for call in attempt.calls if call.max_tokens]
-        return self.penalty * max(0.0, *shares) if shares else 0.0
-
-    def _share(self, num_tokens: int, limit: int) -> float:
-        last = min(self.buffer, limit)
-        return min(1.0, (num_tokens - (limit - last)) / last)
 
 
 def group_advantages(
@@ -60,13 +41,12 @@ def attempt_advantages(
     scale: Scale,
     leave_one_out: bool,
     truncated: TruncatedPolicy,
-    overlong: Overlong | None = None,
 ) -> list[list[float] | None]:
     """One list per attempt in order, None for those that are no data: they count in no mean.
 
     It has an advantage for each turn; a single one, for all of them, where no turn of the group has a reward.
     """
-    advantages = group_advantages([_returns(group, truncated, overlong) for group in groups], scale, leave_one_out)
+    advantages = group_advantages([_returns(group, truncated) for group in groups], scale, leave_one_out)
     remaining = (zip(*by_turn, strict=True) for by_turn in advantages)
     return [
         None if attempt.reward is None else list(next(of_group))[: _num_turns(attempt)]
@@ -104,9 +84,9 @@ def _is_one_sided(group: Sequence[Attempt], advantages: Sequence[Sequence[float]
     return any(trained) and (min(trained) >= 0 or max(trained) <= 0)
 
 
-def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy, overlong: Overlong | None) -> list[list[float]]:
+def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[float]]:
     """Per turn, per attempt that is data."""
-    data = [(attempt, attempt.reward - _cost(attempt, overlong)) for attempt in group if attempt.reward is not None]
+    data = [(attempt, attempt.reward - attempt.overlong_cost) for attempt in group if attempt.reward is not None]
     earned = [_earned(attempt) for attempt, _ in data]
     num_turns = max(map(len, earned)) if any(map(any, earned)) else 1
     returns = [
@@ -119,10 +99,6 @@ def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy, overlong: Ove
         [min(at_turn) if attempt.truncated else value for (attempt, _), value in zip(data, at_turn, strict=True)]
         for at_turn in returns
     ]
-
-
-def _cost(attempt: Attempt, overlong: Overlong | None) -> float:
-    return 0.0 if overlong is None else overlong.cost(attempt)
 
 
 def _earned(attempt: Attempt) -> list[float]:

@@ -33,17 +33,17 @@ class Call:
     reward: float = 0.0
     # What was asked, as the agent wrote it: tells a rewritten history from another one.
     messages: list[Any] = field(default_factory=list)
-    # How many tokens it might sample at most.
-    max_tokens: int | None = None
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """`reward` is what it was worth in all, its turns' rewards included; None where it failed: kept, but no data."""
+    """`reward` is what it was worth in all, its turns' rewards included; None where it failed: kept, but no data.
+    `overlong_cost` is what its length takes from the reward that it is trained with."""
 
     reward: float | None
     truncated: bool
     calls: list[Call]
+    overlong_cost: float = 0.0
 
     @property
     def num_sampled_tokens(self) -> int:
@@ -123,8 +123,9 @@ def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
     if verdict["rolloutsSha256"] != ref.rollouts_sha256:
         raise ValueError(f"a verdict on rollouts {verdict['rolloutsSha256']}, not on {ref.rollouts_sha256}")
     turn_rewards = verdict.get("turnRewards") or [None] * len(lines)
-    judged_lines = zip(lines, verdict["rewards"], turn_rewards, strict=True)
-    return Group(ref.group, [_attempt(line, reward, of_turns) for line, reward, of_turns in judged_lines])
+    costs = verdict.get("overlongCosts") or [0.0] * len(lines)
+    judged_lines = zip(lines, verdict["rewards"], turn_rewards, costs, strict=True)
+    return Group(ref.group, [_attempt(*judged_line) for judged_line in judged_lines])
 
 
 def unpack(packed: bytes) -> bytes:
@@ -137,7 +138,7 @@ def unpack(packed: bytes) -> bytes:
     return lines
 
 
-def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None) -> Attempt:
+def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None, cost: float) -> Attempt:
     """The verdict says what each call earned (None: none of them anything), the rollouts which turn it was."""
     calls = line["calls"]
     if turn_rewards is not None and not all("turn" in call for call in calls):
@@ -147,6 +148,7 @@ def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[floa
         float(reward) if reward is not None and line["status"] == "ok" else None,
         line["truncated"],
         [_call(call, of_call) for call, of_call in zip(calls, earned, strict=True)],
+        float(cost),
     )
 
 
@@ -168,5 +170,4 @@ def _call(call: dict[str, Any], earned: float) -> Call:
         call.get("turn", 0),
         float(earned),
         request.get("messages", []),
-        request.get("max_tokens"),
     )

@@ -9,7 +9,7 @@ from itertools import chain
 import torch
 
 from temper_gpu.contract import DppoLoss, TrainConfig
-from temper_gpu.training.advantages import Overlong, attempt_advantages
+from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.checks import (
     mismatch_metrics,
     require_agreement,
@@ -59,20 +59,15 @@ def build_batch(step: StepInputs) -> tuple[Rows, Metrics]:
     """Rewards → advantages → rows, with the metrics that need no policy."""
     config, groups = step.config, step.groups
     attempts = list(chain.from_iterable(group.attempts for group in groups))
-    overlong = overlong_of(config)
-    rules = (config.advantage_scale, config.leave_one_out, config.truncated, overlong)
+    rules = (config.advantage_scale, config.leave_one_out, config.truncated)
     advantages = attempt_advantages([g.attempts for g in groups], *rules)
     rows = build_rows(attempts, advantages, config.truncated)
     metrics = batch_metrics(groups, advantages, rows, config.truncated)
-    if overlong is not None:
-        metrics["overlong"] = sum(a.reward is not None and overlong.cost(a) > 0 for a in attempts)
+    if config.overlong_buffer:
+        metrics["overlong"] = sum(a.reward is not None and a.overlong_cost > 0 for a in attempts)
     if step.sampler is not None:
         metrics["staleness"] = step.sampler.staleness
     return rows, metrics
-
-
-def overlong_of(config: TrainConfig) -> Overlong | None:
-    return Overlong(config.overlong_buffer, config.overlong_penalty) if config.overlong_buffer else None
 
 
 def backward(

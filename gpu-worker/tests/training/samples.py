@@ -206,6 +206,8 @@ def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
     rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
     verdict: dict[str, object] = {"rolloutsSha256": rollouts_sha256}
     verdict["rewards"] = [attempt.reward for attempt in group.attempts]
+    if any(attempt.overlong_cost for attempt in group.attempts):
+        verdict["overlongCosts"] = [attempt.overlong_cost for attempt in group.attempts]
     if any(call.reward for attempt in group.attempts for call in attempt.calls):
         verdict["turnRewards"] = [[call.reward for call in attempt.calls] for attempt in group.attempts]
     judged = json.dumps(verdict).encode()
@@ -223,8 +225,7 @@ def attempt_line(attempt: Attempt) -> dict[str, object]:
 
 def call_line(call: Call) -> dict[str, object]:
     return {
-        "request": {"temperature": call.temperature}
-        | ({} if call.max_tokens is None else {"max_tokens": call.max_tokens}),
+        "request": {"temperature": call.temperature},
         "promptTokenIds": call.prompt_token_ids,
         "tokenIds": call.token_ids,
         "logprobs": call.logprobs,

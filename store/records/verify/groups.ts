@@ -2,7 +2,8 @@
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
-import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
+import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
+import { SCHEMA_DEFAULTS } from '../../../core/schema-defaults.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { parseRollouts, parseVerdict, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
@@ -55,9 +56,15 @@ async function verifyGroup(
   if (played === null) return null;
   checkHeader(context, place, played.rollouts, planned);
   if (verdict === null) return null;
-  checkVerdict(context, place, played, verdict.judged);
+  checkVerdict(context, place, played, verdict.judged, findRules(context, step));
   if (planned === null) return null;
   return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
+}
+
+/** Rules of the step's rewards; null where only a script knows them. */
+function findRules(context: VerifyContext, step: StoredStep): RewardRules | null {
+  const train = step.commit?.manifest.train ?? null;
+  return train === null && !context.isLoop ? (plannedConfig(context, step)?.train ?? null) : train;
 }
 
 /** Which hash rollouts must have, and who says so. */
@@ -151,6 +158,7 @@ function checkVerdict(
   place: GroupPlace,
   { rollouts, sha256 }: StoredRollouts,
   judged: Judged,
+  rules: RewardRules | null,
 ): void {
   const key = judgedKey(place);
   const { header, attempts } = rollouts;
@@ -160,12 +168,13 @@ function checkVerdict(
     findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
   const isComplete = judged.rewards.length === attempts.length;
   // Only the agent's own verdict stands in the rollouts as well.
-  const own = judgeByAgent(rollouts, sha256);
+  const own = judgeByAgent(rollouts, sha256, rules ?? SCHEMA_DEFAULTS.train);
   const isRight =
     judged.judge !== 'agent' ||
     (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
       JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
-  if (!isComplete || !isRight) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
+  const isCosted = rules === null || JSON.stringify(own.overlongCosts) === JSON.stringify(judged.overlongCosts);
+  if (!isComplete || !isRight || !isCosted) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
 }
 
 /** So many as are planned, with one replacement for each that carried no signal. */

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import type { RewardRules } from '../../../core/plan-step.ts';
-import { judgeByAgent, summariseGroup, trainedRewards } from '../../../store/records/group-result.ts';
+import { trainedRewards } from '../../../core/shaped-rewards.ts';
+import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
 
 const PLAN = { step: 1, group: 0, scenario: 0, minimumGroupSize: 2, overlongBuffer: 0, overlongPenalty: 1 };
@@ -55,7 +56,7 @@ test.each([
   const attempts = played.map(attempt);
   const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
   const rollouts = { header, attempts };
-  const result = summariseGroup({ ...PLAN, truncated }, rollouts, judgeByAgent(rollouts, ''), '');
+  const result = summariseGroup({ ...PLAN, truncated }, rollouts, judgeByAgent(rollouts, '', PLAN), '');
   expect(result.use).toBe(use);
 });
 
@@ -64,13 +65,15 @@ interface Shaped {
   name: string;
   rules: RewardRules;
   attempts: { reward: number | null; truncated?: boolean; calls: [tokens: number, limit: number | null][] }[];
+  /** As verdicts record them. */
+  costs?: number[];
   trained: (number | null)[];
   use: string;
 }
 
 const SHAPED = JSON.parse(readFileSync(new URL('shaped-rewards.json', import.meta.url), 'utf8')) as Shaped[];
 
-test.each(SHAPED)('overlong answers: $name', ({ rules, attempts: played, trained, use }) => {
+test.each(SHAPED)('overlong answers: $name', ({ rules, attempts: played, costs, trained, use }) => {
   const attempts = played.map(({ reward, truncated = false, calls }, index) => ({
     ...attempt({ reward, isCut: truncated }, index),
     calls: calls.map(([tokens, limit]) => ({
@@ -81,8 +84,10 @@ test.each(SHAPED)('overlong answers: $name', ({ rules, attempts: played, trained
   }));
   const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
   const rollouts = { header, attempts };
-  const judged = judgeByAgent(rollouts, '');
-  expect(trainedRewards({ ...PLAN, ...rules }, rollouts, judged)).toEqual(trained);
+  const all = { ...PLAN, ...rules };
+  const judged = judgeByAgent(rollouts, '', all);
+  expect(judged.overlongCosts).toEqual(costs);
+  expect(trainedRewards(all, attempts, judged)).toEqual(trained);
   const result = summariseGroup({ ...PLAN, ...rules }, rollouts, judged, '');
   expect(result.use).toBe(use);
   // People see what the agent gave.

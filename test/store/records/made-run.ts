@@ -191,7 +191,7 @@ async function playGroup(store: Store, input: RolloutInput, { still, empty, cut 
     attempts: attempts.length,
   } as const;
   const { bytes } = await store.publish(layout.rolloutsKey(input), await encodeRollouts({ header, attempts }));
-  const judged = judgeByAgent({ header, attempts }, hashBytes(bytes));
+  const judged = judgeByAgent({ header, attempts }, hashBytes(bytes), input);
   const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
   return decideGroup(input, { header, attempts }, judged, hashBytes(verdict.bytes));
 }

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
+import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
+import { judgedKey, manifestKey } from '../../../store/layout.ts';
 import { copyRun } from '../../../store/records/copy/copy-run.ts';
 import { planPrune } from '../../../store/records/prune.ts';
 import { readManifest } from '../../../store/records/run-reader.ts';
@@ -32,6 +34,19 @@ test('the verdict on a step has what long answers cost, and is verified with it'
     [-1.5, -0.5],
   ]);
   expect(await problems(store)).toEqual([]);
+});
+
+test('a verdict that a step under way trains with other costs is found', async () => {
+  await makeRun(store, { steps: 2, train: { overlongBuffer: 2, overlongPenalty: 3 } });
+  const place = { run: 'demo', branch: 0, step: 2 };
+  rmSync(join(root, 'here', manifestKey(place)));
+  const key = judgedKey({ ...place, group: 0 });
+  const verdict = (await store.read(key))!;
+  await store.replace(key, encodeJson({ ...(decodeJson(verdict, key) as object), overlongCosts: [1.5, 0] }));
+  const found = (await verifyRun(store, 'demo')).findings.problems;
+  expect(found).toContainEqual(
+    expect.objectContaining({ object: key, finding: 'its rewards do not match the rollouts' }),
+  );
 });
 
 /** Compared with step 2 of another run. */
