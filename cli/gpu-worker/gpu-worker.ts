@@ -17,10 +17,8 @@ export async function serveAndTrain({ flags, project, env, output, signal }: Con
   const onEvent = createEventPrinter((line) => output.line(line));
   if (flags['no-train']) refuseTrainingFlags(flags);
   const configured = await loadConfig(project, env);
-  const decided = await decideEngine(configured.engine, engineOverrides(flags), ANY_USE, {
-    env,
-    cache: cacheFolder(env),
-  });
+  const place = { env, cache: cacheFolder(env) };
+  const decided = await decideEngine(configured.engine, engineOverrides(flags), ANY_USE, place);
   const config = { ...configured, engine: engineOf(configured.engine, flags, decided.kind) };
   checkStartedEngine(config.engine);
   const line = describeDecision(decided);

@@ -43,7 +43,6 @@ export async function fitToMemory(
   // Attempts have no length limit: plan for those that fit into a micro-batch.
   const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
-    project,
     ...programContext(context),
     name: config.baseModel,
     source,

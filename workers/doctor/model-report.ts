@@ -46,7 +46,6 @@ const ReportSchema = z.object({
 export type ModelReport = z.infer<typeof ReportSchema>;
 
 interface Examined extends InstallOptions {
-  readonly project: string;
   /** Settings of the GPU worker that would open it. */
   readonly engine: MergedEngine;
   /** A file with a chat template in the place of the model's own. */
@@ -59,6 +58,7 @@ interface Examined extends InstallOptions {
 }
 
 export interface ExaminedModel extends Examined {
+  readonly project: string;
   readonly cwd: string;
   /** As `--base-model` has it. */
   readonly model: string;
