@@ -50,7 +50,7 @@ async function runCommand(
   const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags);
   const line = parseCommandLine(command, [...(projectFlags ?? []), ...words]);
   if (!line.isHelp) return command.run({ ...environment, flags: line.flags, args: line.args });
-  environment.output.line(await helpOf(command));
+  environment.output.line(helpOf(command));
   return EXIT.ok;
 }
 

@@ -1,10 +1,11 @@
 /**
  * The part of the contract that says what a run is, and what stands in its store. A later option has a default, which
- * `schema-defaults.ts` holds, or is optional.
+ * `schema-defaults.ts` holds, or is optional. Fields that a user sets carry what help and docs say about them.
  */
 import { z } from 'zod';
 
 import { LossConfig } from './contract-losses.ts';
+import { optionsOf } from './contract-options.ts';
 import { SupervisedConfig } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, judgeName, name, positive, sha256, templateKwargs } from './contract-values.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
@@ -12,40 +13,65 @@ import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 const { train: TRAIN, ...RUN } = SCHEMA_DEFAULTS;
 const { lora: LORA, optimizer: OPTIMIZER } = TRAIN;
 
-/** So many checkpoints and one are carried along; far fewer are of use. */
+/** Upper bound of `maxStaleness`: n + 1 checkpoints ride in the workflow's state. */
 const MAX_STALENESS = 16;
 
-/** LoRA as PEFT means it: `targetModules` null means every linear layer but the output head. */
+const ofRun = optionsOf('run');
+const ofGroups = optionsOf('groups');
+const ofEvaluation = optionsOf('evaluation');
+const ofOptimizer = optionsOf('optimizer');
+const ofRollouts = optionsOf('rollouts');
+const ofLoss = optionsOf('loss');
+const ofJudge = optionsOf('judge');
+
+/** LoRA as PEFT means it. */
 export const LoraConfig = z
   .strictObject({
-    rank: positive.max(512),
-    alpha: z.number().positive(),
-    targetModules: z.array(z.string()).min(1).nullable(),
-    /** Share of each adapted layer's inputs that the adapter does not see in training. */
-    dropout: z.number().min(0).lt(1).default(LORA.dropout),
-    /** rsLoRA: the adapter is scaled by alpha / √rank instead of alpha / rank. */
-    rslora: z.boolean().default(LORA.rslora),
-    /** DoRA: the lengths of the matrices' rows are trained by themselves. */
-    dora: z.boolean().default(LORA.dora),
-    /** Numbers of the layers that are adapted, from 0 on, ascending; absent: all of them. */
-    layers: z
-      .array(count)
-      .min(1)
-      .refine((layers) => layers.every((layer, at) => at === 0 || layer > layers[at - 1]!), 'numbers must ascend')
-      .optional(),
+    rank: ofOptimizer(positive.max(512), 'rank of the adapter', { flag: 'lora-rank' }),
+    alpha: ofOptimizer(z.number().positive(), 'scale of the adapter: alpha / rank', { flag: 'lora-alpha' }),
+    targetModules: ofOptimizer(z.array(z.string()).min(1).nullable(), 'comma-separated module names', {
+      flag: 'lora-target-modules',
+      default: 'every linear layer except the output head',
+    }),
+    layers: ofOptimizer(
+      z
+        .array(count)
+        .min(1)
+        .refine((layers) => layers.every((layer, at) => at === 0 || layer > layers[at - 1]!), 'numbers must ascend')
+        .optional(),
+      'numbers of the [layers to adapt](training.md#choose-the-adapter), from 0',
+      { flag: 'lora-layers', default: 'all' },
+    ),
+    rslora: ofOptimizer(z.boolean().default(LORA.rslora), 'scale the adapter by alpha / √rank (rsLoRA)', {
+      flag: 'lora-rslora',
+    }),
+    dora: ofOptimizer(
+      z.boolean().default(LORA.dora),
+      "also train the lengths of the matrices' rows (DoRA); not with vLLM",
+      { flag: 'lora-dora' },
+    ),
+    dropout: ofOptimizer(
+      z.number().min(0).lt(1).default(LORA.dropout),
+      "share of the adapter's inputs to drop in training",
+      { flag: 'lora-dropout' },
+    ),
   })
   .meta({ id: 'LoraConfig' });
 export type LoraConfig = z.infer<typeof LoraConfig>;
 
 export const OptimizerConfig = z
   .strictObject({
-    /** `adamw` keeps its moments in float32, `adamw_8bit` in 8 bits, block by block (arXiv 2110.02861). */
-    kind: z.enum(['adamw', 'adamw_8bit']).default(OPTIMIZER.kind),
-    beta1: z.number().min(0).lt(1),
-    beta2: z.number().min(0).lt(1),
-    epsilon: z.number().positive(),
-    weightDecay: z.number().min(0),
-    maxGradNorm: z.number().positive(),
+    weightDecay: ofOptimizer(z.number().min(0), 'weight decay of AdamW'),
+    maxGradNorm: ofOptimizer(z.number().positive(), 'gradient norm above which the gradient is clipped'),
+    /** `adamw_8bit` keeps moments block by block (arXiv 2110.02861). */
+    kind: ofOptimizer(
+      z.enum(['adamw', 'adamw_8bit']).default(OPTIMIZER.kind),
+      '`adamw`, or `adamw_8bit`, which keeps its moments [in 8 bits](training.md#keep-the-optimizers-state-in-8-bits), for less memory',
+      { flag: 'optimizer' },
+    ),
+    beta1: ofOptimizer(z.number().min(0).lt(1), "decay of AdamW's first moment"),
+    beta2: ofOptimizer(z.number().min(0).lt(1), "decay of AdamW's second moment"),
+    epsilon: ofOptimizer(z.number().positive(), 'epsilon of AdamW', { flag: 'adam-epsilon' }),
   })
   .meta({ id: 'OptimizerConfig' });
 export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
@@ -53,55 +79,108 @@ export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
 /** What one optimizer step needs to know beside its parent and its groups. */
 export const TrainConfig = z
   .strictObject({
-    /** Null: no adapter, but all weights of the base model are trained. */
-    lora: LoraConfig.nullable(),
-    loss: LossConfig,
     optimizer: OptimizerConfig,
-    advantageScale: z.enum(['none', 'group-std', 'batch-std']),
-    leaveOneOut: z.boolean(),
-    truncated: z.enum(['mask', 'penalise', 'keep']),
-    /** Largest mean k3 = ρ − log ρ − 1 between sampler and trainer before the update; above it the step is `PolicyMismatch`. */
-    maxLogprobMismatch: z.number().positive(),
-    /** Upper bound of tokens in one micro-batch, padding included, shared ones once; changes memory and speed, not the result beyond rounding. */
-    microBatchTokens: positive,
-    /** How rows are laid in micro-batches: `tree` computes a token that several rows begin with once. */
-    packing: z.enum(['rows', 'tree']).default(TRAIN.packing),
-    /** How often a step goes over its groups. */
-    passes: positive.default(TRAIN.passes),
-    /** Into how many parts of whole groups each pass is cut, with an update for each. */
-    miniBatches: positive.default(TRAIN.miniBatches),
-    /** What each token counts in the loss; `token`: the mean over all tokens. */
-    reduction: z.enum(['token', 'attempt', 'constant']).default(TRAIN.reduction),
-    /** Of `constant`: how many tokens an attempt counts as, whatever its length. */
-    reductionTokens: positive.optional(),
-    /** How tokens are weighed or masked that sampler and trainer see differently. */
-    correction: z
-      .enum([
-        'none',
-        'token-truncate',
-        'token-mask',
-        'sequence-truncate',
-        'sequence-mask',
-        'geometric',
-        'off-policy-mask',
-      ])
-      .default(TRAIN.correction),
-    /** Of the ratio of trainer to sampler; given wherever there is a correction. */
-    correctionCap: z.number().gt(1).optional(),
-    /** What a divergence from the reference costs. */
-    klCoefficient: z.number().min(0).default(TRAIN.klCoefficient),
-    /** The adapter of another checkpoint that it is a divergence from; absent: the base model. */
-    klReference: BlobRef.optional(),
-    /** Where it is charged. */
-    klAs: z.enum(['loss', 'reward']).default(TRAIN.klAs),
-    /** What stands for it in the loss: `k3-ratio` weighs k3 by the ratio to the sampler. */
-    klEstimator: z.enum(['k3', 'k3-ratio']).default(TRAIN.klEstimator),
-    /** What a nat of entropy is worth. */
-    entropyCoefficient: z.number().min(0).default(TRAIN.entropyCoefficient),
-    /** So many of the last tokens that a call may sample cost the attempt a part of the penalty. */
-    overlongBuffer: count.default(TRAIN.overlongBuffer),
-    /** What an answer as long as it may be costs in training; 1, as in DAPO's paper: as much as a right answer is worth. */
-    overlongPenalty: z.number().positive().default(TRAIN.overlongPenalty),
+    lora: ofOptimizer(
+      LoraConfig.nullable(),
+      '[train all weights](training.md#train-all-weights) of the base model instead of a LoRA adapter; not with vLLM',
+      {
+        flag: 'full-fine-tuning',
+        kind: 'boolean',
+        value: null,
+        more: 'refused with `--lora-…`, `--adapter` and `--load-in-4bit`',
+      },
+    ),
+    passes: ofLoss(
+      positive.default(TRAIN.passes),
+      'how often a step [trains its groups](training.md#passes-and-mini-batches)',
+    ),
+    miniBatches: ofLoss(
+      positive.default(TRAIN.miniBatches),
+      'optimizer updates per pass, each on a part of the groups',
+      { more: 'at most `--groups-per-step`' },
+    ),
+    loss: LossConfig,
+    reduction: ofLoss(
+      z.enum(['token', 'attempt', 'constant']).default(TRAIN.reduction),
+      'what counts the same [in the loss](training.md#losses): `token`, `attempt` or `constant`',
+    ),
+    reductionTokens: ofLoss(
+      positive.optional(),
+      'tokens that an attempt counts as, with `--reduction constant`, which requires it',
+    ),
+    correction: ofLoss(
+      z
+        .enum([
+          'none',
+          'token-truncate',
+          'token-mask',
+          'sequence-truncate',
+          'sequence-mask',
+          'geometric',
+          'off-policy-mask',
+        ])
+        .default(TRAIN.correction),
+      '[for a sampler that differs](training.md#correct-for-a-sampler-that-differs) from the trainer: `token-truncate`, `token-mask`, `sequence-truncate`, `sequence-mask`, `geometric`, `off-policy-mask` or `none`',
+    ),
+    correctionCap: ofLoss(
+      z.number().gt(1).optional(),
+      'largest ratio of trainer to sampler that `--correction` accepts',
+      { default: '2; 1.01 for `geometric`, 1.65 for `off-policy-mask`' },
+    ),
+    klCoefficient: ofLoss(
+      z.number().min(0).default(TRAIN.klCoefficient),
+      'what a [divergence](training.md#stay-near-the-base-model-or-explore) from the base model, or from `--kl-reference`, costs',
+    ),
+    klReference: ofLoss(BlobRef.optional(), 'checkpoint that `--kl-coefficient` keeps the policy near', {
+      placeholder: 'CHECKPOINT',
+      default: 'the base model',
+      more: 'refused without a coefficient',
+    }),
+    klAs: ofLoss(
+      z.enum(['loss', 'reward']).default(TRAIN.klAs),
+      'where `--kl-coefficient` is charged: `loss` or `reward`',
+      { more: 'refused without a coefficient' },
+    ),
+    /** `k3-ratio` weighs k3 by the ratio to the sampler. */
+    klEstimator: ofLoss(
+      z.enum(['k3', 'k3-ratio']).default(TRAIN.klEstimator),
+      'what [stands for the divergence](training.md#stay-near-the-base-model-or-explore) in the loss: `k3-ratio`, or `k3` as in GRPO',
+      { more: 'refused without a coefficient, and with `--kl-as reward`' },
+    ),
+    entropyCoefficient: ofLoss(
+      z.number().min(0).default(TRAIN.entropyCoefficient),
+      'what a nat of entropy is worth in the loss',
+    ),
+    advantageScale: ofLoss(z.enum(['none', 'group-std', 'batch-std']), '`none`, `group-std` or `batch-std`'),
+    leaveOneOut: ofLoss(z.boolean(), 'baseline of an attempt is the mean of the others in its group'),
+    truncated: ofLoss(
+      z.enum(['mask', 'penalise', 'keep']),
+      'attempts cut off by a token limit: `mask`, `penalise` or `keep`',
+    ),
+    overlongBuffer: ofLoss(
+      count.default(TRAIN.overlongBuffer),
+      "tokens before a call's limit in which its answer [costs reward](training.md#choose-the-advantage), more with each; 0: none",
+    ),
+    /** 1, as in DAPO's paper: as much as a right answer is worth. */
+    overlongPenalty: ofLoss(
+      z.number().positive().default(TRAIN.overlongPenalty),
+      'what an answer at its limit costs, with `--overlong-buffer`',
+    ),
+    /** Mean k3 = ρ − log ρ − 1 before the update; above it the step is `PolicyMismatch`. */
+    maxLogprobMismatch: ofLoss(
+      z.number().positive(),
+      'maximum difference between sampler and trainer (mean k3); above it, or ten times it below float32, the step fails',
+    ),
+    /** Padding counts, shared tokens count once; changes memory and speed, not the result beyond rounding. */
+    microBatchTokens: ofLoss(positive, 'tokens per micro-batch; more is faster and needs more memory', {
+      more: 'lower [where memory is short](engine.md#check-whether-a-model-fits)',
+      isSupervised: true,
+    }),
+    packing: ofLoss(
+      z.enum(['rows', 'tree']).default(TRAIN.packing),
+      '`tree` [computes a token that several rows begin with once](training.md#compute-shared-prefixes-once); `rows` computes each row alone',
+      { isSupervised: true },
+    ),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;
@@ -109,18 +188,27 @@ export type TrainConfig = z.infer<typeof TrainConfig>;
 /** How attempts are played. */
 export const RolloutConfig = z
   .strictObject({
-    temperature: z.number().positive().max(2),
-    /** Default of `max_tokens` for a call that names none. */
-    maxTokens: positive,
-    maxCallsPerAttempt: positive,
-    attemptTimeoutMs: positive,
-    callTimeoutMs: positive,
-    /** How long one call is retried while the engine refuses, answers 429 or 5xx. */
-    callRetryBudgetMs: count,
-    /** Variables of the model's chat template, such as `enable_thinking`, for calls that do not set them themselves. */
-    chatTemplateKwargs: templateKwargs.optional(),
-    /** Of the Jinja template in the place of the model's own: it stands in the store under this hash. Absent: the model's own. */
-    chatTemplateSha256: sha256.optional(),
+    temperature: ofRollouts(z.number().positive().max(2), 'sampling temperature in training and evaluation'),
+    maxTokens: ofRollouts(positive, 'token limit of a call that sets none'),
+    /** Hash of the Jinja template, which stands in the store. */
+    chatTemplateSha256: ofRollouts(sha256.optional(), 'Jinja [chat template](engine.md#build-prompts)', {
+      flag: 'chat-template',
+      placeholder: 'FILE',
+      default: "the model's own",
+      isSupervised: true,
+    }),
+    chatTemplateKwargs: ofRollouts(
+      templateKwargs.optional(),
+      'variables of the chat template, for calls that set none',
+      { more: 'for example `\'{"enable_thinking":false}\'`', isSupervised: true },
+    ),
+    maxCallsPerAttempt: ofRollouts(positive, 'maximum number of calls per attempt; more fail the attempt'),
+    attemptTimeoutMs: ofRollouts(
+      positive,
+      'time limit of an attempt; waiting for an unavailable engine does not count',
+    ),
+    callTimeoutMs: ofRollouts(positive, 'time limit of one call'),
+    callRetryBudgetMs: ofRollouts(count, 'how long a call is retried while the engine is unavailable'),
   })
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;
@@ -140,42 +228,70 @@ export const RunConfig = z
   .strictObject({
     run: name,
     agent: name,
-    baseModel,
-    seed: z.int().min(0),
-    steps: positive,
-    groupsPerStep: positive,
-    groupSize: z.int().min(2),
-    /** Attempts a group must have left, after failures, to be trained. */
-    minimumGroupSize: z.int().min(2),
-    /** How often a step may deal fresh scenarios for groups without variance. */
-    replacementRounds: count,
-    maxScenarios: positive,
-    evalScenarios: positive,
-    /** Evaluate after every n steps besides before the first and after the last; 0: only those two. */
-    evalEvery: count,
-    learningRate: z.number().min(0),
-    learningRateSchedule: z.enum(['constant', 'linear', 'cosine']),
-    /** Share of the learning rate left at the last step. */
-    finalLearningRateShare: z.number().min(0).max(1),
-    /** Of `cosine`: how often the learning rate goes back to its full height and decays again. */
-    learningRateRestarts: count.default(RUN.learningRateRestarts),
-    warmupSteps: count,
-    continueAsNewEvery: positive.nullable(),
-    /**
-     * How many steps may be played ahead of the one that trains: step s samples from the checkpoint after step
-     * s − 1 − maxStaleness. With 0 each step is trained before the next one is played.
-     */
-    maxStaleness: count.max(MAX_STALENESS).default(RUN.maxStaleness),
-    /** What gives the rewards, by its name; what it is and how it is reached says the agent. Null: the agent itself. */
-    judge: judgeName.nullable(),
-    /** The run is paused before a step that would make its judge cost more than this in all; null: no bound. */
-    maxJudgeUsd: z.number().min(0).nullable(),
+    baseModel: ofRun(
+      baseModel,
+      '`pocket`, `pocket-tools`, a folder, a name of the Hugging Face hub, or `s3://BUCKET/PREFIX`',
+      {
+        placeholder: 'MODEL',
+        also: 'model',
+        more: 'also a name from `temporal.config.ts`, and `OWNER/NAME@REVISION`; see [buckets](s3.md#load-a-base-model-from-a-bucket). `--model` is another name of this flag, in every command',
+        default: 'required',
+        isSupervised: true,
+      },
+    ),
+    seed: ofRun(z.int().min(0), 'seed of all random choices', { isSupervised: true }),
+    steps: ofRun(positive, 'optimizer steps', { because: 'a run of no steps trains nothing' }),
+    groupsPerStep: ofGroups(positive, 'scenarios per step', { more: 'each makes one group; at most 10,000' }),
+    groupSize: ofGroups(z.int().min(2), 'attempts per scenario', {
+      because: 'an advantage is relative to its group',
+    }),
+    minimumGroupSize: ofGroups(z.int().min(2), 'minimum of successful attempts for a group to be trained'),
+    replacementRounds: ofGroups(count, 'how often a step replaces groups with identical rewards by new scenarios'),
+    maxScenarios: ofGroups(positive, 'maximum number of training scenarios'),
+    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios'),
+    evalEvery: ofEvaluation(count, 'also evaluate every N steps; 0: only before and after training', {
+      isSupervised: true,
+    }),
+    learningRate: ofOptimizer(z.number().min(0), 'learning rate of AdamW', {
+      default: '5e-5; 5e-6 with `--full-fine-tuning`',
+    }),
+    learningRateSchedule: ofOptimizer(z.enum(['constant', 'linear', 'cosine']), '`constant`, `linear` or `cosine`'),
+    finalLearningRateShare: ofOptimizer(
+      z.number().min(0).max(1),
+      'final learning rate, as a share of the initial one',
+      { default: '1 if constant, else 0.1' },
+    ),
+    learningRateRestarts: ofOptimizer(
+      count.default(RUN.learningRateRestarts),
+      'with the schedule `cosine`: how often it starts again at the full rate; 0: never',
+    ),
+    warmupSteps: ofOptimizer(count, 'steps of linear warm-up'),
+    train: TrainConfig,
+    rollout: RolloutConfig,
+    /** Name alone: the agent says what the judge is and how it is reached. Null: the agent itself gives the rewards. */
+    judge: ofJudge(judgeName.nullable(), '[judge](ruler.md): `provider/model` or `engine/…`', {
+      default: "the agent's",
+    }),
+    maxJudgeUsd: ofJudge(
+      z.number().min(0).nullable(),
+      'budget of the judge for the whole run; the run pauses before exceeding it',
+      { default: "the agent's limit" },
+    ),
+    /** Step s samples from the checkpoint after step s − 1 − maxStaleness. */
+    maxStaleness: ofRun(
+      count.max(MAX_STALENESS).default(RUN.maxStaleness),
+      'play up to N steps [ahead of training](training.md#overlap-rollouts-and-training), sampled from checkpoints that many steps older',
+      { more: `at most ${MAX_STALENESS}, and less than \`--steps\`` },
+    ),
+    continueAsNewEvery: ofRun(
+      positive.nullable(),
+      'steps after which the workflow continues as new, with a fresh history',
+      { default: 'when Temporal suggests it', isSupervised: true },
+    ),
     /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
     parent: Checkpoint.nullable(),
     /** What the first checkpoint is made from; absent: a fresh adapter, or the parent's. */
     startAdapter: StartAdapter.optional(),
-    rollout: RolloutConfig,
-    train: TrainConfig,
     /** Steps that are trained on examples; absent: there are none. */
     supervised: SupervisedConfig.optional(),
   })

@@ -1,16 +1,33 @@
 /** Losses on the wire: a member of the union for each, and its defaults. `docs/training.md` says how to add one. */
 import { z } from 'zod';
 
-// Distances from 1, for every loss: the ratio is clipped to [1 − epsilonLow, 1 + epsilonHigh].
-const epsilonLow = z.number().min(0).max(1);
-const epsilonHigh = z.number().min(0);
+import { optionsOf } from './contract-options.ts';
+
+const ofLoss = optionsOf('loss');
+
+const epsilonLow = ofLoss(
+  z.number().min(0).max(1),
+  'lower end of the range that the ratio is clipped to, as a distance from 1',
+  { default: "[the loss's own](training.md#losses)" },
+);
+const epsilonHigh = ofLoss(z.number().min(0), 'upper end of that range, as a distance from 1', {
+  default: "[the loss's own](training.md#losses)",
+});
 
 export const CispoLoss = z
   .strictObject({ name: z.literal('cispo'), epsilonLow, epsilonHigh })
   .meta({ id: 'CispoLoss' });
 
 export const PpoLoss = z
-  .strictObject({ name: z.literal('ppo'), epsilonLow, epsilonHigh, dualClip: z.number().gt(1).nullable() })
+  .strictObject({
+    name: z.literal('ppo'),
+    epsilonLow,
+    epsilonHigh,
+    dualClip: ofLoss(z.number().gt(1).nullable(), "`ppo`'s bound for negative advantages, or `none`", {
+      none: true,
+      default: '3 for `ppo`',
+    }),
+  })
   .meta({ id: 'PpoLoss' });
 
 export const ImportanceSamplingLoss = z
@@ -19,19 +36,31 @@ export const ImportanceSamplingLoss = z
 
 export const GspoLoss = z.strictObject({ name: z.literal('gspo'), epsilonLow, epsilonHigh }).meta({ id: 'GspoLoss' });
 
-/** `maxShift`: how far a token's probability may move; `logRatioPenalty`: the factor of (log ρ)². */
 export const DppoLoss = z
-  .strictObject({ name: z.literal('dppo'), maxShift: z.number().positive().lt(1), logRatioPenalty: z.number().min(0) })
+  .strictObject({
+    name: z.literal('dppo'),
+    maxShift: ofLoss(z.number().positive().lt(1), "how far `dppo` lets a token's probability move", {
+      default: '0.2 for `dppo`',
+    }),
+    logRatioPenalty: ofLoss(z.number().min(0), "factor of `dppo`'s squared log ratio", { default: '0.001 for `dppo`' }),
+  })
   .meta({ id: 'DppoLoss' });
 
-/** How fast the gradient fades, for positive and for negative advantages. */
 export const SapoLoss = z
-  .strictObject({ name: z.literal('sapo'), tauPositive: z.number().positive(), tauNegative: z.number().positive() })
+  .strictObject({
+    name: z.literal('sapo'),
+    tauPositive: ofLoss(z.number().positive(), 'how fast the gradient of `sapo` fades, for positive advantages', {
+      default: '1 for `sapo`',
+    }),
+    tauNegative: ofLoss(z.number().positive(), 'the same for negative advantages', { default: '1.05 for `sapo`' }),
+  })
   .meta({ id: 'SapoLoss' });
 
-export const LossConfig = z
-  .discriminatedUnion('name', [CispoLoss, PpoLoss, GspoLoss, DppoLoss, SapoLoss, ImportanceSamplingLoss])
-  .meta({ id: 'LossConfig' });
+export const LossConfig = ofLoss(
+  z.discriminatedUnion('name', [CispoLoss, PpoLoss, GspoLoss, DppoLoss, SapoLoss, ImportanceSamplingLoss]),
+  '`cispo`; with `--passes` or `--mini-batches` above 1, or `--max-staleness` above 0, also `ppo`, `gspo`, `dppo`, `sapo`, `importance_sampling`',
+  { more: 'refused with a single update, as are its options below; see [losses](training.md#losses)' },
+).meta({ id: 'LossConfig' });
 export type LossConfig = z.infer<typeof LossConfig>;
 export type LossName = LossConfig['name'];
 
@@ -50,6 +79,11 @@ export const LOSS_NAMES: readonly LossName[] = LossConfig.options.map(({ shape }
 
 /** The losses that use an option, each with its rule for it. */
 export function usersOfOption(option: string): ReadonlyMap<LossName, z.ZodType> {
-  const users = LossConfig.options.filter(({ shape }) => Object.hasOwn(shape, option));
-  return new Map(users.map(({ shape }) => [shape.name.value, (shape as Record<string, z.ZodType>)[option]!]));
+  const shapes = LossConfig.options.map(({ shape }) => new Map<string, z.ZodType>(Object.entries(shape)));
+  return new Map(
+    LOSS_NAMES.flatMap((name, at) => {
+      const rule = shapes[at]!.get(option);
+      return rule === undefined ? [] : [[name, rule]];
+    }),
+  );
 }

@@ -1,34 +1,62 @@
 /** The part of the contract about supervised steps: which examples there are, and what is trained of them. */
 import { z } from 'zod';
 
+import { optionsOf } from './contract-options.ts';
 import { BlobRef, count, positive, sha256, templateKwargs } from './contract-values.ts';
+
+const ofWarmStart = optionsOf('warm-start');
+
+/** Lines of `messages` and, where there are any, `tools`. */
+const dataset = ofWarmStart(BlobRef, 'JSON lines of chats that the first steps train before the agent is played', {
+  flag: 'warm-start',
+  placeholder: 'FILE',
+  path: 'supervised.dataset.sha256',
+});
 
 /** How an example becomes tokens. */
 const rendering = {
-  /** Lines of `messages` and, where there are any, `tools`. */
-  dataset: BlobRef,
-  /** Which of an example's assistant messages are trained. */
-  turns: z.enum(['all', 'last']),
-  /** What becomes of an example that is longer than the limit: it is left out, cut, or refused before the run begins. */
-  overlong: z.enum(['mask', 'truncate', 'refuse']),
-  /** The limit, in tokens of a row. Absent: the model's context window. */
-  maxExampleTokens: positive.optional(),
+  turns: ofWarmStart(z.enum(['all', 'last']), 'assistant messages to train: `all` or `last`', {
+    placeholder: 'WHICH',
+    default: '`all`',
+  }),
+  /** In tokens of a row. */
+  maxExampleTokens: ofWarmStart(positive.optional(), 'token limit of an example', {
+    default: "the model's context window",
+  }),
+  overlong: ofWarmStart(
+    z.enum(['mask', 'truncate', 'refuse']),
+    'examples above the limit: `mask` leaves them out, `truncate` cuts them, `refuse` ends the run',
+    { default: '`mask`' },
+  ),
 };
 
 /** The supervised steps of a run. Examples are dealt by index: lines of the dataset, counted from 0. */
 export const SupervisedConfig = z
   .strictObject({
+    dataset,
+    /** Absent: all steps of the run, and no agent is played. */
+    steps: ofWarmStart(positive.optional(), 'how many of `--steps` train them', {
+      flag: 'warm-start-steps',
+      default: 'one pass over the file',
+    }),
+    examplesPerStep: ofWarmStart(positive, 'examples per step', { default: '16' }),
     ...rendering,
     /** Lines of the dataset. */
     examples: z.int().min(2),
-    /** How many of them are held out: never trained, and scored where evaluations are due. */
-    heldOut: positive,
-    examplesPerStep: positive,
-    /** How many of the run's first steps are supervised. Absent: all of them, and no agent is played. */
-    steps: positive.optional(),
-    /** Of these steps alone. Absent: the run's. */
-    learningRate: z.number().min(0).optional(),
-    learningRateSchedule: z.enum(['constant', 'linear', 'cosine']).optional(),
+    /** Never trained, and scored where evaluations are due. */
+    heldOut: ofWarmStart(positive, 'examples that are held out and scored', {
+      flag: 'held-out-examples',
+      default: 'a tenth, at most 200',
+    }),
+    learningRate: ofWarmStart(z.number().min(0).optional(), 'learning rate of these steps', {
+      flag: 'warm-start-learning-rate',
+      default: '`--learning-rate`',
+    }),
+    learningRateSchedule: ofWarmStart(
+      z.enum(['constant', 'linear', 'cosine']).optional(),
+      '`constant`, `linear` or `cosine`, down to a tenth at the last of these steps',
+      { flag: 'warm-start-learning-rate-schedule', default: '`constant`' },
+    ),
   })
   .meta({ id: 'SupervisedConfig' });
 export type SupervisedConfig = z.infer<typeof SupervisedConfig>;
@@ -36,6 +64,7 @@ export type SupervisedConfig = z.infer<typeof SupervisedConfig>;
 /** What the tokens of a dataset depend on, beside its base model. */
 export const ExampleRendering = z
   .strictObject({
+    dataset,
     ...rendering,
     /** As in `RolloutConfig`. */
     chatTemplateKwargs: templateKwargs.optional(),

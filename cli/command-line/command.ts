@@ -17,6 +17,8 @@ interface ValueFlag {
   readonly description: string;
   /** Alternative name, as other commands call it. */
   readonly also?: string;
+  /** Default, or what it depends on; help shows it in brackets. */
+  readonly default?: string;
   /** Remedy if a required flag is missing. */
   readonly required?: string;
 }
@@ -149,8 +151,6 @@ export interface Command<F extends Flags = Flags, A extends Arguments = Argument
   readonly actions?: readonly Command[];
   /** Words from the project's configuration for these flags; the command line overrides them. */
   projectFlags?(environment: CommandEnvironment, flags: Flags): Promise<readonly string[]>;
-  /** Descriptions for help that need more imports than a definition may have. */
-  describeFlags?(flags: Flags): Promise<Readonly<Record<string, string>>>;
   /** Imports the work when it is called, because help and the other commands load this file too. Returns the exit code. */
   run(context: CommandContext<Definition<F, A>>): Promise<number>;
 }
@@ -167,11 +167,6 @@ export const CHECKPOINT_HELP = [
   'RUN~BRANCH@STEP (on another branch, after a rollback).',
 ] as const;
 export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
-export const CHAT_TEMPLATE_FLAG = {
-  kind: 'text',
-  placeholder: 'FILE',
-  description: "Jinja chat template to use instead of the model's own",
-} satisfies Flag;
 export const ADAPTER_FLAG = {
   kind: 'text',
   placeholder: 'FOLDER',

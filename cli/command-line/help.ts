@@ -1,19 +1,11 @@
 /** Help texts and usage lines, from a command's definition. */
 import type { Argument, Command, Definition, Flag } from './command.ts';
 
-export async function helpOf(command: Command): Promise<string> {
-  return commandHelp(command, await command.describeFlags?.(command.flags));
-}
-
-/** `descriptions` replace those of the definition. */
-export function commandHelp(
-  command: Definition & Pick<Command, 'actions'>,
-  descriptions: Readonly<Record<string, string>> = {},
-): string {
+export function helpOf(command: Definition & Pick<Command, 'actions'>): string {
   const lines = [command.summary, '', `Usage: temper ${usageOf(command)}`];
   if (command.details !== undefined) lines.push('', ...command.details);
   if (command.actions !== undefined) lines.push('', 'Actions:', ...actionLines(command.actions));
-  lines.push('', 'Options:', ...flagLines(command, descriptions));
+  lines.push('', 'Options:', ...flagLines(command));
   if (command.examples !== undefined) lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
   return lines.join('\n');
 }
@@ -41,13 +33,17 @@ function actionLines(actions: readonly Definition[]): string[] {
   return nameLines(actions.map(({ name, summary }) => ({ name: name.split(' ')[1] ?? name, summary })));
 }
 
-function flagLines({ flags }: Definition, descriptions: Readonly<Record<string, string>>): string[] {
+function flagLines({ flags }: Definition): string[] {
   const rows = Object.entries(flags).map(
-    ([name, flag]) => [flagColumn(name, flag), (descriptions[name] ?? flag.description) + alsoNamed(flag)] as const,
+    ([name, flag]) => [flagColumn(name, flag), flag.description + shownDefault(flag) + alsoNamed(flag)] as const,
   );
   rows.push(['-h, --help', 'print this help']);
   const width = Math.max(...rows.map(([flag]) => flag.length));
   return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);
+}
+
+function shownDefault(flag: Flag): string {
+  return flag.kind === 'boolean' || flag.default === undefined || isRequired(flag) ? '' : ` [${flag.default}]`;
 }
 
 function alsoNamed(flag: Flag): string {

@@ -1,6 +1,6 @@
-import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { pickRunFlags } from '../planning/run-flag-table.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 /** Flags of a run that change its memory. */
 export const MEMORY_FLAGS = [
@@ -14,6 +14,10 @@ export const MEMORY_FLAGS = [
   'entropy-coefficient',
   'micro-batch-tokens',
 ] as const;
+
+function memoryFlags(): Pick<typeof RUN_FLAGS, (typeof MEMORY_FLAGS)[number]> {
+  return Object.fromEntries(MEMORY_FLAGS.map((name) => [name, RUN_FLAGS[name]])) as ReturnType<typeof memoryFlags>;
+}
 
 export const doctorCommand = defineCommand({
   name: 'doctor',
@@ -42,13 +46,13 @@ export const doctorCommand = defineCommand({
       kind: 'integer',
       minimum: 1,
       placeholder: 'N',
-      description: "with --model: tokens of the longest conversation [32768, or the model's context window]",
+      description: 'with --model: tokens of the longest conversation',
+      default: "32768, or the model's context window",
     },
-    'chat-template': CHAT_TEMPLATE_FLAG,
-    ...pickRunFlags(MEMORY_FLAGS),
+    'chat-template': RUN_FLAGS['chat-template'],
+    ...memoryFlags(),
     ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },
-  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
   run: async (context): Promise<number> => (await import('./doctor.ts')).doctor(context),
 });

@@ -1,11 +1,6 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import {
-  CHAT_TEMPLATE_FLAG,
-  CHECKPOINT_HELP,
-  JSON_FLAG,
-  defineCommand,
-  type CommandContext,
-} from '../command-line/command.ts';
+import { CHECKPOINT_HELP, JSON_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const evalCommand = defineCommand({
   name: 'eval',
@@ -65,7 +60,10 @@ export const evalCommand = defineCommand({
       placeholder: 'N',
       description: 'token limit of each hosted call, whatever the agent sets; for reasoning models',
     },
-    'chat-template': CHAT_TEMPLATE_FLAG,
+    'chat-template': {
+      ...RUN_FLAGS['chat-template'],
+      default: "that of the checkpoint's run, or the model's own",
+    },
     seed: {
       kind: 'integer',
       minimum: 0,

@@ -1,4 +1,10 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
+import {
+  CHECKPOINT_ARGUMENT,
+  CHECKPOINT_HELP,
+  defineCommand,
+  type CommandContext,
+  type Flags,
+} from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
@@ -23,7 +29,7 @@ export const forkCommand = defineCommand({
       description: 'name of the new run',
       required: 'pass --run NAME, the name of the new run',
     },
-    ...RUN_FLAGS,
+    ...withoutDefaults(RUN_FLAGS),
     ...ENGINE_FLAGS,
   },
   absent: {
@@ -32,12 +38,17 @@ export const forkCommand = defineCommand({
     'warm-start':
       'a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run',
   },
-  describeFlags: async () => (await import('../planning/describe-run-flags.ts')).describeForkFlags(),
   async run(context): Promise<number> {
     const { readPlannedFork } = await import('./read-planned-fork.ts');
     const { playRun } = await import('../session/play-run.ts');
     return playRun(context, await readPlannedFork(context), context.flags);
   },
 });
+
+/** A fork has its parent's values, not the defaults. */
+function withoutDefaults<F extends Flags>(flags: F): F {
+  const rows = Object.entries(flags).map(([name, flag]) => [name, { ...flag, default: undefined }]);
+  return Object.fromEntries(rows) as F;
+}
 
 export type ForkContext = CommandContext<typeof forkCommand>;

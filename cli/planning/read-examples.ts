@@ -7,7 +7,7 @@ import { TemperError } from '../../core/failures.ts';
 import { SUPERVISED } from '../../core/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { WARM_START_FLAGS } from './example-flag-table.ts';
+import { WARM_START_FLAGS } from './run-flag-table.ts';
 
 export interface ExamplesFile {
   /** File name without folder and extension. */

@@ -7,9 +7,8 @@ import type { ChatTemplate } from './chat-template.ts';
 import { NONE } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { isSupervisedOnly, SUPERVISED } from '../../core/supervised.ts';
-import { EXAMPLE_FLAGS, WARM_START_FLAGS } from './example-flag-table.ts';
 import type { RunFlag } from './run-flag.ts';
-import { RUN_FLAG_ROWS } from './run-flag-table.ts';
+import { EXAMPLE_FLAGS, RUN_FLAG_ROWS, WARM_START_FLAGS } from './run-flag-table.ts';
 
 type FlagRows = typeof RUN_FLAG_ROWS;
 
@@ -92,12 +91,10 @@ function refuseAdapterFlags(values: ReadonlyMap<string, unknown>, rows: FlagRows
 }
 
 export function checkField(
-  { path, because, kind }: RunFlag,
+  { path, because }: RunFlag,
   value: unknown,
   { name, help }: { readonly name: string; readonly help: string },
 ): void {
-  // Choices were checked when the flag was read.
-  if (kind === 'choice') return;
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;

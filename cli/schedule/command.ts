@@ -48,7 +48,6 @@ export const scheduleCreateCommand = defineCommand({
   },
   projectFlags: async (environment, flags) =>
     (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
-  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
   run: async (context): Promise<number> => (await import('./create.ts')).scheduleCreate(context),
 });
 

@@ -1,38 +1,6 @@
 import { ADAPTER_FLAG, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { EXAMPLE_FLAGS } from '../planning/example-flag-table.ts';
-import { pickRunFlags } from '../planning/run-flag-table.ts';
-
-/** Flags of a run that act without an agent. */
-const NAMES = [
-  'base-model',
-  'seed',
-  'eval-every',
-  'learning-rate',
-  'learning-rate-schedule',
-  'final-learning-rate-share',
-  'learning-rate-restarts',
-  'warmup-steps',
-  'weight-decay',
-  'max-grad-norm',
-  'optimizer',
-  'beta1',
-  'beta2',
-  'adam-epsilon',
-  'full-fine-tuning',
-  'lora-rank',
-  'lora-alpha',
-  'lora-rslora',
-  'lora-dora',
-  'lora-dropout',
-  'lora-layers',
-  'lora-target-modules',
-  'chat-template',
-  'chat-template-kwargs',
-  'micro-batch-tokens',
-  'packing',
-  'continue-as-new-every',
-] as const;
+import { EXAMPLE_FLAGS, SUPERVISED_RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const sftCommand = defineCommand({
   name: 'sft',
@@ -52,19 +20,26 @@ export const sftCommand = defineCommand({
   ],
   arguments: { file: { placeholder: 'FILE' } },
   flags: {
-    run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the file's name" },
+    run: { kind: 'text', placeholder: 'NAME', description: 'name of the run', default: "the file's name" },
     from: {
       kind: 'text',
       placeholder: 'CHECKPOINT',
       description: 'checkpoint of another run to start from, without copying it',
     },
     adapter: ADAPTER_FLAG,
-    ...pickRunFlags(NAMES),
-    steps: { kind: 'integer', placeholder: 'N', minimum: 1, description: 'optimizer steps; default: as --epochs says' },
+    ...SUPERVISED_RUN_FLAGS,
+    steps: {
+      kind: 'integer',
+      placeholder: 'N',
+      minimum: 1,
+      description: 'optimizer steps',
+      default: 'as --epochs says',
+    },
     epochs: {
       kind: 'number',
       placeholder: 'X',
-      description: 'how often the examples are trained, without --steps [1]',
+      description: 'how often the examples are trained, without --steps',
+      default: '1',
     },
     ...EXAMPLE_FLAGS,
     ...ENGINE_FLAGS,
@@ -72,7 +47,6 @@ export const sftCommand = defineCommand({
   // The number of steps of an agent's runs says nothing about a file of chats.
   projectFlags: async (environment, { steps: _steps, ...flags }) =>
     (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
-  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
   async run(context): Promise<number> {
     const { readPlannedSft } = await import('./read-planned-sft.ts');
     const { playRun } = await import('../session/play-run.ts');

@@ -1,7 +1,6 @@
 import { ADAPTER_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { WARM_START_FLAGS } from '../planning/example-flag-table.ts';
-import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { RUN_FLAGS, WARM_START_FLAGS } from '../planning/run-flag-table.ts';
 
 export const trainCommand = defineCommand({
   name: 'train',
@@ -18,7 +17,7 @@ export const trainCommand = defineCommand({
   ],
   arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
-    run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the agent's name" },
+    run: { kind: 'text', placeholder: 'NAME', description: 'name of the run', default: "the agent's name" },
     adapter: ADAPTER_FLAG,
     ...RUN_FLAGS,
     'base-model': {
@@ -31,7 +30,6 @@ export const trainCommand = defineCommand({
   },
   projectFlags: async (environment, flags) =>
     (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
-  describeFlags: async (flags) => (await import('../planning/describe-run-flags.ts')).describeRunFlags(flags),
   async run(context): Promise<number> {
     const { readPlannedRun } = await import('./read-planned-run.ts');
     const { playRun } = await import('../session/play-run.ts');

@@ -1,5 +1,6 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const tryCommand = defineCommand({
   name: 'try',
@@ -42,7 +43,10 @@ export const tryCommand = defineCommand({
       placeholder: 'N',
       description: 'token limit of a call that sets none; of each call of a hosted model, whatever the agent sets',
     },
-    'chat-template': CHAT_TEMPLATE_FLAG,
+    'chat-template': {
+      ...RUN_FLAGS['chat-template'],
+      default: "that of the checkpoint's run, or the model's own",
+    },
     eval: {
       kind: 'boolean',
       description: 'play evalScenarios, under the rules of evaluations: calls may set what training refuses',

@@ -105,10 +105,10 @@ ChatTemplateKwargs = TypeAliasType(
 class ExampleRendering(Strict):
     dataset: BlobRef
     turns: Literal["all", "last"]
-    overlong: Literal["mask", "truncate", "refuse"]
     max_example_tokens: Annotated[
         int | None, Field(alias="maxExampleTokens", ge=1, le=9007199254740991)
     ] = None
+    overlong: Literal["mask", "truncate", "refuse"]
     chat_template_kwargs: Annotated[
         dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
         Field(alias="chatTemplateKwargs"),
@@ -232,10 +232,10 @@ class LoraConfig(Strict):
     target_modules: Annotated[
         list[str] | None, Field(alias="targetModules", min_length=1)
     ]
-    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0
+    layers: Annotated[list[Layer] | None, Field(min_length=1)] = None
     rslora: bool = False
     dora: bool = False
-    layers: Annotated[list[Layer] | None, Field(min_length=1)] = None
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0
 
 
 class Parent(Strict):
@@ -267,12 +267,12 @@ class ModelPlanInput(Strict):
 
 
 class OptimizerConfig(Strict):
+    weight_decay: Annotated[float, Field(alias="weightDecay", ge=0.0)]
+    max_grad_norm: Annotated[float, Field(alias="maxGradNorm", gt=0.0)]
     kind: Literal["adamw", "adamw_8bit"] = "adamw"
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)]
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)]
     epsilon: Annotated[float, Field(gt=0.0)]
-    weight_decay: Annotated[float, Field(alias="weightDecay", ge=0.0)]
-    max_grad_norm: Annotated[float, Field(alias="maxGradNorm", gt=0.0)]
 
 
 class Pause(Strict):
@@ -310,6 +310,13 @@ class Prepared(Strict):
 class RolloutConfig(Strict):
     temperature: Annotated[float, Field(gt=0.0, le=2.0)]
     max_tokens: Annotated[int, Field(alias="maxTokens", ge=1, le=9007199254740991)]
+    chat_template_sha256: Annotated[
+        str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
+    chat_template_kwargs: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
+        Field(alias="chatTemplateKwargs"),
+    ] = None
     max_calls_per_attempt: Annotated[
         int, Field(alias="maxCallsPerAttempt", ge=1, le=9007199254740991)
     ]
@@ -322,13 +329,6 @@ class RolloutConfig(Strict):
     call_retry_budget_ms: Annotated[
         int, Field(alias="callRetryBudgetMs", ge=0, le=9007199254740991)
     ]
-    chat_template_kwargs: Annotated[
-        dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
-        Field(alias="chatTemplateKwargs"),
-    ] = None
-    chat_template_sha256: Annotated[
-        str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
-    ] = None
 
 
 class RolloutInput(Strict):
@@ -436,17 +436,17 @@ class StepSummary(Strict):
 
 class SupervisedConfig(Strict):
     dataset: BlobRef
-    turns: Literal["all", "last"]
-    overlong: Literal["mask", "truncate", "refuse"]
-    max_example_tokens: Annotated[
-        int | None, Field(alias="maxExampleTokens", ge=1, le=9007199254740991)
-    ] = None
-    examples: Annotated[int, Field(ge=2, le=9007199254740991)]
-    held_out: Annotated[int, Field(alias="heldOut", ge=1, le=9007199254740991)]
+    steps: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     examples_per_step: Annotated[
         int, Field(alias="examplesPerStep", ge=1, le=9007199254740991)
     ]
-    steps: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    turns: Literal["all", "last"]
+    max_example_tokens: Annotated[
+        int | None, Field(alias="maxExampleTokens", ge=1, le=9007199254740991)
+    ] = None
+    overlong: Literal["mask", "truncate", "refuse"]
+    examples: Annotated[int, Field(ge=2, le=9007199254740991)]
+    held_out: Annotated[int, Field(alias="heldOut", ge=1, le=9007199254740991)]
     learning_rate: Annotated[float | None, Field(alias="learningRate", ge=0.0)] = None
     learning_rate_schedule: Annotated[
         Literal["constant", "linear", "cosine"] | None,
@@ -626,23 +626,13 @@ class RunState(Strict):
 
 
 class TrainConfig(Strict):
-    lora: LoraConfig | None
-    loss: LossConfig
     optimizer: OptimizerConfig
-    advantage_scale: Annotated[
-        Literal["none", "group-std", "batch-std"], Field(alias="advantageScale")
-    ]
-    leave_one_out: Annotated[bool, Field(alias="leaveOneOut")]
-    truncated: Literal["mask", "penalise", "keep"]
-    max_logprob_mismatch: Annotated[float, Field(alias="maxLogprobMismatch", gt=0.0)]
-    micro_batch_tokens: Annotated[
-        int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
-    ]
-    packing: Literal["rows", "tree"] = "tree"
+    lora: LoraConfig | None
     passes: Annotated[int, Field(ge=1, le=9007199254740991)] = 1
     mini_batches: Annotated[
         int, Field(alias="miniBatches", ge=1, le=9007199254740991)
     ] = 1
+    loss: LossConfig
     reduction: Literal["token", "attempt", "constant"] = "token"
     reduction_tokens: Annotated[
         int | None, Field(alias="reductionTokens", ge=1, le=9007199254740991)
@@ -658,10 +648,20 @@ class TrainConfig(Strict):
         "k3-ratio"
     )
     entropy_coefficient: Annotated[float, Field(alias="entropyCoefficient", ge=0.0)] = 0
+    advantage_scale: Annotated[
+        Literal["none", "group-std", "batch-std"], Field(alias="advantageScale")
+    ]
+    leave_one_out: Annotated[bool, Field(alias="leaveOneOut")]
+    truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
         int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
     ] = 0
     overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    max_logprob_mismatch: Annotated[float, Field(alias="maxLogprobMismatch", gt=0.0)]
+    micro_batch_tokens: Annotated[
+        int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
+    ]
+    packing: Literal["rows", "tree"] = "tree"
 
 
 class TrainInput(Strict):
@@ -776,18 +776,18 @@ class RunConfig(Strict):
         int, Field(alias="learningRateRestarts", ge=0, le=9007199254740991)
     ] = 0
     warmup_steps: Annotated[int, Field(alias="warmupSteps", ge=0, le=9007199254740991)]
-    continue_as_new_every: Annotated[
-        int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
-    ]
-    max_staleness: Annotated[int, Field(alias="maxStaleness", ge=0, le=16)] = 0
+    train: TrainConfig
+    rollout: RolloutConfig
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
     max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)]
+    max_staleness: Annotated[int, Field(alias="maxStaleness", ge=0, le=16)] = 0
+    continue_as_new_every: Annotated[
+        int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
+    ]
     parent: Checkpoint | None
     start_adapter: Annotated[StartAdapter | None, Field(alias="startAdapter")] = None
-    rollout: RolloutConfig
-    train: TrainConfig
     supervised: SupervisedConfig | None = None
 
 

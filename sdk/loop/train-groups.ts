@@ -7,7 +7,7 @@ import { rewardRules, toGroupRef, trainedGroups, type RewardRules } from '../../
 import { overlongCosts } from '../../core/shaped-rewards.ts';
 import { countUnused, describeSkipped, describeUnused } from '../../core/learning-signal.ts';
 import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { parseVerdict, type StoredVerdict } from '../../store/records/group-files.ts';
+import { parseJudged, type StoredVerdict } from '../../store/records/group-files.ts';
 import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/records/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { judgedKey, skippedKey } from '../../store/layout.ts';
@@ -121,7 +121,7 @@ async function publishVerdict(run: LoopRun, { place }: StoredGroup, judged: Judg
   const asked = encodeJson(judged);
   const { bytes } = await run.store.publish(key, asked);
   if (hashBytes(bytes) === hashBytes(asked)) return { judged, sha256: hashBytes(bytes) };
-  const { rewards } = parseVerdict(bytes, key).judged;
+  const { rewards } = parseJudged(bytes, key).judged;
   throw new TemperError(
     'StepConflict',
     `group ${place.group} of step ${place.step} of ${run.name} was already judged with the rewards ${JSON.stringify(rewards)}, not ${JSON.stringify(judged.rewards)}; compute the same rewards from the same trajectories, or start a new model`,

@@ -1,4 +1,5 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
+import { TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 
 type Presence = 'required' | 'optional';
@@ -11,6 +12,11 @@ const GATHER = {
   pbarDesc: 'optional',
   onProgress: 'optional',
 } as const;
+
+/** Every field of a step's configuration but the adapter's, which the model has. */
+const ofTraining = Object.fromEntries(
+  Object.keys(TrainConfig.omit({ lora: true }).shape).map((name) => [name, 'optional']),
+) as Readonly<Record<Exclude<keyof TrainConfig, 'lora'>, 'optional'>>;
 
 /** Not typed by the options themselves: everything in the SDK imports this file. `test/sdk/option-tables.ts` holds the two together. */
 export const OPTION_TABLES = {
@@ -66,30 +72,10 @@ export const OPTION_TABLES = {
   },
   iterateDataset: { groupsPerStep: 'optional', numEpochs: 'optional', initialStep: 'optional', seed: 'optional' },
   'model.train': {
+    ...ofTraining,
     learningRate: 'optional',
     minimumGroupSize: 'optional',
     allowEmptyStep: 'optional',
-    loss: 'optional',
-    optimizer: 'optional',
-    advantageScale: 'optional',
-    leaveOneOut: 'optional',
-    truncated: 'optional',
-    maxLogprobMismatch: 'optional',
-    microBatchTokens: 'optional',
-    passes: 'optional',
-    miniBatches: 'optional',
-    reduction: 'optional',
-    reductionTokens: 'optional',
-    correction: 'optional',
-    correctionCap: 'optional',
-    klCoefficient: 'optional',
-    klAs: 'optional',
-    klEstimator: 'optional',
-    klReference: 'optional',
-    entropyCoefficient: 'optional',
-    overlongBuffer: 'optional',
-    overlongPenalty: 'optional',
-    packing: 'optional',
   },
   'model.trainSft': {
     learningRate: 'optional',

@@ -33,7 +33,7 @@ export async function readRollouts(store: Store, key: string, written?: string):
 
 export async function readVerdict(store: Store, place: GroupPlace, written?: string): Promise<StoredVerdict | null> {
   const bytes = await readWritten(store, judgedKey(place), written);
-  return bytes && parseVerdict(bytes, judgedKey(place));
+  return bytes && parseJudged(bytes, judgedKey(place));
 }
 
 async function readWritten(store: Store, key: string, written?: string): Promise<Uint8Array | null> {
@@ -53,12 +53,12 @@ export async function parseRollouts(bytes: Uint8Array, key: string): Promise<Sto
   return { rollouts: await decodeRollouts(bytes, key), sha256: hashBytes(bytes) };
 }
 
-export function parseVerdict(bytes: Uint8Array, key: string): StoredVerdict {
+export function parseJudged(bytes: Uint8Array, key: string): StoredVerdict {
   return { judged: parseStored(JudgedSchema, decodeJson(bytes, key), key) as Judged, sha256: hashBytes(bytes) };
 }
 
 /** Whoever comes second takes the winner's. */
 export async function publishVerdict(store: Store, place: GroupPlace, verdict: Judged): Promise<StoredVerdict> {
   const { bytes } = await store.publish(judgedKey(place), encodeJson(verdict));
-  return parseVerdict(bytes, judgedKey(place));
+  return parseJudged(bytes, judgedKey(place));
 }

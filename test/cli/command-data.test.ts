@@ -11,7 +11,7 @@ import {
   type Definition,
   type Flags,
 } from '../../cli/command-line/command.ts';
-import { commandHelp, usageOf } from '../../cli/command-line/help.ts';
+import { helpOf, usageOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { temporaryFolder } from './fixture-store.ts';
 
@@ -79,7 +79,7 @@ test('a flag may be given by its other name, which help tells', () => {
   expect(line).toMatchObject({ flags: { file: ['a', 'b', 'c'] } });
   expect(() => parseCommandLine(file, ['demo', '--path'])).toThrow('--path needs a value; write --path N');
   expect(() => parseCommandLine(file, ['demo', '--pahts', 'a'])).toThrow('did you mean --path?');
-  expect(commandHelp(file)).toMatch(/^ {2}--file N {5}\(also --path\)$/m);
+  expect(helpOf(file)).toMatch(/^ {2}--file N {5}\(also --path\)$/m);
 });
 
 test('what is not given is null, false or empty', () => {
@@ -166,29 +166,27 @@ describe('before a command runs', () => {
         "cli/command-line/engine-flags.ts",
         "cli/command-line/errors.ts",
         "cli/command-line/help.ts",
+        "cli/command-line/listening.ts",
         "cli/command-line/parse.ts",
         "cli/command-line/values.ts",
         "cli/commands.ts",
         "cli/init/templates.ts",
         "cli/main.ts",
-        "cli/planning/example-flag-table.ts",
-        "cli/planning/lora-flag-table.ts",
-        "cli/planning/loss-flag-table.ts",
         "cli/planning/run-flag-table.ts",
         "cli/temper.js",
         "cli/terminal/output.ts",
         "core/config-rules.ts",
         "core/failures.ts",
+        "core/fill-template.ts",
         "core/plan-learning-rate.ts",
         "core/policy-name.ts",
+        "core/schema-defaults.ts",
         "core/settings.ts",
         "core/supervised.ts",
         "core/wire-constants.ts",
         "play/connections/providers.ts",
-        "workers/engine-choices.ts",
-        "workers/folders.ts",
-        "workers/own-file.ts",
-        "workers/project.ts",
+        "workers/project/folders.ts",
+        "workers/project/own-file.ts",
         "workers/typescript.js",
         "workers/version.ts",
       ]

@@ -226,7 +226,7 @@ test('eval', async () => {
       --price MODEL=IN/OUT  US dollars per million input and output tokens; repeatable
       --temperature X       sampling temperature; default: the run's, or 1; for a hosted model its own
       --max-tokens N        token limit of each hosted call, whatever the agent sets; for reasoning models
-      --chat-template FILE  Jinja chat template to use instead of the model's own
+      --chat-template FILE  Jinja chat template [that of the checkpoint's run, or the model's own]
       --seed N              seed of the engine's sampling and of the agent's random, but not of a hosted model; default: the run's, or 1
       --concurrency N       scenarios played at once; default: 64
       --out FILE            output file; default: .temper/reports/eval-AGENT.html

@@ -233,7 +233,7 @@ test('a project’s tools are of the versions that Temper is tested with', () =>
 });
 
 test('help', async () => {
-  expect(await helpOf(COMMANDS.find(({ name }) => name === 'init')!)).toMatchInlineSnapshot(`
+  expect(helpOf(COMMANDS.find(({ name }) => name === 'init')!)).toMatchInlineSnapshot(`
     "start a project: an agent that learns, its test, and the configuration
 
     Usage: temper init [FOLDER] [--template NAME] [--base-model MODEL] [--yes]

@@ -101,6 +101,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'reduction-tokens': '100 --reduction constant',
   'advantage-scale': 'group-std',
   optimizer: 'adamw_8bit',
+  packing: 'rows',
   truncated: 'keep',
   judge: 'openai/gpt-5',
   'max-judge-usd': '3',
@@ -188,7 +189,10 @@ const LIST = 'ls-files -co --exclude-standard core workflows activities play sdk
 const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' })
   .trim()
   .split('\n')
-  .filter((file) => /\.(ts|py)$/.test(file) && !/contract|run-defaults|describe-config|options\.ts$/.test(file));
+  .filter(
+    (file) =>
+      /\.(ts|py)$/.test(file) && !/contract|run-defaults|schema-defaults|describe-config|options\.ts$/.test(file),
+  );
 
 describe('temporal.config.ts', () => {
   const EXTERNAL = {

@@ -73,7 +73,7 @@ describe('flags of examples', () => {
       'temper: --steps 3 and --epochs 2 both say how long to train; leave one of them out',
     ],
     [['--epochs', '0'], 'temper: --epochs must be greater than 0, got 0; pass --epochs 1'],
-    [['--turns', 'some'], 'temper: --turns must be one of all, last, got "some"; see temper sft --help'],
+    [['--turns', 'some'], 'temper: --turns must be one of all, last, got "some"; pass --turns all'],
     [
       ['--held-out-examples', '25'],
       'temper: --held-out-examples must be fewer than the examples, got 25 of 25; lower it',

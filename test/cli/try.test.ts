@@ -264,7 +264,7 @@ describe('bad input is one line', () => {
 });
 
 test('help', async () => {
-  expect(await helpOf(COMMANDS.find(({ name }) => name === 'try')!)).toMatchInlineSnapshot(`
+  expect(helpOf(COMMANDS.find(({ name }) => name === 'try')!)).toMatchInlineSnapshot(`
     "play an agent a few times and show what happens, without training
 
     Usage: temper try [AGENT] [flags]
@@ -284,7 +284,7 @@ test('help', async () => {
       --attempts N          attempts at each scenario; default: 2
       --temperature X       sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own
       --max-tokens N        token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
-      --chat-template FILE  Jinja chat template to use instead of the model's own
+      --chat-template FILE  Jinja chat template [that of the checkpoint's run, or the model's own]
       --eval                play evalScenarios, under the rules of evaluations: calls may set what training refuses
       --replay              run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)
       --save FOLDER         write each attempt to a JSON file, for replayAttempt of temper-rl/testing

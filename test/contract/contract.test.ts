@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { FLAGS_FILE, generateFlags } from './generate-flags.ts';
 import { CONTRACT_FILE, generateContract, wireTypes } from './generate.ts';
 
 const GENERATOR_TIMEOUT_MS = 120_000;
@@ -34,3 +35,7 @@ test(
     expect(generateContract()).toBe(readFileSync(CONTRACT_FILE, 'utf8'));
   },
 );
+
+test('the flags of a run are what the metadata of these schemas generates (else: npm run contract)', () => {
+  expect(generateFlags()).toBe(readFileSync(FLAGS_FILE, 'utf8'));
+});

@@ -1,5 +1,6 @@
 /**
- * The Python contract from the zod schemas: `npm run contract` writes `gpu-worker/temper_gpu/contract.py`.
+ * The Python contract from the zod schemas: `npm run contract` writes `gpu-worker/temper_gpu/contract.py`, and what
+ * `generate-flags.ts` makes of the fields' metadata.
  * Needs `datamodel-codegen` beside the interpreter that TEMPER_PYTHON names (it is one of the development requirements).
  */
 import { execFileSync } from 'node:child_process';
@@ -10,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import * as constants from '../../core/wire-constants.ts';
 import * as contract from '../../core/contract.ts';
+import { COMMANDS_PAGE, FLAGS_FILE, generateFlags, generatePage } from './generate-flags.ts';
 import { FAILURES } from '../../core/failures.ts';
 import * as engine from '../../core/contract-engine.ts';
 
@@ -134,4 +136,8 @@ function codegen(): string {
   return python === undefined ? 'datamodel-codegen' : join(dirname(python), 'datamodel-codegen');
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(CONTRACT_FILE, generateContract());
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(FLAGS_FILE, generateFlags());
+  writeFileSync(COMMANDS_PAGE, generatePage());
+  writeFileSync(CONTRACT_FILE, generateContract());
+}

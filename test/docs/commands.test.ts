@@ -7,8 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { RUN_FLAG_ROWS } from '../../cli/planning/run-flag-table.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { generatePage } from '../contract/generate-flags.ts';
 import { blocksOf, PAGES, readPage, ROOT } from './markdown.ts';
 
 /** `npx temper …` as a line of a block, perhaps behind a prompt, continued lines joined, without comment. */
@@ -94,17 +93,8 @@ describe('docs/commands.md', () => {
     expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(flags)));
   });
 
-  test('gives the defaults that a run has', () => {
-    const config: unknown = defaultRunConfig({ run: 'a', agent: 'a', baseModel: 'pocket' });
-    // Those of `temper train` come first.
-    const told = new Map(rows.toReversed().map(([, flag, , value = '']) => [flag, value.replaceAll('`', '')]));
-    for (const [flag, { path, kind }] of RUN_FLAG_ROWS) {
-      const value = path.split('.').reduce((at, key) => (at as Record<string, unknown>)[key], config);
-      const text = told.get(flag) ?? '';
-      if (kind === 'boolean') expect(text, flag).toBe(value === true ? 'on' : 'off');
-      else if (kind === 'text' && typeof value === 'string' && path !== 'baseModel') expect(text, flag).toBe(value);
-      else if (typeof value === 'number') expect(Number(/^[\d.e-]+/.exec(text)?.[0]), flag).toBe(value);
-    }
+  test('has the tables that the contract generates (else: npm run contract)', () => {
+    expect(generatePage()).toBe(readPage('docs/commands.md'));
   });
 });
 

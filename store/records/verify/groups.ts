@@ -6,7 +6,7 @@ import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '..
 import { SCHEMA_DEFAULTS } from '../../../core/schema-defaults.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
-import { parseRollouts, parseVerdict, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
+import { parseRollouts, parseJudged, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
 import { judgeByAgent } from '../group-result.ts';
 import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
@@ -122,7 +122,7 @@ async function verifyVerdict(
     findings.problem('verdicts', key, `it must have the hash ${ref.judgedSha256}, it has ${sha256}`);
     return null;
   }
-  return findings.attempt('verdicts', key, async () => parseVerdict(bytes, key));
+  return findings.attempt('verdicts', key, async () => parseJudged(bytes, key));
 }
 
 /** The header says what was played; the calls, who answered. */

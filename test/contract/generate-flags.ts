@@ -1,0 +1,186 @@
+/** The flags of a run and their tables in docs/commands.md, from the metadata of the contract's fields (`npm run contract`). */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { z } from 'zod';
+import type { OptionMeta } from '../../core/contract-options.ts';
+import { RunConfig } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+
+export const FLAGS_FILE = fileURLToPath(new URL('../../cli/planning/run-flag-table.ts', import.meta.url));
+export const COMMANDS_PAGE = fileURLToPath(new URL('../../docs/commands.md', import.meta.url));
+
+const HEADER = `/** Generated from the metadata of core/contract*.ts by test/contract/generate-flags.ts; a test compares. Do not edit. */
+import type { RunFlag } from './run-flag.ts';
+
+type Rows = Readonly<Record<string, RunFlag>>;
+`;
+
+const CONFIG: unknown = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
+const WARM_START = 'warm-start';
+
+interface Option extends OptionMeta {
+  readonly path: string;
+  readonly flag: string;
+  readonly schema: z.ZodType;
+}
+
+const OPTIONS = optionsOf(RunConfig, []);
+const RUN = OPTIONS.filter(({ section }) => section !== WARM_START);
+const WARM = OPTIONS.filter(({ section }) => section === WARM_START);
+
+/** The table that the command line imports: a row for each flag, and the rows of commands that take some of them. */
+export function generateFlags(): string {
+  const ofExamples = WARM.filter(({ flag }) => !flag.startsWith(WARM_START));
+  const ofSupervised = RUN.filter(({ section, isSupervised }) => section === 'optimizer' || isSupervised === true);
+  return [
+    HEADER,
+    table(
+      'RUN_FLAGS',
+      RUN.map(({ flag, ...option }) => [flag, literal(rowOf(option))]),
+    ),
+    'export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);\n',
+    table(
+      'SUPERVISED_RUN_FLAGS',
+      ofSupervised.map(({ flag }) => [flag, `RUN_FLAGS[${literal(flag)}]`]),
+    ),
+    table(
+      'EXAMPLE_FLAGS',
+      ofExamples.map(({ flag, ...option }) => [flag, literal(rowOf(option))]),
+    ),
+    table(
+      'WARM_START_FLAGS',
+      WARM.map(({ flag, ...option }) =>
+        flag.startsWith(WARM_START)
+          ? [flag, literal(rowOf(option))]
+          : [warmStartFlag(flag), `EXAMPLE_FLAGS[${literal(flag)}]`],
+      ),
+    ),
+  ].join('\n');
+}
+
+function table(name: string, rows: readonly (readonly [flag: string, row: string])[]): string {
+  const lines = rows.map(([flag, row]) => `  ${literal(flag)}: ${row},`);
+  return `export const ${name} = {\n${lines.join('\n')}\n} as const satisfies Rows;\n`;
+}
+
+/** The page with its generated tables as they must be: between `<!-- flags: SECTION -->` and the next empty line. */
+export function generatePage(page = readFileSync(COMMANDS_PAGE, 'utf8')): string {
+  return page.replaceAll(/(<!-- flags: (\S+) -->\n).*?\n(?=\n)/gs, (_, marker: string, section: string) => {
+    const rows = OPTIONS.filter((option) => option.section === section).map(docsRow);
+    return `${marker}| flag | type | default | meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+  });
+}
+
+/** `temper train` has the flags of `temper sft` with a prefix. */
+function warmStartFlag(flag: string): string {
+  return flag.startsWith(WARM_START) ? flag : `${WARM_START}-${flag}`;
+}
+
+/** Every field with metadata, in the order of the contract. */
+function optionsOf(schema: z.ZodType, path: readonly string[]): Option[] {
+  const inner = unwrap(schema);
+  const meta = schema.meta()?.option;
+  const place = inner instanceof z.ZodDiscriminatedUnion ? [...path, inner.def.discriminator] : path;
+  const own = { flag: kebabCase(path.at(-1) ?? ''), path: place.join('.'), schema };
+  const nested = Object.entries(membersOf(inner)).flatMap(([key, field]) => optionsOf(field, [...path, key]));
+  return meta === undefined ? nested : [{ ...own, ...meta }, ...nested];
+}
+
+/** The fields of a union are those of its members; one that several have is described by the first. */
+function membersOf(schema: z.ZodType): Record<string, z.ZodType> {
+  if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>;
+  if (!(schema instanceof z.ZodDiscriminatedUnion)) return {};
+  return schema.options.reduce((found, member) => ({ ...found, ...membersOf(member as z.ZodType), ...found }), {});
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  const isWrapped =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
+  return isWrapped ? unwrap(schema.unwrap() as z.ZodType) : schema;
+}
+
+function kebabCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+const PLACEHOLDERS = {
+  integer: 'N',
+  number: 'X',
+  text: 'NAME',
+  choice: 'NAME',
+  list: 'A,B',
+  ranges: 'N-M,N',
+  json: 'JSON',
+};
+type Kind = 'boolean' | keyof typeof PLACEHOLDERS;
+
+function kindOf({ kind, schema }: Pick<Option, 'kind' | 'schema'>): Kind {
+  const type = unwrap(schema);
+  if (kind === 'boolean' || type instanceof z.ZodBoolean) return 'boolean';
+  if (type instanceof z.ZodNumber) return type instanceof z.ZodNumberFormat ? 'integer' : 'number';
+  if (type instanceof z.ZodEnum) return 'choice';
+  if (type instanceof z.ZodRecord) return 'json';
+  if (!(type instanceof z.ZodArray)) return 'text';
+  return type.element instanceof z.ZodNumber ? 'ranges' : 'list';
+}
+
+/** A literal of TypeScript on one line; fields that are not set are left out. */
+function literal(value: string | object): string {
+  return inspect(value, { breakLength: Infinity, maxStringLength: null });
+}
+
+function rowOf(option: Omit<Option, 'flag'>): object {
+  const kind = kindOf(option);
+  const row = {
+    kind,
+    negatable: kind === 'boolean' ? true : undefined,
+    placeholder: kind === 'boolean' ? undefined : (option.placeholder ?? PLACEHOLDERS[kind]),
+    choices: kind === 'choice' ? choicesOf(option) : undefined,
+    path: option.path,
+    none: option.none,
+    also: option.also,
+    value: option.value,
+    because: option.because,
+    description: plain(option.description),
+    default: shownDefault(option, kind),
+  };
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
+}
+
+function choicesOf({ schema }: Pick<Option, 'schema'>): unknown[] {
+  return (unwrap(schema) as z.ZodEnum).options;
+}
+
+function shownDefault(option: Omit<Option, 'flag'>, kind: Kind): string | undefined {
+  if (option.default !== undefined) return option.default === 'required' ? undefined : plain(option.default);
+  const value = valueOf(option);
+  return kind === 'boolean' || value === null || value === undefined ? undefined : String(value);
+}
+
+function valueOf({ path }: Pick<Option, 'path'>): unknown {
+  return path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown> | null)?.[key], CONFIG);
+}
+
+/** Help shows no Markdown. */
+function plain(markdown: string): string {
+  return markdown.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
+}
+
+const TYPES: Readonly<Record<string, string>> = { boolean: 'switch', choice: 'text', json: 'object' };
+
+function docsRow(option: Option): string {
+  const kind = kindOf(option);
+  const flag = option.section === WARM_START ? warmStartFlag(option.flag) : option.flag;
+  const placeholder = kind === 'boolean' ? '' : ` ${option.placeholder ?? PLACEHOLDERS[kind]}`;
+  const meaning = [option.description, option.more].filter((text) => text !== undefined).join('; ');
+  return `| \`--${flag}${placeholder}\` | ${TYPES[kind] ?? kind} | ${docsDefault(option, kind)} | ${meaning} |`;
+}
+
+function docsDefault(option: Option, kind: Kind): string {
+  const value = valueOf(option);
+  if (option.default !== undefined) return option.default;
+  if (kind === 'boolean') return value === true ? 'on' : 'off';
+  if (value === null || value === undefined) return 'none';
+  return typeof value === 'string' ? `\`${value}\`` : JSON.stringify(value);
+}
