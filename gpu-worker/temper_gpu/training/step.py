@@ -185,8 +185,6 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
         raise StepCancelled
     policy.add_gradients()
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
-    if config.packing == "rows":
-        return metrics
     return metrics | packing_metrics([laid.batch for laid in batches], falls_back_to_rows(policy, config))
 
 
