@@ -93,8 +93,6 @@ def backward(
             sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     policy.add_gradients()
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
-    if config.packing == "rows":
-        return metrics
     return metrics | packing_metrics([laid.batch for laid in batches], config.packing, layout.packing)
 
 
