@@ -455,7 +455,7 @@ def test_a_heartbeat_tells_step_and_phase(tmp_path: Path, monkeypatch):
         if detail["phase"] == "train":
             enough.set()
 
-    monkeypatch.setattr(gpu._trainer, "_step", slow)
+    monkeypatch.setattr("temper_gpu.training.trainer.train_step", slow)
     environment = ActivityEnvironment()
     environment.on_heartbeat = beat
     with pytest.raises(ApplicationError, match="enough"):
