@@ -1,4 +1,4 @@
-/** What differs between two configurations, in words a person can act on. */
+/** Describes how two configurations differ, in words a person can act on. */
 import type { RunConfig } from './contract.ts';
 import { policyName } from './policy-name.ts';
 

@@ -6,7 +6,7 @@ import { SupervisedStep } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, GroupRef, positive, sha256 } from './contract-values.ts';
 import { RECORD_SCHEMA } from './wire-constants.ts';
 
-/** What sampled the groups of a step, where that is older than the step's parent. */
+/** Policy that sampled a step's groups, if it is older than the step's parent. */
 export const Sampler = z
   .strictObject({
     branch: count,

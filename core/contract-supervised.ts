@@ -61,19 +61,19 @@ export const SupervisedConfig = z
   .meta({ id: 'SupervisedConfig' });
 export type SupervisedConfig = z.infer<typeof SupervisedConfig>;
 
-/** What the tokens of a dataset depend on, beside its base model. */
+/** Inputs that a dataset's tokens depend on, beside its base model. */
 export const ExampleRendering = z
   .strictObject({
     dataset,
     ...rendering,
-    /** As in `RolloutConfig`. */
+    /** Same as in `RolloutConfig`. */
     chatTemplateKwargs: templateKwargs.optional(),
     chatTemplateSha256: sha256.optional(),
   })
   .meta({ id: 'ExampleRendering' });
 export type ExampleRendering = z.infer<typeof ExampleRendering>;
 
-/** What a supervised step trains. */
+/** Data and settings of one supervised step. */
 export const SupervisedStep = z
   .strictObject({
     rendering: ExampleRendering,

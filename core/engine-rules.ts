@@ -1,4 +1,4 @@
-/** Rules of which options of engine and training go together: each stands here once, and is refused where the user speaks. */
+/** Rules of which options of engine and training go together, checked where the user's input is read. */
 import type { LoraConfig } from './contract.ts';
 import { EngineSettings, type EngineKind } from './contract-engine.ts';
 import { TemperError } from './failures.ts';

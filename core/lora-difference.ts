@@ -1,9 +1,9 @@
-/** Where two adapters have another shape: none can take the other's place. */
+/** Describes why two adapters differ in shape: neither can replace the other. */
 import type { LoraConfig } from './contract.ts';
 
 interface LoraDifference {
   readonly option: string;
-  /** As JSON. */
+  /** Value as JSON. */
   readonly one: string;
   readonly other: string;
 }

@@ -21,7 +21,7 @@ export function planDeal(seed: number, scenarios: number, from: number, count: n
   });
 }
 
-/** Of the newest epochs. */
+/** Orders of the newest epochs. */
 const orders = new Remembered<readonly number[]>();
 
 /** Fisher–Yates over 0 … length − 1. */

@@ -1,7 +1,7 @@
 /**
- * The store in a folder. Bytes are written to a temporary file beside their place and synchronised, then renamed (blobs:
- * one name, one content) or linked (write-once: EEXIST means that somebody was first), then the folder is synchronised.
- * What is under a name is therefore always whole, whatever is killed when.
+ * The store in a folder. Bytes are written to a temporary file beside their place and synchronised, then renamed
+ * (blobs: one name, one content) or linked (write-once: EEXIST means that another writer was first), then the folder is
+ * synchronised. A name therefore always has complete content, even if a writer is killed.
  */
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -136,7 +136,7 @@ export class FileStore implements Store {
     return join(this.#root, checkKey(key));
   }
 
-  /** Of a temporary file, too, which no key names. */
+  /** Accepts names of temporary files, which are no keys. */
   #pathOf(key: string): string {
     const name = nameOf(key);
     if (!TEMPORARY.test(name)) return this.#path(key);
@@ -157,7 +157,7 @@ export class FileStore implements Store {
     }
   }
 
-  /** Up to that of a run, as a bucket forgets them by itself. */
+  /** Removes empty folders up to the run's own: a bucket has no empty folders. */
   async #removeEmptyFolders(key: string): Promise<void> {
     const names = key.split('/').slice(0, -1);
     while (names.length > 1 && (await this.#files.removeEmptyFolder(join(this.#root, ...names)))) names.pop();
@@ -215,7 +215,7 @@ export class FileStore implements Store {
     return temporary;
   }
 
-  /** A temporary file that stays is litter, not an error: nobody lists or reads it. */
+  /** A leftover temporary file is not an error: it is never listed or read. */
   async #discard(temporary: string): Promise<void> {
     await this.#files.unlink(temporary).catch(() => undefined);
   }
@@ -233,7 +233,7 @@ function ignoreMissing(error: unknown): void {
   if (errorCode(error) !== 'ENOENT') throw error;
 }
 
-/** Of both languages: `.<uuid>.tmp`, and `.<name>.<pid>.<random>.tmp` (`gpu-worker/temper_gpu/store/file_store.py`). */
+/** Temporary names: `.<uuid>.tmp`, and Python's `.<name>.<pid>.<random>.tmp` (`store/file_store.py` there). */
 const TEMPORARY = /^\.([0-9a-f-]{36}|.+\.\d+\.[0-9a-f]{8})\.tmp$/;
 
 const nameOf = (key: string): string => key.slice(key.lastIndexOf('/') + 1);

@@ -134,7 +134,7 @@ async function syncMade(above: string, folder: string): Promise<void> {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows opens no folders; its file system keeps names by itself.
+  // Windows can't open folders; its file system keeps names without it.
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {

@@ -1,6 +1,6 @@
 /**
- * The folder of somebody else's store, to be read alone. A link in it may name any file of this user's, and a copy of the
- * run would then hold that file: links, pipes and devices are not listed, and are refused where something names them.
+ * Read-only view of another user's store. A link in it may name any file of this user's, and a copy of the run would
+ * then contain that file: links, pipes and devices are not listed, and are refused where something names them.
  */
 import { constants } from 'node:fs';
 import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';

@@ -8,7 +8,7 @@ export interface S3Timeouts {
 }
 
 export const S3_TIMEOUTS: S3Timeouts = { connectMs: 5000, idleMs: 30_000 };
-/** With the SDK's pauses between them: a server that is away is told within a second, a silent one within two minutes. */
+/** Attempts with the SDK's pauses: an unreachable server fails within a second, a silent one within two minutes. */
 const ATTEMPTS = 3;
 /** For as many requests as are sent at once, each of which may be an upload in parts. */
 const AGENT = { maxSockets: 160 };

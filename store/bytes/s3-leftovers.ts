@@ -16,7 +16,7 @@ interface Upload {
   UploadId: string;
 }
 
-/** What the server does not say is taken to be new. */
+/** A missing time counts as now. */
 export function modifiedAtMs({ LastModified }: { LastModified?: Date | undefined }): number {
   return LastModified?.getTime() ?? Infinity;
 }

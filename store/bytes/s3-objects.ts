@@ -32,7 +32,7 @@ export interface S3Bucket {
   partBytes: number;
 }
 
-/** A body that broke off, and a key that somebody writes at this moment, are asked for again so many times. */
+/** Tries for a body that broke off, and for a key that is being written. */
 const TRIES = 4;
 const PAUSE_MS = 200;
 /** More would wait for a connection, and the SDK counts that wait as the server's. */
@@ -60,8 +60,8 @@ export class S3Objects {
   }
 
   /**
-   * Of this length, and not so old that somebody may be about to remove it. Also false where the server does not say why
-   * it refuses: it says so to the write that follows.
+   * Whether an object has this length and is too new to be removed as garbage. Also false if the server does not say
+   * why it refuses: the write that follows gets its reason.
    */
   async has(key: string, bytes: number): Promise<boolean> {
     const isThere = await this.#typed(async () => {

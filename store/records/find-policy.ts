@@ -19,7 +19,7 @@ export interface ConfiguredCheckpoint {
 
 /** A checkpoint whose weights can be used. */
 export interface TrainedPolicy extends ConfiguredCheckpoint {
-  /** As engines serve it: `run@step`, or `run~branch@step`. */
+  /** Name under which engines serve it: `run@step`, or `run~branch@step`. */
   readonly name: string;
   readonly manifest: Manifest;
 }

@@ -57,7 +57,7 @@ export function parseJudged(bytes: Uint8Array, key: string): StoredVerdict {
   return { judged: parseStored(JudgedSchema, decodeJson(bytes, key), key) as Judged, sha256: hashBytes(bytes) };
 }
 
-/** Whoever comes second takes the winner's. */
+/** A second writer gets the first one's verdict. */
 export async function publishVerdict(store: Store, place: GroupPlace, verdict: Judged): Promise<StoredVerdict> {
   const { bytes } = await store.publish(judgedKey(place), encodeJson(verdict));
   return parseJudged(bytes, judgedKey(place));

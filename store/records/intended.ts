@@ -1,6 +1,6 @@
 /**
- * Checkpoints that somebody is about to use: runs that have not begun yet, judges of runs under way, and schedules. No
- * manifest refers to them yet, or ever will.
+ * Checkpoints about to be used: by runs that have not begun, by judges of active runs, and by schedules. No manifest
+ * refers to them yet, or ever will.
  */
 import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import { SCHEDULES_PREFIX } from '../layout.ts';

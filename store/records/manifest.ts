@@ -27,7 +27,7 @@ export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: 
   return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
 }
 
-/** What a supervised step was made from, as an input of a step has it. */
+/** Examples of a supervised step, in the form of a step's inputs. */
 export function suppliedExamples({ supervised }: Manifest): Pick<Manifest, 'supervised'> {
   return supervised === undefined ? {} : { supervised };
 }

@@ -1,4 +1,4 @@
-/** What was played for a step: files against the hashes that name them, verdicts against rollouts, both against the plan. */
+/** Checks a step's groups: files against their hashes, verdicts against rollouts, both against the plan. */
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
@@ -167,7 +167,7 @@ function checkVerdict(
   if (judged.inputsSha256 !== header.inputsSha256)
     findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
   const isComplete = judged.rewards.length === attempts.length;
-  // Only the agent's own verdict stands in the rollouts as well.
+  // The rollouts contain the agent's own verdict only.
   const own = judgeByAgent(rollouts, sha256, rules ?? SCHEMA_DEFAULTS.train);
   const isRight =
     judged.judge !== 'agent' ||
@@ -177,7 +177,7 @@ function checkVerdict(
   if (!isComplete || !isRight || !isCosted) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
 }
 
-/** So many as are planned, with one replacement for each that carried no signal. */
+/** Expects the planned groups, and one replacement for each without signal. */
 function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups: (DecidedGroup | null)[]): void {
   const config = plannedConfig(context, step);
   const known = groups.flatMap((group) => group?.result ?? []);

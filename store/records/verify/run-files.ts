@@ -1,4 +1,4 @@
-/** The files that a run has once: how it was started, its scenarios, its state for people. */
+/** Files of the whole run: its configuration, scenarios, and state for display. */
 import type { z } from 'zod';
 
 import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
@@ -14,7 +14,7 @@ import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
 
-/** Null: missing or unreadable, and told. */
+/** Null: missing or unreadable, and reported. */
 export interface RunFiles {
   config: RunConfig | null;
   /** A script's own loop has none. */
@@ -75,7 +75,7 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
     );
 }
 
-/** What the configuration names by its hash. */
+/** Checks the objects that the configuration names by hash. */
 async function verifyBrought(store: Store, config: RunConfig, findings: Findings): Promise<void> {
   await verifyTemplate(store, config, findings);
   await verifyDataset(store, config, findings);
