@@ -71,7 +71,7 @@ export function countSkipped(steps: readonly Trained[]): number {
 }
 
 /** Suggests what to try if the reward did not move, on held-out scenarios if there are any; null if it moved. */
-export function hintAtStandstill(
+export function hintIfStalled(
   { evalBefore, evalAfter }: Pick<RunState, 'evalBefore' | 'evalAfter'>,
   steps: readonly (Trained & Pick<StepSummary, 'reward'>)[],
 ): string | null {

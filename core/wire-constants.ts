@@ -92,13 +92,13 @@ export const MAX_ROLLOUT_BYTES = 256 * 1024 ** 2;
  */
 export const KEPT_UNNAMED_MS = 86_400_000;
 
-/** How a process notices that it stood still: how often it looks, and how many standstills it remembers. */
-export const PULSE_MS = 500;
-export const KEPT_STANDSTILLS = 32;
+/** A process detects its own pauses: how often it checks, and how many pauses it remembers. */
+export const PAUSE_CHECK_MS = 500;
+export const KEPT_PAUSES = 32;
 /** How often a worker asks Temporal for an answer. */
 export const CONTACT_MS = 2000;
-/** A task that begins this soon after a stall may have been scheduled during it. */
-export const JUST_THAWED_MS = 1000;
+/** A task that begins this soon after a pause may have been scheduled during it. */
+export const RESUME_GRACE_MS = 1000;
 
 const CREDENTIALS = 'correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE';
 const UNKNOWN_KEY = `the server does not know the access key; ${CREDENTIALS}`;

@@ -1,4 +1,4 @@
-/** What the local stack tells whoever started it: data, shown by the command line. */
+/** Events of the local stack as data; the command line shows them. */
 
 export type ChildState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'stopped';
 
@@ -8,7 +8,7 @@ export interface ChildStatus {
   readonly agentFile: string | null;
   readonly state: ChildState;
   readonly pid: number | null;
-  /** How often it died by itself. */
+  /** Number of unexpected exits. */
   readonly deaths: number;
 }
 

@@ -86,11 +86,11 @@ export interface ConnectionPatience {
   /** How long a silent server is borne in all; null: until `signal`. */
   readonly limitMs: number | null;
   readonly signal?: AbortSignal;
-  /** Told at each failed try. */
+  /** Called at each failed try. */
   readonly onSilence?: (sinceMs: number) => void;
 }
 
-/** Asks again while the server is silent: a client's `result()` otherwise throws where workers simply go on. */
+/** Retries while the server is silent: a client's `result()` otherwise throws although workers continue. */
 export async function patiently<T>(ask: () => Promise<T>, patience: ConnectionPatience): Promise<T> {
   let silentSince: number | null = null;
   for (;;) {
@@ -113,7 +113,7 @@ export function isPassing(error: unknown): boolean {
   return call !== null && PASSING_CODES.includes(call.code);
 }
 
-/** What to tell a person of a call that the server did not answer or refused; null for every other error. */
+/** Describes a call that the server did not answer or refused; null for every other error. */
 export function describeServerFailure(error: unknown): string | null {
   const call = failedCall(error);
   if (call === null) return null;

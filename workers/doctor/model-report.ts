@@ -1,4 +1,4 @@
-/** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
+/** Requirements of a base model on this machine, from `temper_gpu.process.plan`, which reads no weights. */
 import { z } from 'zod';
 import type { TrainConfig } from '../../core/contract.ts';
 import type { ModelPlanInput } from '../../core/contract-engine.ts';
@@ -21,7 +21,7 @@ const DeviceSchema = z.object({
 });
 const ReportSchema = z.object({
   model: z.string(),
-  /** Of a model of the Hugging Face hub. */
+  /** Commit of a model of the Hugging Face hub. */
   commit: z.string().nullable(),
   architecture: z.string(),
   parameters: z.number(),
@@ -30,7 +30,7 @@ const ReportSchema = z.object({
   engine: z.string(),
   /** Why the model can be neither served nor trained. */
   refusal: z.string().nullable(),
-  /** What the model's chat template cannot write. */
+  /** Features that the model's chat template lacks. */
   templateGaps: z.array(z.string()),
   memory: z
     .object({
@@ -51,16 +51,16 @@ interface Examined extends InstallOptions {
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
-  /** What a run would train. */
+  /** Training settings of the run. */
   readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient' | 'klReference'>;
-  /** As the run's; absent: none. */
+  /** Same as the run's; absent: none. */
   readonly maxStaleness?: number;
 }
 
 export interface ExaminedModel extends Examined {
   readonly project: string;
   readonly cwd: string;
-  /** As `--base-model` has it. */
+  /** Value of `--base-model`. */
   readonly model: string;
 }
 
@@ -72,7 +72,7 @@ export async function reportOnModel(options: ExaminedModel): Promise<ModelReport
 }
 
 interface SourcedModel extends Examined {
-  /** As runs name it, and where it is. */
+  /** Name that runs record. */
   readonly name: string;
   readonly source: string | undefined;
   /** The largest micro-batch, up to that of `train`, is looked for that fits into what is free. */

@@ -30,7 +30,7 @@ const TELL_AGAIN_MS = 1000;
 const MARKER = '.complete';
 /** Python's ensurepip keeps its reason to itself. */
 const NEARLY_FULL_BYTES = 4 * 1024 ** 2;
-/** As Node, uv, pip and Go say it. */
+/** Messages of Node, uv, pip and Go about a full disk. */
 const FULL = /no space left on device|os error 28\b|ENOSPC|EDQUOT|disk quota exceeded|not enough space on the disk/i;
 
 /** Does a task and tells of it at least every second, also while what it runs says nothing; last, that it is done. */
@@ -105,7 +105,7 @@ export function isDiskFull(error: unknown): boolean {
   return FULL.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`);
 }
 
-/** What the user can mend is one line: a full disk names its folder, a program that failed its last words. */
+/** Reports errors that the user can fix in one line: a full disk with its folder, a program with its last words. */
 export async function explainFailure(folder: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -26,7 +26,7 @@ export interface PythonEnvironment {
 }
 
 export interface PythonOptions extends InstallOptions {
-  /** Where the lock files are; the GPU worker's own folder unless a test says otherwise. */
+  /** Folder of the lock files; by default the GPU worker's own. */
   readonly requirements?: string;
 }
 
@@ -79,7 +79,7 @@ async function makeEnvironment(
   await requireSuccess('loading the installed Python packages', loading);
 }
 
-/** For people: which Python it is; throws what stands in the way. Installs nothing. */
+/** Describes the Python; throws for an obstacle. Installs nothing. */
 export async function pythonState({ env, cache }: Pick<InstallOptions, 'env' | 'cache'>): Promise<string> {
   if (env.TEMPER_PYTHON) return `TEMPER_PYTHON, ${(await explicitPython(env.TEMPER_PYTHON, NEEDED)).python}`;
   const python = await findInterpreter(env, !(await hasOwnUv(env)));
@@ -141,7 +141,7 @@ async function environmentKey(python: Interpreter, options: PythonOptions): Prom
   return sha256(parts.join('\0')).slice(0, 16);
 }
 
-/** Where NVIDIA's driver answers, PyTorch's default build is chosen, which knows CUDA. */
+/** PyTorch's default build, which has CUDA, is chosen if NVIDIA's driver answers. */
 export async function hasAccelerator(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await runCommand('nvidia-smi', ['-L'], { env, timeoutMs: 10_000 })).code === 0;
 }

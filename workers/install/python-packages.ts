@@ -1,4 +1,4 @@
-/** What is installed into the GPU worker's environment, in which order, and how far it is. */
+/** Steps that install the GPU worker's packages, in order, with their progress. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { requireSuccess, type Progress } from './install.ts';
@@ -22,8 +22,8 @@ export interface TorchLocks {
 }
 
 /**
- * PyTorch first: its CPU build is a twentieth of the default one, but has an index of its own that not every network
- * reaches. Nothing is installed that its lock file does not name by hash.
+ * PyTorch first: its CPU build is a twentieth of the default one, but has a separate index that some networks block.
+ * Every package must be in its lock file, with its hash.
  */
 export async function installTorch(locks: TorchLocks, place: Place): Promise<void> {
   const isCpu = await canInstallCpuBuild(locks.cpu, place);

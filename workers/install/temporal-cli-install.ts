@@ -34,9 +34,9 @@ const DOWNLOADS = 'https://temporal.download/cli';
 const MAX_ARCHIVE_BYTES = 512 * 1024 ** 2;
 const SILENCE_MS = 20_000;
 const GO_MODULE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
-/** Of the module's source, as `go version -m` tells it of a program; its go.mod names the versions of all others. */
+/** Checksum of the module's source, from `go version -m`; its go.mod names the versions of all others. */
 const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
-/** What `go list -deps` counts, for an estimate of the time left. */
+/** Count of `go list -deps`, for an estimate of the time left. */
 const GO_PACKAGES = 1298;
 const GO_MODULES = 160;
 const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };

@@ -15,7 +15,7 @@ export interface Uv {
   makeVenv(python: Interpreter, folder: string): Promise<CommandResult>;
 }
 
-/** Where a virtual environment keeps its programs. */
+/** Path of a virtual environment's program. */
 export function programOf(environment: string, program: string): string {
   return isWindows ? join(environment, 'Scripts', `${program}.exe`) : join(environment, 'bin', program);
 }
@@ -76,7 +76,7 @@ function hasUvIndex(env: NodeJS.ProcessEnv): boolean {
   return ['UV_DEFAULT_INDEX', 'UV_INDEX', 'UV_INDEX_URL', 'UV_CONFIG_FILE'].some((name) => env[name]);
 }
 
-/** What pip was told about its index, mirror or certificates holds for uv too, which does not read pip's settings. */
+/** Settings of pip for index, mirror and certificates apply to uv too, which does not read them. */
 const FROM_PIP: Readonly<Record<string, string>> = {
   'index-url': 'UV_DEFAULT_INDEX',
   'extra-index-url': 'UV_INDEX',

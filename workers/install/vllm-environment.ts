@@ -66,7 +66,7 @@ async function findVllm({ env, cache }: Place): Promise<string | null> {
   return folders[0] === undefined ? null : programOf(folders[0], 'python');
 }
 
-/** For people: where vLLM is, and which; throws what stands in the way. Installs nothing. */
+/** Describes vLLM and its place; throws for an obstacle. Installs nothing. */
 export async function vllmState(place: Place): Promise<string> {
   const python = place.env[VARIABLE] ?? (await findVllm(place));
   if (!python) throw new Error(`not installed; ${INSTALL}`);

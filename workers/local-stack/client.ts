@@ -30,7 +30,7 @@ export interface LocalStack {
   readonly engineUrl: string;
   readonly engineKey: string;
   readonly storeUri: string;
-  /** As it was asked for. */
+  /** Settings of the user's request. */
   readonly engine: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>;
   /** True where a live stack was found and joined. */
   readonly adopted: boolean;
@@ -45,7 +45,7 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   try {
     return await openAndHold(options);
   } catch (error) {
-    // What fails because it was told to end has not failed.
+    // A failure after the request to end is not an error.
     options.signal?.throwIfAborted();
     throw error;
   }
@@ -76,7 +76,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     options,
     config,
   );
-  // Whoever starts it again after a crash decides what it is like: another command goes on with that.
+  // A restart after a crash decides the daemon's settings: another command adopts them.
   const held = keepHeld(first, () => open(hold, options, config), options);
   const { stack } = first;
   return {

@@ -74,7 +74,7 @@ async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent,
   }
 }
 
-/** Since the first status, which may be on its way when the wait begins: what died before is nobody's wait. */
+/** Counts from the first status, which may be in flight when the wait begins: earlier deaths don't matter. */
 function createDeathCount(): (status: ChildStatus | undefined) => number {
   let before: number | null = null;
   return (status) => {

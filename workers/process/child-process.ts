@@ -7,7 +7,7 @@ import type { Readiness } from './readiness.ts';
 
 export interface ChildSpec {
   readonly name: string;
-  /** Of an agent's worker. */
+  /** File of an agent's worker. */
   readonly agentFile: string | null;
   readonly command: readonly string[];
   /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
@@ -32,7 +32,7 @@ export function startChild(
   log: ChildLog,
 ): StartedChild {
   const [file, args] = leashed(program, rest);
-  // stdin stays open as long as this process lives: workers end when it closes.
+  // stdin stays open for the lifetime of this process: workers end when it closes.
   const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
   child.stdin.on('error', () => undefined);
   const lastLines: string[] = [];

@@ -47,7 +47,7 @@ export function isOwnSocket(path: string): boolean {
   return stats !== undefined && stats.isSocket() && isOwn(stats);
 }
 
-/** A folder that nobody else can write to; no link to one, unless `look` follows it. */
+/** Folder that no other user can write to; a link to one only if `look` follows it. */
 export function isOwnFolder(path: string, look: typeof lstatSync = lstatSync): boolean {
   const stats = look(path, { throwIfNoEntry: false });
   return stats !== undefined && stats.isDirectory() && isOwn(stats) && (stats.mode & OTHERS_WRITE) === 0;

@@ -11,22 +11,22 @@ import { checkRequest, type AskedRollout } from '../../play/recorder/request.ts'
 import { RequestRefused } from '../../play/recorder/send.ts';
 
 export interface ServedPolicy {
-  /** As the engine calls it. */
+  /** Name that the engine uses. */
   readonly name: string;
   readonly adapterSha256: string;
   /** Names that clients may send, the engine's among them. */
   readonly names: readonly string[];
-  /** Of the run: what a request gets that does not say. */
+  /** Defaults of the run for requests. */
   readonly rollout: AskedRollout;
 }
 
-/** What HTTP says of a refusal, besides the body that its dialect writes. */
+/** HTTP status and headers of a refusal; its dialect writes the body. */
 interface Told {
   readonly status: number;
   readonly headers: Record<string, string>;
 }
 
-/** Of the engine, where a client sets none; a connection is given up after it, because the engine says more. */
+/** Default deadline of the engine; the connection is closed later, because the engine's error says more. */
 const DEADLINE_MS = 300_000;
 const GRACE_MS = 30_000;
 /** Timers know no longer one. */
@@ -36,9 +36,9 @@ export interface AnswererOptions {
   readonly policy: ServedPolicy;
   /** Null while there is none yet. */
   readonly connection: EngineConnection | null;
-  /** What the policy was heard to say, so that it is told to it in its own words. */
+  /** Earlier tool calls of the policy, which are returned to it in its own words. */
   readonly answered: AnsweredCalls;
-  /** As the client sent it; the engine reads it. */
+  /** Header of the client; the engine reads it. */
   readonly deadline: string | null;
 }
 

@@ -18,7 +18,7 @@ export function createOutputLogger(processName: string): Logger {
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 
-/** What Temporal's runtime, workers, workflows and activities log, as ours. */
+/** Formats the logs of Temporal's runtime, workers, workflows and activities as ours. */
 export function temporalLogger(logger: Logger): TemporalLogger {
   const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
     logger[LEVELS[level]](logFields(meta), message);

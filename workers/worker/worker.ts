@@ -130,7 +130,7 @@ function installRuntime(logger: Logger): void {
   });
 }
 
-/** Null where it was told to end before a server was there. */
+/** Null if a signal ended it before a server was reachable. */
 async function connectPatiently(
   options: NativeConnectionOptions,
   logger: Logger,

@@ -6,41 +6,41 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from temper_gpu.contract import KEPT_STANDSTILLS, PULSE_MS
+from temper_gpu.contract import KEPT_PAUSES, PAUSE_CHECK_MS
 
-BEAT_S = PULSE_MS / 1000
+CHECK_S = PAUSE_CHECK_MS / 1000
 
 
-class Pulse:
+class PauseDetector:
     """Known by its gaps. By the wall clock, which goes on while a host is suspended; a clock that is set looks like a
     gap too, and costs one retry. What ended in the future was seen by a clock that has been put right since."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._last = clock()
-        self._gaps: deque[tuple[float, float]] = deque(maxlen=KEPT_STANDSTILLS)
+        self._pauses: deque[tuple[float, float]] = deque(maxlen=KEPT_PAUSES)
 
-    def beat(self) -> None:
+    def check(self) -> None:
         now = self._clock()
-        if now - self._last > 2 * BEAT_S:
-            self._gaps.append((now, now - self._last))
+        if now - self._last > 2 * CHECK_S:
+            self._pauses.append((now, now - self._last))
         self._last = now
 
-    def longest_gap_s(self, within_s: float) -> float:
+    def longest_pause_s(self, within_s: float) -> float:
         """The longest suspension that ended within the last `within_s`, the present one included."""
         now = self._clock()
-        lengths = (length for ended, length in tuple(self._gaps) if now - within_s < ended <= now)
+        lengths = (length for ended, length in tuple(self._pauses) if now - within_s < ended <= now)
         return max(now - self._last, *lengths, 0.0)
 
 
-def start_pulse() -> Pulse:
+def start_pause_detector() -> PauseDetector:
     """Beats in a thread of its own, as long as the process lives."""
-    pulse = Pulse()
+    pauses = PauseDetector()
 
-    def beat_forever() -> None:
+    def check_forever() -> None:
         while True:
-            time.sleep(BEAT_S)
-            pulse.beat()
+            time.sleep(CHECK_S)
+            pauses.check()
 
-    threading.Thread(target=beat_forever, name="pulse", daemon=True).start()
-    return pulse
+    threading.Thread(target=check_forever, name="pause-detector", daemon=True).start()
+    return pauses
