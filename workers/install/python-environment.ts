@@ -53,7 +53,7 @@ export async function openPythonEnvironment(options: PythonOptions): Promise<Pyt
   const environment = { python: programOf(folder, 'python'), folder };
   if (isComplete(folder)) return environment;
   await withProgress('python', options.onEvent, 'the Python packages are installed', async (progress) => {
-    const onWait = () => progress.tell('waiting for another process that installs the Python packages');
+    const onWait = () => progress.report('waiting for another process that installs the Python packages');
     const make = (partial: string) => makeEnvironment(partial, python, own, progress, options);
     await installOnce(folder, make, { onWait, signal: options.signal });
   });
@@ -68,13 +68,13 @@ async function makeEnvironment(
   options: PythonOptions,
 ): Promise<void> {
   const uv = await openUv(python, own, progress, options);
-  progress.tell(`making a Python ${python.version} environment`);
+  progress.report(`making a Python ${python.version} environment`);
   await requireSuccess('making the Python environment', uv.makeVenv(python, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
   const [standard, cpu] = TORCH_LOCKS.map((name) => requirementFile(name, options));
   await installTorch({ default: standard!, cpu: cpu! }, place);
   await installRequirements(requirementFile('requirements.lock', options), place);
-  progress.tell('checking that the packages load');
+  progress.report('checking that the packages load');
   const loading = runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
   await requireSuccess('loading the installed Python packages', loading);
 }
@@ -107,7 +107,7 @@ export async function installDevTools(environment: PythonEnvironment, options: P
       await installRequirements(file, { uv, python, progress, accelerated: false });
       writeFileSync(marker, '');
     };
-    const onWait = () => progress.tell('waiting for another process that installs Python packages');
+    const onWait = () => progress.report('waiting for another process that installs Python packages');
     await withFileLock(`${folder}.lock`, () => explainFailure(folder, add), onWait, options.signal);
   });
 }

@@ -42,7 +42,7 @@ const locked = (lockFile: string): string[] => ['--require-hashes', '--no-deps',
 /** Its default build on other systems than Linux is the small one. */
 async function canInstallCpuBuild(lockFile: string, { uv, python, progress, accelerated }: Place): Promise<boolean> {
   if (accelerated || process.platform !== 'linux') return false;
-  progress.tell('choosing the PyTorch build');
+  progress.report('choosing the PyTorch build');
   const tried = await uv.run(['pip', 'install', '--dry-run', '--python', python, CPU_INDEX, ...locked(lockFile)], {
     env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
     timeoutMs: TORCH_INDEX_WITHIN_MS,
@@ -56,13 +56,13 @@ async function install(
   { uv, python, progress }: Place,
 ): Promise<void> {
   const count = countPackages(measureGrowth(python));
-  const tell = () => progress.tell(count.describe(message), count.now());
-  progress.tell(message);
-  const beat = setInterval(tell, 1000);
+  const report = () => progress.report(count.describe(message), count.now());
+  progress.report(message);
+  const beat = setInterval(report, 1000);
   try {
     const onLine = (line: string) => {
       count.read(line);
-      tell();
+      report();
     };
     await requireSuccess(message, uv.run(['pip', 'install', '--python', python, ...requirements], { onLine }));
   } finally {

@@ -58,7 +58,7 @@ async function bootstrapUv(
   const version = /^uv==(\S+)/m.exec(readFileSync(UV_LOCK, 'utf8'))?.[1];
   const folder = join(cache, 'uv', `${version}-python${python.version}`);
   const make = async (partial: string) => {
-    progress.tell('installing uv, which installs the rest');
+    progress.report('installing uv, which installs the rest');
     const making = runCommand(python.executable, ['-m', 'venv', partial], { env, signal });
     await requireSuccess('making a virtual environment', making);
     const locked = ['--require-hashes', '--no-deps', '-r', UV_LOCK];
@@ -66,7 +66,7 @@ async function bootstrapUv(
     await requireSuccess('installing uv with pip', runCommand(programOf(partial, 'python'), pip, { env, signal }));
   };
   await installOnce(folder, make, {
-    onWait: () => progress.tell('waiting for another process that installs uv'),
+    onWait: () => progress.report('waiting for another process that installs uv'),
     signal,
   });
   return programOf(folder, 'uv');

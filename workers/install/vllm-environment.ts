@@ -92,7 +92,7 @@ export async function installVllm(build: VllmBuild | null, options: InstallOptio
   const environment = { python: programOf(folder, 'python'), build: chosen };
   if (isComplete(folder)) return environment;
   await withProgress('vllm', options.onEvent, `vLLM is installed (${chosen} build)`, async (progress) => {
-    const onWait = () => progress.tell('waiting for another process that installs vLLM');
+    const onWait = () => progress.report('waiting for another process that installs vLLM');
     const make = (partial: string) => makeEnvironment(partial, chosen, progress, options);
     await installOnce(folder, make, { onWait, signal: options.signal });
   });
@@ -108,7 +108,7 @@ async function makeEnvironment(
   const own = await hasOwnUv(options.env);
   const interpreter: Interpreter = await findInterpreter(options.env, !own);
   const uv = await openUv(interpreter, own, progress, options);
-  progress.tell(`making a Python ${interpreter.version} environment for vLLM`);
+  progress.report(`making a Python ${interpreter.version} environment for vLLM`);
   await requireSuccess('making the environment of vLLM', uv.makeVenv(interpreter, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: build === 'cuda' };
   if (build === 'cpu') {
@@ -116,7 +116,7 @@ async function makeEnvironment(
     await installTorch({ default: standard!, cpu: cpu! }, place);
   }
   await installRequirements(join(GPU_WORKER_FOLDER, lockOf(build)), place);
-  progress.tell('checking that vLLM loads');
+  progress.report('checking that vLLM loads');
   const { env, signal } = options;
   const loading = runCommand(place.python, ['-c', 'import vllm.entrypoints.openai.api_server'], { env, signal });
   await requireSuccess('loading vLLM', loading);

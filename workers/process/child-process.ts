@@ -45,16 +45,16 @@ export function startChild(
   return { child, lastLines };
 }
 
-/** Once, also where the program could not be started at all. */
+/** Calls `onEnd` once, also if the program could not be started at all. */
 export function whenEnded(child: ChildProcess, onEnd: (exit: string) => void): void {
-  let told = false;
-  const tell = (exit: string) => {
-    if (told) return;
-    told = true;
+  let hasEnded = false;
+  const end = (exit: string) => {
+    if (hasEnded) return;
+    hasEnded = true;
     onEnd(exit);
   };
-  child.on('error', (error) => tell(error.message));
-  child.on('close', (code, signal) => tell(signal ?? `exit code ${code}`));
+  child.on('error', (error) => end(error.message));
+  child.on('close', (code, signal) => end(signal ?? `exit code ${code}`));
 }
 
 export async function endChild(child: ChildProcess, stopMs: number): Promise<void> {

@@ -21,7 +21,7 @@ export interface ServedPolicy {
 }
 
 /** HTTP status and headers of a refusal; its dialect writes the body. */
-interface Told {
+interface RefusalHead {
   readonly status: number;
   readonly headers: Record<string, string>;
 }
@@ -47,7 +47,7 @@ export class PolicyAnswerer implements Answerer {
   readonly #connection: EngineConnection | null;
   readonly #answered: AnsweredCalls;
   readonly #deadline: string | null;
-  #told: Told | null = null;
+  #refusal: RefusalHead | null = null;
 
   constructor({ policy, connection, answered, deadline }: AnswererOptions) {
     this.#policy = policy;
@@ -57,8 +57,8 @@ export class PolicyAnswerer implements Answerer {
   }
 
   /** Null where nothing was refused. */
-  get told(): Told | null {
-    return this.#told;
+  get refusal(): RefusalHead | null {
+    return this.#refusal;
   }
 
   async call(asked: AskedRequest, options: CallOptions): Promise<Completion> {
@@ -108,7 +108,7 @@ export class PolicyAnswerer implements Answerer {
   }
 
   #refuse(status: number, error: ErrorBody, retryAfter: string | null = null): RequestRefused {
-    this.#told = {
+    this.#refusal = {
       status,
       headers: { 'content-type': 'application/json', ...(retryAfter === null ? {} : { 'retry-after': retryAfter }) },
     };

@@ -20,7 +20,7 @@ export function servePolicy({ policy, engine, ...options }: PolicyServingOptions
     const answerer = new PolicyAnswerer({ policy, connection: engine()?.connection() ?? null, answered, deadline });
     const reply = await answerRequest(request, answerer, { memory });
     // Attempts always get 400; a client of a server may retry after 429 and 503.
-    return 'json' in reply && answerer.told !== null ? { ...reply, ...answerer.told } : reply;
+    return 'json' in reply && answerer.refusal !== null ? { ...reply, ...answerer.refusal } : reply;
   };
   return openServingHttp({ ...options, models: policy.names, kept: memory, answer });
 }

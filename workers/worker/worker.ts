@@ -31,7 +31,7 @@ export interface RunWorkerOptions {
 }
 
 const RECONNECT_MS = 500;
-const TELL_EVERY_MS = 5000;
+const REPORT_EVERY_MS = 5000;
 /** A drained activity is retried elsewhere or later, so that waiting for it long has no use. */
 const DRAIN_MS = 3000;
 const FORCE_MS = 6000;
@@ -136,14 +136,14 @@ async function connectPatiently(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<NativeConnection | null> {
-  let toldAt = 0;
+  let reportedAt = 0;
   while (!signal.aborted) {
     try {
       return await NativeConnection.connect(options);
     } catch (error) {
-      if (Date.now() - toldAt > TELL_EVERY_MS)
+      if (Date.now() - reportedAt > REPORT_EVERY_MS)
         logger.warn({ address: options.address, error: String(error) }, 'waiting for the Temporal server');
-      toldAt = Date.now();
+      reportedAt = Date.now();
     }
     await sleep(RECONNECT_MS);
   }

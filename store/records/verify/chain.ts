@@ -60,11 +60,11 @@ export async function verifyParent(
   if (found?.commit) return { place: found, commit: found.commit };
   const elsewhere = await findInOtherRuns(store, step, parent);
   if (elsewhere === null)
-    tellMissing(step, parent, ofRun.find(({ branch }) => branch === step.branch) ?? null, findings);
+    reportMissing(step, parent, ofRun.find(({ branch }) => branch === step.branch) ?? null, findings);
   return elsewhere;
 }
 
-function tellMissing(
+function reportMissing(
   { key, run, branch, step }: StoredStep,
   parent: { step: number; manifestSha256: string },
   inItsPlace: StoredStep | null,

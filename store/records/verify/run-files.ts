@@ -112,7 +112,7 @@ async function verifyStartAdapter(store: Store, { startAdapter }: RunConfig, fin
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {
   const readDisplay = <T>(key: string, decode: (bytes: Uint8Array) => T): Promise<T | null> =>
-    readOrTell(findings, key, async () => {
+    readOrReport(findings, key, async () => {
       const bytes = await store.read(key);
       if (bytes === null) return null;
       findings.count('run files');
@@ -125,7 +125,7 @@ async function verifyDisplay(store: Store, run: string, findings: Findings): Pro
   return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
 }
 
-async function readOrTell<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
+async function readOrReport<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
   try {
     return await look();
   } catch (error) {

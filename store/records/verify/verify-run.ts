@@ -56,7 +56,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
       await verifyStep(context, { step, parent: parents.get(step.key) ?? null, isDone, before, seen }),
     );
   }
-  tellOtherInputs(context);
+  reportOtherInputs(context);
   if (isLoop)
     findings.notes.push(
       `a script trains ${run}, so no plan says which groups it gathers and trains: this is not checked`,
@@ -186,7 +186,7 @@ function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, 
 }
 
 /** Reports run.json if no step matches it. */
-function tellOtherInputs({ run, findings, otherInputs }: VerifyContext): void {
+function reportOtherInputs({ run, findings, otherInputs }: VerifyContext): void {
   const checked = findings.tallies.get('inputs')!.checked;
   if (checked > 1 && otherInputs.length >= checked - 1) {
     findings.problem(

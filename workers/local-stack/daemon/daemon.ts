@@ -154,7 +154,7 @@ async function endStack(held: Held): Promise<void> {
   held.ending = true;
   await held.stack?.end();
   remember(held);
-  tell(held, { type: 'ended' });
+  broadcast(held, { type: 'ended' });
   for (const socket of held.sockets.keys()) socket.end();
   removeSocket(held.socketPath, held.folders);
   held.log.close();
@@ -167,13 +167,13 @@ function announce(held: Held, event: StackEvent): void {
   held.log.write(
     JSON.stringify({ level, time: new Date().toISOString(), process: 'stack', msg: event.kind, ...event }),
   );
-  tell(held, { type: 'event', event });
+  broadcast(held, { type: 'event', event });
   if (event.kind !== 'child' || held.stack === null) return;
   remember(held);
-  tell(held, { type: 'status', children: held.stack.statuses() });
+  broadcast(held, { type: 'status', children: held.stack.statuses() });
 }
 
-function tell(held: Held, message: DaemonMessage): void {
+function broadcast(held: Held, message: DaemonMessage): void {
   for (const socket of held.sockets.keys()) sendMessage(socket, message);
 }
 
