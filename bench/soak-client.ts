@@ -8,7 +8,7 @@ export interface Outcome {
   readonly ending: Ending;
   /** Its end, if it is long. */
   readonly text: string;
-  /** Until the first byte of the answer's body; null where there was none. */
+  /** Until the first byte of the answer's body; null if there was none. */
   readonly firstMs: number | null;
   readonly sentBytes: number;
 }

@@ -15,7 +15,7 @@ export interface ChatExample {
 }
 
 interface ReadExample extends ChatExample {
-  /** Its messages and tools as they stand in a store: the author's numbers, and the author's order in tools and calls. */
+  /** Messages and tools in stored form: the author's numbers, and the author's order in tools and calls. */
   readonly text: string;
 }
 

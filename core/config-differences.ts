@@ -2,7 +2,7 @@
 import type { RunConfig } from './contract.ts';
 import { policyName } from './policy-name.ts';
 
-/** One line per key, as `train.lora.rank: 16 → 8` (recorded → asked for); empty where they are equal. What is absent is null. */
+/** Lines such as `train.lora.rank: 16 → 8` (recorded → requested); empty if they are equal. Absent is null. */
 export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig): string[] {
   const isOtherKind = (recorded.train.lora === null) !== (asked.train.lora === null);
   const before = flatten(named(recorded, isOtherKind), '');

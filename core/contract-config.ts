@@ -213,7 +213,7 @@ export const RolloutConfig = z
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;
 
-/** One commit of a branch: which bytes stand under `run@step`. */
+/** One commit of a branch: hashes of the bytes of `run@step`. */
 export const Checkpoint = z
   .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
   .meta({ id: 'Checkpoint' });
@@ -288,7 +288,7 @@ export const RunConfig = z
       'steps after which the workflow continues as new, with a fresh history',
       { default: 'when Temporal suggests it', isSupervised: true },
     ),
-    /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
+    /** Checkpoint of another run that provides this one's bytes; null: a fresh adapter. */
     parent: Checkpoint.nullable(),
     /** Source of the first checkpoint; absent: a fresh adapter, or the parent's. */
     startAdapter: StartAdapter.optional(),

@@ -24,7 +24,7 @@ export const RolloutInput = z
     minimumGroupSize: z.int().min(2),
     /** Treatment of truncated attempts in training; does not change how they are played. */
     ...rewardRules,
-    /** Judge that scores the group in an activity of its own; null: the agent's own reward is the verdict. */
+    /** Judge that scores the group in a separate activity; null: the agent's own reward is the verdict. */
     judge: judgeName.nullable(),
     inputsSha256: sha256,
   })
@@ -37,7 +37,7 @@ export const GroupResult = z
     step: positive,
     group: count,
     scenario: count,
-    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null where it is not judged yet. */
+    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null if it is not judged yet. */
     rolloutsSha256: sha256,
     judgedSha256: sha256.nullable(),
     attempts: positive,
@@ -64,7 +64,7 @@ export const JudgeSpending = z
     cached: count,
     promptTokens: count,
     completionTokens: count,
-    /** US dollars; null where it is not known what an answer costs. */
+    /** US dollars; null if it is not known what an answer costs. */
     usd: z.number().min(0).nullable(),
   })
   .meta({ id: 'JudgeSpending' });
@@ -124,7 +124,7 @@ export const JudgeInput = z
 export type JudgeInput = z.infer<typeof JudgeInput>;
 
 /**
- * The verdict on a step: what each group came to, and which of them are trained. Null where that is what the workflow has
+ * The verdict on a step: what each group came to, and which of them are trained. Null if that is what the workflow has
  * already: thousands of results are more than Temporal takes in one answer.
  */
 export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });

@@ -28,7 +28,7 @@ export const Prepared = z
     scenarios: BlobRef,
     trainScenarios: positive,
     evalScenarios: positive,
-    /** True where the agent named no evaluation scenarios and a seeded tenth was held out. */
+    /** True if the agent named no evaluation scenarios and a seeded tenth was held out. */
     heldOut: z.boolean(),
     agentCodeSha256: sha256,
   })
@@ -73,7 +73,7 @@ export const TrainInput = z
     learningRate: z.number().min(0),
     seed: z.int().min(0),
     train: TrainConfig,
-    /** The examples to train in the place of groups. Absent: the step trains its groups. */
+    /** The examples to train instead of groups. Absent: the step trains its groups. */
     supervised: SupervisedStep.optional(),
     inputsSha256: sha256,
   })
@@ -86,7 +86,7 @@ export const TrainResult = z
     metrics: StepMetrics,
     /** Seconds by phase (load, train, commit, publish); display only. */
     seconds: z.record(z.string(), z.number()),
-    /** True where the step had been committed before this attempt of the activity. */
+    /** True if the step had been committed before this attempt of the activity. */
     found: z.boolean(),
   })
   .meta({ id: 'TrainResult' });
@@ -139,7 +139,7 @@ export const SettingChange = z
   .strictObject({
     /** Settings that `temper set` may change; `core/settings.ts` maps them to fields of RunConfig. */
     setting: z.enum(['learningRate', 'temperature', 'steps', 'groupSize', 'evalEvery', 'maxJudgeUsd']),
-    /** Null where there was none. */
+    /** Null if there was none. */
     from: z.number().nullable(),
     to: z.number(),
     branch: count,
@@ -176,7 +176,7 @@ export const StepSummary = z
     sampledTokens: count,
     seconds: z.record(z.string(), z.number()),
     adapterSha256: sha256,
-    /** How many examples a supervised step was dealt, which has no groups. Absent: it is no supervised step. */
+    /** Number of a supervised step's examples; it has no groups. Absent: not a supervised step. */
     examples: count.optional(),
   })
   .meta({ id: 'StepSummary' });
@@ -238,13 +238,13 @@ export const AllocateInput = z
   .meta({ id: 'AllocateInput' });
 export type AllocateInput = z.infer<typeof AllocateInput>;
 
-/** `concluded` where this very firing has trained its run already: a time can be fired twice, by a backfill. */
+/** `concluded`: this firing has trained its run already. A time can be fired twice, by a backfill. */
 export const Allocated = z
   .strictObject({ number: positive, config: RunConfig, concluded: Checkpoint.nullable() })
   .meta({ id: 'Allocated' });
 export type Allocated = z.infer<typeof Allocated>;
 
-/** A firing's run has ended well: what the next one begins with. */
+/** A firing's run has succeeded: the parent of the next one. */
 export const ConcludeInput = z
   .strictObject({ schedule: name, number: positive, state: RunState })
   .meta({ id: 'ConcludeInput' });

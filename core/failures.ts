@@ -1,6 +1,6 @@
 /** The one list of failure types, each naming the boundary that was crossed; `npm run contract` writes it for Python. */
 export const FAILURES = {
-  /** The user's agent threw or returned something that is no result: data, kept with the attempt. */
+  /** The user's agent threw or returned an invalid result: data, kept with the attempt. */
   AgentFailed: { retryable: false },
   /** A judge answered nothing usable. */
   JudgeFailed: { retryable: true },
@@ -40,7 +40,7 @@ export const NON_RETRYABLE: readonly FailureType[] = (Object.keys(FAILURES) as F
 export class TemperError extends Error {
   override readonly name = 'TemperError';
   readonly type: FailureType;
-  /** How long who refused asked to be left alone; null where it did not say. */
+  /** Pause that a refusal asked for; null if it named none. */
   readonly retryAfterMs: number | null;
 
   /** Compares names: an agent file may load a second copy of this module, whose errors are equally valid. */

@@ -46,7 +46,7 @@ export function describeSkipped(step: number, unused: Unused): string {
   return `step ${step} was skipped: ${describeUnused(unused)}; the policy is unchanged`;
 }
 
-/** Null where it is too early for a warning. `last`: the newest of these steps. */
+/** Null if it is too early for a warning. `last`: the newest of these steps. */
 export function warnOfSkips(stepsInARow: number, last: Pick<StepSummary, 'unused' | 'reward'>): string | null {
   if (stepsInARow < WARNED_SKIPS) return null;
   return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(last.unused)}${hintAtBest(last)}`;

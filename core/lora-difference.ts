@@ -8,7 +8,7 @@ interface LoraDifference {
   readonly other: string;
 }
 
-/** The first option that they have otherwise; null where there is none. */
+/** The first option that differs; null if there is none. */
 export function differingLoraOption(
   one: Partial<LoraConfig>,
   other: Partial<LoraConfig>,

@@ -31,7 +31,7 @@ const MAX_SEQUENCE_EPSILON = 0.04;
 type WithUpdates = Pick<RunConfig, 'maxStaleness'> & { train: Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'> };
 
 /**
- * Names the loss options that would do nothing; null where there are none. Values that equal the defaults are accepted:
+ * Names the loss options that would do nothing; null if there are none. Values that equal the defaults are accepted:
  * they are what is recorded.
  */
 export function findLossProblem(config: WithUpdates): string | null {

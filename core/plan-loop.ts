@@ -35,7 +35,7 @@ export function planLoopGroup(config: RunConfig, policy: Checkpoint | null, grou
 export interface LoopTraining {
   step: number;
   parent: Checkpoint;
-  /** None where the step trains examples. */
+  /** None if the step trains examples. */
   groups: GroupRef[];
   supervised?: SupervisedStep;
   learningRate: number;

@@ -30,7 +30,7 @@ export interface PlayPosition {
   step: number;
   /** Policy that the next step samples from. */
   policy: Checkpoint;
-  /** How many groups were dealt since the start. */
+  /** Number of groups since the start. */
   dealt: number;
   /** How many steps in a row had nothing to train. */
   emptySteps: number;
@@ -91,7 +91,7 @@ export function dealMissing(config: RunConfig, position: PlayPosition, played: G
   return dealGroups(config, position, played.length, config.groupsPerStep - trainedGroups(played).length);
 }
 
-/** Any one group of a step, dealt first or as a replacement. */
+/** Any single group of a step, original or replacement. */
 export function planGroup(config: RunConfig, position: PlayPosition, group: number): RolloutInput {
   return withInputsHash(dealGroups(config, position, group, 1)[0]!);
 }
@@ -129,7 +129,7 @@ export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: Rewa
   return { truncated, overlongBuffer, overlongPenalty };
 }
 
-/** Null where no group carries a signal: then there is no step to commit, and the policy stays. */
+/** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
 export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   const groups = trainedGroups(played).map(toGroupRef);
   if (groups.length === 0) return null;
@@ -147,7 +147,7 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }
 
-/** Nothing where the parent itself has sampled. */
+/** Empty if the parent itself has sampled. */
 function planSampler({ policy, upcoming = [], parent }: RunPosition): Pick<TrainInput, 'sampler'> {
   // A step that trained nothing leaves its parent's checkpoint to the step after it.
   const staleness = new Set([policy, ...upcoming, parent].map(({ manifestSha256 }) => manifestSha256)).size - 1;

@@ -23,7 +23,7 @@ export function policyName(policy: Policy): string {
   return fillTemplate(policy.branch === 0 ? POLICY_NAME : BRANCH_POLICY_NAME, policy);
 }
 
-/** Null where the name is not a policy's: a base model answers to its own name. */
+/** Null if the name is not a policy's: a base model answers to its own name. */
 export function parsePolicyName(name: string): Policy | null {
   const match = POLICY_NAME_PATTERN.exec(name);
   if (match === null) return null;
@@ -31,7 +31,7 @@ export function parsePolicyName(name: string): Policy | null {
   return { run, branch: Number(branch ?? 0), step: Number(step) };
 }
 
-/** Null where the text names no checkpoint. A run alone is its latest one. */
+/** Null if the text names no checkpoint. A run alone is its latest one. */
 export function parseCheckpointName(text: string): CheckpointName | null {
   const match = CHECKPOINT_NAME.exec(text);
   if (match === null) return null;

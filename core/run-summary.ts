@@ -54,9 +54,9 @@ export interface StepFacts {
   /** After the step. */
   position: Pick<RunPosition, 'step' | 'parent'>;
   played: GroupResult[];
-  /** Empty where the agents' own rewards are the verdicts. */
+  /** Empty if the agents' own rewards are the verdicts. */
   judged: StepJudging;
-  /** Null where no group carried a signal. */
+  /** Null if no group carried a signal. */
   trained: TrainResult | null;
   seconds: Record<string, number>;
 }
@@ -81,7 +81,7 @@ export function summariseStep({ config, position, played, judged, trained, secon
   };
 }
 
-/** Absent where there are none. */
+/** Absent if there are none. */
 function counted<Name extends string>(name: Name, count: number): Partial<Record<Name, number>> {
   return count === 0 ? {} : ({ [name]: count } as Record<Name, number>);
 }

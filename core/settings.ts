@@ -77,7 +77,7 @@ export function formatReason(reason: string | null): string {
   return reason === null ? '' : `, because: ${reason}`;
 }
 
-/** Why these values cannot be, after `stepsDone` steps of a run with this configuration; null where they can. */
+/** Describes why these values are invalid after `stepsDone` steps of such a run; null if they are valid. */
 export function findSettingsProblem(config: RunConfig, stepsDone: number, settings: Settings): string | null {
   return (
     findValuesProblem(settings) ??

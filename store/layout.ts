@@ -22,7 +22,7 @@ export const BLOBS_PREFIX = 'blobs';
 export const blobKey = (sha256: string): string => fillTemplate(STORE_KEYS.blob, { sha256 });
 
 export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
-/** The run as it was started: configuration, agent, versions. Write-once. */
+/** Original configuration, agent and versions of the run. Write-once. */
 export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
 /** `Prepared`. Write-once. */
 export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.json`;
@@ -86,9 +86,9 @@ export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPre
 
 export const SCHEDULES_PREFIX = 'schedules';
 export const firingsPrefix = (schedule: string): string => `${SCHEDULES_PREFIX}/${schedule}`;
-/** The schedule as it was created: what its runs name before the first of them exists. Replaced where it is created anew. */
+/** Configuration of the schedule, with references of its future runs. Replaced if it is created anew. */
 export const scheduleKey = (schedule: string): string => `${firingsPrefix(schedule)}/schedule.json`;
-/** Which run a firing of a schedule is, and what it begins with. Write-once. */
+/** Run of a firing, with its parent. Write-once. */
 export const firingKey = (schedule: string, number: number): string => `${firingsPrefix(schedule)}/${number}.json`;
 /** Final checkpoint of a firing that succeeded. Write-once. */
 export const conclusionKey = (schedule: string, number: number): string =>

@@ -10,9 +10,9 @@ export interface Store {
   putBlob(bytes: Uint8Array): Promise<BlobRef>;
   /** Verified by length and hash: other bytes, or none, are StoreCorrupt. */
   getBlob(ref: BlobRef): Promise<Uint8Array>;
-  /** How long a blob is, without reading it; null where it is missing. */
+  /** How long a blob is, without reading it; null if it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null>;
-  /** Drops a blob, where there is one: for what no manifest needs any more (`store/records/prune.ts`), and for a corrupt one before it is put again. */
+  /** Drops a blob, if there is one: for what no manifest needs any more (`store/records/prune.ts`), and for a corrupt one before it is put again. */
   removeBlob(ref: BlobRef): Promise<void>;
   /** Write-once: a second writer gets the winner's bytes and `created: false`. */
   publish(key: string, bytes: Uint8Array): Promise<Published>;

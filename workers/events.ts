@@ -4,7 +4,7 @@ export type ChildState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'sto
 
 export interface ChildStatus {
   readonly name: string;
-  /** Whose worker it is; null where it plays no agent. */
+  /** Whose worker it is; null if it plays no agent. */
   readonly agentFile: string | null;
   readonly state: ChildState;
   readonly pid: number | null;
@@ -13,7 +13,7 @@ export interface ChildStatus {
 }
 
 export type StackEvent =
-  /** Something is installed or built; `done` of `total` in `unit`, null where unknown. */
+  /** Progress of an installation or a build; `done` of `total` in `unit`, null if unknown. */
   | {
       readonly kind: 'progress';
       readonly task: 'temporal-cli' | 'python' | 'model' | 'vllm' | 'stack';

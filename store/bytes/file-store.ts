@@ -143,7 +143,7 @@ export class FileStore implements Store {
     return join(name === key ? this.#root : this.#path(key.slice(0, -name.length - 1)), name);
   }
 
-  /** Everything under a folder that is no folder, temporary files included. */
+  /** Everything under a folder except folders, temporary files included. */
   async *#walk(prefix: string): AsyncIterable<StoredObject> {
     const folder = prefix === '' ? this.#root : this.#path(prefix);
     for (const { name, isFolder } of (await this.#files.readFolder(folder)) ?? []) {
@@ -163,7 +163,7 @@ export class FileStore implements Store {
     while (names.length > 1 && (await this.#files.removeEmptyFolder(join(this.#root, ...names)))) names.pop();
   }
 
-  /** So that an old one is not removed at this moment. False where it is gone, or another user's: then it is put again. */
+  /** So that an old one is not removed at this moment. False if it is gone, or another user's: then it is put again. */
   async #renew(file: string): Promise<boolean> {
     const modifiedAtMs = await this.#files.modifiedAt(file);
     if (modifiedAtMs !== null && Date.now() - modifiedAtMs < KEPT_UNNAMED_MS / 2) return true;

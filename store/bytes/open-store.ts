@@ -24,7 +24,7 @@ export async function openStore(uri: string, options: OpenStoreOptions = {}): Pr
   if (scheme === undefined) return openFolder(resolve(uri), options);
   if (scheme === 'file') return openFolder(fileFolder(uri), options);
   if (scheme === 's3') {
-    // The SDK is large: only who has a bucket waits for it.
+    // The SDK is large and only loaded for buckets.
     const { openS3Store } = await import('./s3-store.ts');
     return openS3Store(bucketAddress(uri), options);
   }

@@ -21,12 +21,12 @@ export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise
     retryMode: 'standard',
     requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs, httpAgent: AGENT, httpsAgent: AGENT },
   });
-  // A server of one's own has seldom a host name for every bucket.
+  // A server of one's own has seldom a host name forevery bucket.
   client.config.forcePathStyle = (await configuredEndpoint(client)) !== null;
   return client;
 }
 
-/** For messages: where requests go, without a user's name or password; null for AWS itself. */
+/** Address for messages, without a user's name or password; null for AWS itself. */
 export async function describeEndpoint(client: S3Client): Promise<string | null> {
   const endpoint = await configuredEndpoint(client);
   if (endpoint === null) return null;

@@ -1,4 +1,4 @@
-/** Objects of one bucket under one prefix, by the store's keys. Every refusal is typed; nothing waits for ever. */
+/** Objects of one bucket under one prefix, by the store's keys. Every refusal is typed; nothing waits forever. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
@@ -49,12 +49,12 @@ export class S3Objects {
     this.place = target.place;
   }
 
-  /** Null where there is no such object. */
+  /** Null if there is no such object. */
   get(key: string): Promise<Uint8Array | null> {
     return this.#typed(() => orNull(this.#getWhole(key), 'NoSuchKey'));
   }
 
-  /** Null where there is no such object. */
+  /** Null if there is no such object. */
   size(key: string): Promise<number | null> {
     return this.#typed(() => this.#sizeOf(key));
   }
@@ -85,7 +85,7 @@ export class S3Objects {
     });
   }
 
-  /** False where the key is taken, perhaps by this very call: its answer may have been lost, and the SDK asks again. */
+  /** False if the key is taken, perhaps by this very call: its answer may have been lost, and the SDK asks again. */
   putNew(key: string, bytes: Uint8Array): Promise<boolean> {
     return this.#typed(async () => {
       const command = new PutObjectCommand({ ...this.#object(key), Body: bytes, IfNoneMatch: '*' });
@@ -135,7 +135,7 @@ export class S3Objects {
     }
   }
 
-  /** False where it is not there, or was written since then. */
+  /** False if it is not there, or was written since then. */
   removeUnchanged({ key, modifiedAtMs: described, uploadId }: StoredObject): Promise<boolean> {
     const { client } = this.#target;
     return this.#typed(async () => {

@@ -26,7 +26,7 @@ export interface S3Address {
 export interface S3StoreOptions {
   /** Folder for journals until they are uploaded; required to open one. */
   spoolFolder?: string;
-  /** Larger objects go up in parts of this size, which S3 wants to be at least 5 MiB. */
+  /** Larger objects are uploaded in parts of this size; S3 requires at least 5 MiB. */
   partBytes?: number;
   timeouts?: S3Timeouts;
   uploads?: UploadLimits;
@@ -94,7 +94,7 @@ export class S3Store implements Store {
     return verifyBlob(await this.#objects.get(ref.key), ref, this.uri);
   }
 
-  /** How long a blob is, without reading it; null where it is missing. */
+  /** How long a blob is, without reading it; null if it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null> {
     return this.#objects.size(ref.key);
   }
@@ -121,7 +121,7 @@ export class S3Store implements Store {
 
   async *list(prefix: string): AsyncIterable<string> {
     const names = (await this.#objects.names(prefix)).filter((name) => !name.startsWith('.'));
-    // S3 orders `a-b` before `a/`; folders stand here as if their names had no slash.
+    // S3 orders `a-b` before `a/`; folders are sorted as if their names had no slash.
     const plain = (name: string): string => name.replace(/\/$/, '');
     for (const name of names.toSorted((a, b) => (plain(a) < plain(b) ? -1 : 1))) yield `${prefix}/${name}`;
   }

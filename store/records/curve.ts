@@ -19,7 +19,7 @@ const FILE_NAME = /\/(\d+)\.(\d+)\.jsonl$/;
 
 /**
  * The newest word on each step. What a file holds beyond the end is of an earlier life of the run, and goes. `checkFresh`
- * throws where this process stood still meanwhile: what it has read is old by then, and would take others' steps away.
+ * throws if this process stood still meanwhile: what it has read is old by then, and would take others' steps away.
  */
 export async function addToCurve(
   store: Store,

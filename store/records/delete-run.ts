@@ -18,7 +18,7 @@ export interface RunDeletion {
   objects: StoredObject[];
   /** That nothing else names. */
   blobs: StoredObject[];
-  /** Why blobs are left to `temper gc`; null where none are. */
+  /** Why blobs are left to `temper gc`; null if none are. */
   leftBecause: string | null;
   bytes: number;
 }

@@ -57,7 +57,7 @@ export const RunFileSchema = z.looseObject({
   config: tolerant(RunConfig),
   agentCodeSha256: z.string(),
   versions: z.record(z.string(), z.string()),
-  /** Null where the run began with a fresh adapter. */
+  /** Null if the run began with a fresh adapter. */
   parent: CheckpointInFile,
   /** Model of a script that owns the loop; no plan has its groups, or says when they are trained. */
   loop: z.looseObject({ project: z.string(), model: z.string() }).optional(),
@@ -187,7 +187,7 @@ export function checkRunOf(file: { readonly run: string }, run: string, key: str
   );
 }
 
-/** Null where there is no such file. */
+/** Null if there is no such file. */
 export async function readStored<T>(store: Store, key: string, fileSchema: z.ZodType<T>): Promise<T | null> {
   const bytes = await store.read(key);
   return bytes === null ? null : parseStored(fileSchema, decodeJson(bytes, key), key);

@@ -11,7 +11,7 @@ import { checkpointOf } from './manifest.ts';
 import { readCommit, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
-/** Refused where there is none, with what to name instead. */
+/** Refused if there is none, with what to name instead. */
 export async function findCheckpoint(store: Store, { run, branch, step }: CheckpointName): Promise<Checkpoint> {
   const { state } = await requireRun(store, run);
   if (step === 'best') return findBest(store, run, branch);
@@ -62,7 +62,7 @@ function nameBranch(run: string, branch: number | null): string {
   return branch === null ? run : `branch ${branch} of ${run}`;
 }
 
-/** With the hashes that its readers verify; null where the step is not committed. */
+/** With the hashes that its readers verify; null if the step is not committed. */
 export async function readCheckpoint(store: Store, place: StepPlace): Promise<Checkpoint | null> {
   const commit = await readCommit(store, place);
   return commit && checkpointOf(place.run, commit);

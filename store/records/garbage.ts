@@ -70,7 +70,7 @@ async function findUnfinished(store: Store, notes: string[]): Promise<Garbage[]>
   return found;
 }
 
-/** All of a folder that is no run, and the journals of one that has ended: who continues it makes their calls again. */
+/** All of a folder without a run, and the journals of one that has ended: continuing it repeats their calls. */
 async function findInFolder(store: Store, folder: RunFolder, beforeMs: number): Promise<Garbage[]> {
   const { run, objects, newestMs, isRun } = folder;
   if (!isRun) return newestMs < beforeMs ? objects.map((object) => ({ ...object, kind: 'folder', run })) : [];

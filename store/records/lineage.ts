@@ -136,7 +136,7 @@ export async function requireWeights(store: Store, run: string, step: number): P
   return { run, branch: manifest.branch, step: manifest.step };
 }
 
-/** Every group that was played has one file, those that were replaced included: what the deal counts. */
+/** Every played group has one file, replaced ones included, so the files count the scenarios used. */
 async function countGroups(store: Store, run: string, lineage: readonly Branch[], last: number): Promise<number> {
   const groups = stepsTo(last).map((step) => listGroups(store, { run, branch: branchOfStep(lineage, step), step }));
   return (await Promise.all(groups)).flat().length;

@@ -1,4 +1,4 @@
-/** A LoRA adapter as PEFT saves it, in a folder outside of the store: what it computes, and the two files that a run begins with. */
+/** A LoRA adapter in PEFT's format, outside of the store: its settings, and the two files that a run starts from. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -122,7 +122,7 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
   );
 }
 
-/** All others stay. Refused where one that is named must stay, or is none. */
+/** Removes the named checkpoints only. Refused if one of them must stay, or does not exist. */
 function keepUnnamed(
   checkpoints: readonly CheckpointEntry[],
   run: string,

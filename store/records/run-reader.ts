@@ -28,7 +28,7 @@ import { parseCommit, type Commit, type Manifest } from './manifest.ts';
 import type { Store } from '../store.ts';
 import { inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
-/** `run.json`: the run as it was started. */
+/** `run.json`: the original run. */
 export type RunFile = z.output<typeof RunFileSchema>;
 
 export interface StoredRun {
@@ -41,7 +41,7 @@ export interface StoredRun {
 export interface PlayedGroup {
   group: number;
   rollouts: Rollouts;
-  /** Null where the group was played and is not judged yet. */
+  /** Null if the group was played and is not judged yet. */
   judged: Judged | null;
 }
 

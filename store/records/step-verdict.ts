@@ -53,7 +53,7 @@ export async function publishStepVerdict(store: Store, place: StepPlace, verdict
   return parseStepVerdict(bytes, stepVerdictKey(place));
 }
 
-/** Null where the step was not judged yet. */
+/** Null if the step was not judged yet. */
 export async function readStepVerdict(store: Store, place: StepPlace): Promise<StepVerdict | null> {
   const bytes = await store.read(stepVerdictKey(place));
   return bytes && parseStepVerdict(bytes, stepVerdictKey(place));

@@ -108,7 +108,7 @@ interface TrajectoryRecord {
   metadata: Record<string, string | number | boolean | null>;
   /** The judge's explanation. */
   explanation: string | null;
-  /** Answered calls whose choices stand in no history: never trained. */
+  /** Answered calls whose choices are in no history: never trained. */
   otherCalls: CallRecord[];
   /** The trajectory's own reward, where turns have rewards beside it. */
   outcome?: number;
@@ -119,7 +119,7 @@ export interface RolloutHeader {
   inputsSha256: string;
   branch: number;
   step: number;
-  /** Group, scenario and its id stand here for a group, and with each attempt in an evaluation. */
+  /** Group, scenario and its id are here for a group, and with each attempt in an evaluation. */
   group?: number;
   scenarioId?: string;
   scenario?: number;
@@ -149,7 +149,7 @@ export interface Judged {
   explanations: (string | null)[];
   /** The judge's scores from 0 to 1, before the agent's reward was weighed in; absent if the agent judged. */
   scores?: (number | null)[];
-  /** The verdict's name in the cache; null where there was nothing to judge. */
+  /** The verdict's name in the cache; null if there was nothing to judge. */
   verdict?: string | null;
   metrics: Record<string, number>;
 }

@@ -19,7 +19,7 @@ export interface JudgeAnswer {
   readonly finishReason: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Null where it is not known. */
+  /** Null if it is not known. */
   readonly usd: number | null;
 }
 

@@ -43,7 +43,7 @@ export function resolveBaseModel(
   if (looksLikePath(text) || existsSync(folder)) return modelInFolder(folder, use);
   if (isNamedInBucket(text)) return modelInBucket(sourceOfName(text));
   if (HUB_NAME.test(text)) {
-    // A branch or a tag is no name that a run could record.
+    // Runs can't record branches or tags.
     const name = BASE_MODEL_PATTERN.test(text) ? text : text.split('@', 1)[0]!;
     return { name, models: { [name]: `${HUB_PREFIX}${text}` } };
   }

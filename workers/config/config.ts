@@ -32,7 +32,7 @@ export const TemperConfigSchema = z.strictObject({
       rollouts: capacity.prefault(16),
     })
     .prefault({}),
-  /** An engine's url where a GPU worker runs elsewhere; null: the local stack starts one. The key is found by its variable's name. */
+  /** URL of an engine elsewhere; null: the local stack starts one. The key is in the variable of this name. */
   engine: z
     .strictObject({
       url: z.url().nullable().prefault(null),

@@ -14,11 +14,11 @@ export interface TrainedBase {
 }
 
 export interface LoadedBase extends Pick<TrainedBase, 'loadIn4bit'> {
-  /** Null where PyTorch decides, once it is started: it may not see the host's GPUs. */
+  /** Null if PyTorch decides at its start: it may not see the host's GPUs. */
   readonly dtype: TrainedBase['dtype'] | null;
 }
 
-/** The type is float32 where a manifest names none. */
+/** The type is float32 if a manifest names none. */
 export function trainedBase({ platform }: Trained): TrainedBase {
   return {
     dtype: platform['dtype'] === 'bfloat16' ? 'bfloat16' : 'float32',

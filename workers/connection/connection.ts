@@ -22,7 +22,7 @@ const PAUSE_MS = 500;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
 
-/** The server that TEMPORAL_ADDRESS or a profile of `temporal.toml` names; null where neither does. */
+/** Server of TEMPORAL_ADDRESS or of a profile in `temporal.toml`; null if neither names one. */
 export function configuredTarget(env: NodeJS.ProcessEnv = process.env): TemporalTarget | null {
   const variables = definedVariables(env);
   try {
@@ -113,7 +113,7 @@ export function isPassing(error: unknown): boolean {
   return call !== null && PASSING_CODES.includes(call.code);
 }
 
-/** Describes a call that the server did not answer or refused; null for every other error. */
+/** Describes a call that the server did not answer or refused; null forevery other error. */
 export function describeServerFailure(error: unknown): string | null {
   const call = failedCall(error);
   if (call === null) return null;

@@ -6,9 +6,9 @@ import { runCommand } from '../process/command.ts';
 const PROGRAM = process.platform === 'win32' ? 'nvidia-smi.exe' : 'nvidia-smi';
 const WITHIN_MS = 10_000;
 
-/** Null where this host has no such tool. */
+/** Null if this host has no such tool. */
 export interface SmiAnswer {
-  /** Null where it did not answer in time. */
+  /** Null if it did not answer in time. */
   readonly code: number | null;
   readonly lines: readonly string[];
 }

@@ -19,7 +19,7 @@ export interface Patient extends DoctorOptions {
 /** One thing that was looked at. */
 export interface DoctorCheck {
   readonly name: string;
-  /** Null where it could not be looked at, or concerns nothing that runs now. */
+  /** Null if it could not be looked at, or concerns nothing that runs now. */
   readonly ok: boolean | null;
   readonly detail: string;
   /** Remedy; null if none is needed. */

@@ -15,7 +15,7 @@ interface Gpu {
   readonly name: string;
   readonly driver: string;
   readonly capability: string;
-  /** In MiB; NaN where the driver does not say. */
+  /** In MiB; NaN if the driver does not report it. */
   readonly total: number;
   readonly free: number;
 }

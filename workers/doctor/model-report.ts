@@ -11,7 +11,7 @@ import { askPython } from '../python/run-program.ts';
 const bytes = z.number();
 const DeviceSchema = z.object({
   device: z.string(),
-  /** Null where the memory is not known. */
+  /** Null if the memory is not known. */
   bytes: bytes.nullable(),
   needed: bytes,
   fits: z.boolean().nullable(),
@@ -36,7 +36,7 @@ const ReportSchema = z.object({
     .object({
       context: z.number(),
       microBatchTokens: z.number(),
-      /** Null where vLLM decides it. */
+      /** Null if vLLM decides it. */
       longestRequest: z.number().nullable(),
       requestsAtOnce: z.number().nullable(),
       devices: z.array(DeviceSchema),
@@ -48,7 +48,7 @@ export type ModelReport = z.infer<typeof ReportSchema>;
 interface Examined extends InstallOptions {
   /** Settings of the GPU worker that would open it. */
   readonly engine: MergedEngine;
-  /** A file with a chat template in the place of the model's own. */
+  /** A file with a chat template that replaces the model's own. */
   readonly template: string | null;
   readonly context: number | null;
   /** Training settings of the run. */

@@ -1,4 +1,4 @@
-/** Temporal's CLI into the cache: its ready binary where the download answers, else built from its Go module. */
+/** Installs Temporal's CLI into the cache: the binary if it can be downloaded, else built from its Go module. */
 import { createHash } from 'node:crypto';
 import { createWriteStream, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ export function installTemporalCli(folder: string, program: string, options: Ins
   });
 }
 
-/** Null where it worked, else why not. */
+/** Null if it worked, else why not. */
 async function download(
   partial: string,
   program: string,

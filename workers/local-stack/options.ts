@@ -21,15 +21,15 @@ export interface LocalStackOptions {
   readonly decided?: EngineDecision;
   /** Facts for the decision otherwise; absent: no requirements. */
   readonly use?: EngineUse;
-  /** Throws where a stack that runs already is not what the command needs. */
+  /** Throws if the running stack does not fit the command. */
   readonly checkJoined?: (stack: StackDescription) => void;
-  /** In the place of `temporal.config.ts`. */
+  /** Instead of `temporal.config.ts`. */
   readonly config?: TemperConfig;
   /** Stand-ins for tests; else what the machine has. */
   readonly commands?: StackCommands;
 }
 
-/** Command lines of the children, where they are not the usual ones. */
+/** Command lines of the children, if unusual. */
 export interface StackCommands {
   readonly temporal?: readonly string[];
   readonly gpuWorker?: readonly string[];

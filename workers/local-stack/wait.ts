@@ -1,4 +1,4 @@
-/** Waits of a start: each has a name, a limit, and ends early where waiting is hopeless. */
+/** Waits during a start: each has a name and a limit, and ends early if waiting is hopeless. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';

@@ -10,7 +10,7 @@ export interface ChildSpec {
   /** File of an agent's worker. */
   readonly agentFile: string | null;
   readonly command: readonly string[];
-  /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
+  /** Standby of the same program: it becomes the child by a line on stdin. Null if a start is quick. */
   readonly standbyCommand: readonly string[] | null;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;

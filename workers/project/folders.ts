@@ -64,7 +64,7 @@ export function makeProjectFolders(project: string): ProjectFolders {
   return folders;
 }
 
-/** Keys, prompts and answers lie in it. */
+/** It contains keys, prompts and answers. */
 function closeToOthers(folder: string): void {
   const stats = statSync(folder);
   if (!isOwn(stats)) {

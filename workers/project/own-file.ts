@@ -16,7 +16,7 @@ import {
 export const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const OTHERS_WRITE = 0o022;
 
-/** Null where there is no such file, or it is not this user's own: a link, or a file that others can change. */
+/** Null if the file is missing, or not this user's own: a link, or a file that others can change. */
 export function readOwnFile(file: string): string | null {
   let fd: number;
   try {

@@ -56,7 +56,7 @@ export class PolicyAnswerer implements Answerer {
     this.#deadline = deadline;
   }
 
-  /** Null where nothing was refused. */
+  /** Null if nothing was refused. */
   get refusal(): RefusalHead | null {
     return this.#refusal;
   }
@@ -124,7 +124,7 @@ function errorOf(text: string): ErrorBody {
     const { error } = JSON.parse(text) as { error?: ErrorBody };
     if (error) return error;
   } catch {
-    // Something that is no answer of the engine's: the rule below.
+    // The error is not the engine's: the rule below.
   }
   throw new TemperError('EngineFailed', 'the engine answered with something that is no error of it; retry');
 }

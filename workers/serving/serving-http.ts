@@ -1,4 +1,4 @@
-/** The HTTP server of `temper serve`: who is answered, and how much of a request is read. What is answered, a dialect says. */
+/** The HTTP server of `temper serve`: access, and limits of requests. Dialects write the answers. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { TemperError } from '../../core/failures.ts';
@@ -30,7 +30,7 @@ export interface ServingOptions {
   readonly maxHeldBytes?: number;
   /** 16,384 by default. */
   readonly maxConnections?: number;
-  /** Rejects where the client has gone away. */
+  /** Rejects if the client has gone away. */
   readonly answer: (request: ModelRequest) => Promise<ModelReply>;
 }
 
@@ -40,7 +40,7 @@ export interface ServingHttp {
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
-/** How often it is looked for requests that take too long. */
+/** Interval of the check for requests that take too long. */
 const CHECK_MS = 1000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
@@ -118,7 +118,7 @@ class RequestHandler {
     }
   }
 
-  /** Null where the model must be asked. */
+  /** Null if the model must be asked. */
   #find(request: IncomingMessage, path: string): object | null {
     this.#checkHost(request.headers.host ?? '');
     if (path === '/health') return { status: 'ok' };
@@ -192,7 +192,7 @@ class RequestHandler {
   }
 }
 
-/** Some clients behind a proxy send the whole address. What is no address either leads nowhere. */
+/** Some clients behind a proxy send the whole address. Invalid addresses match nothing. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return URL.canParse(url, 'http://front') ? new URL(url, 'http://front').pathname : url;
 }

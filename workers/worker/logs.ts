@@ -1,4 +1,4 @@
-/** Logs: one JSON line each, with run, step and attempt where they are known. */
+/** Logs: one JSON line each, with run, step and attempt if known. */
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
 import { runOfWorkflowId } from '../../core/queues.ts';

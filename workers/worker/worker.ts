@@ -1,4 +1,4 @@
-/** The TypeScript worker: workflows on one queue, and each agent's activities on a queue of its own. */
+/** The TypeScript worker: workflows on one queue, and each agent's activities on a separate one. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import {
@@ -40,7 +40,7 @@ const STICKY_MS = 2000;
 const HEARTBEAT_MS = 2000;
 const POLLERS = 5;
 
-/** Runs until `signal`; rejects where a worker fails. The server may come and go meanwhile. */
+/** Runs until `signal`; rejects if a worker fails. The server may come and go meanwhile. */
 export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const { project, agents, signal, env = process.env } = options;
   const logger = options.logger ?? createOutputLogger('worker');

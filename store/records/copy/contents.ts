@@ -12,7 +12,7 @@ import { readPrepared, readState, requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 
 export interface StepContents extends StepPlace {
-  /** Null where the step had nothing to train. */
+  /** Null if the step had nothing to train. */
   commit: Commit | null;
   blobs: BlobRef[];
   /** All but the manifest, which comes after them. */

@@ -24,7 +24,7 @@ export interface PlayedStep {
 
 const AT_ONCE = 4;
 
-/** In plan order; null where a group's files are broken or its plan is not known. */
+/** In plan order; null if a group's files are broken or its plan is not known. */
 export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(DecidedGroup | null)[]> {
   const refs = played.step.commit?.manifest.groups ?? [];
   const names = await childNames(context.store, groupsPrefix(played.step));
@@ -61,13 +61,13 @@ async function verifyGroup(
   return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
 }
 
-/** Rules of the step's rewards; null where only a script knows them. */
+/** Rules of the step's rewards; null if only a script knows them. */
 function findRules(context: VerifyContext, step: StoredStep): RewardRules | null {
   const train = step.commit?.manifest.train ?? null;
   return train === null && !context.isLoop ? (plannedConfig(context, step)?.train ?? null) : train;
 }
 
-/** Which hash rollouts must have, and who says so. */
+/** Expected hash of the rollouts, and its source. */
 interface Wanted {
   sha256: string;
   by: string;
@@ -125,7 +125,7 @@ async function verifyVerdict(
   return findings.attempt('verdicts', key, async () => parseJudged(bytes, key));
 }
 
-/** The header says what was played; the calls, who answered. */
+/** The header names the scenario; the calls name the policy. */
 function checkHeader(
   context: VerifyContext,
   place: GroupPlace,

@@ -29,7 +29,7 @@ export interface GpuWorkerOptions {
 /** Configuration whose engine kind is decided. */
 export type StartedConfig = Omit<TemperConfig, 'engine'> & { readonly engine: MergedEngine };
 
-/** Its exit code; null where a signal ended it. Its output is this process's. */
+/** Exit code; null if a signal ended it. Its output is this process's. */
 export async function runGpuWorker(options: GpuWorkerOptions, config: StartedConfig): Promise<number | null> {
   const { project, env } = options;
   const key = env[config.engine.keyVariable];

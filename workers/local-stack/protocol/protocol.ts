@@ -17,7 +17,7 @@ export const EXIT_LOCKED = 3;
 export interface GpuWorkerSpec {
   /** The configuration under the flags of the command that starts it. */
   readonly engine: MergedEngine;
-  /** A Python that has vLLM; null where another engine samples. */
+  /** A Python that has vLLM; null if another engine samples. */
   readonly vllmPython: string | null;
   readonly storeUri: string;
   readonly queues: { readonly workflows: string; readonly gpu: string };
@@ -26,11 +26,11 @@ export interface GpuWorkerSpec {
 /** Specification of a stack: the first command line sets it, later ones adopt it. */
 export interface StackSpec extends GpuWorkerSpec {
   readonly project: string;
-  /** Command line of Temporal's dev server up to its flags; null where another server is used. */
+  /** Command line of Temporal's dev server up to its flags; null if another server is used. */
   readonly temporalCommand: readonly string[] | null;
-  /** A server elsewhere; null where the stack has its own. */
+  /** A server elsewhere; null if the stack has its own. */
   readonly temporal: { readonly address: string; readonly namespace: string } | null;
-  /** Command line of the GPU worker up to its flags; null where an engine elsewhere is used. */
+  /** Command line of the GPU worker up to its flags; null if an engine elsewhere is used. */
   readonly gpuWorkerCommand: readonly string[] | null;
   /** A second GPU worker waits with its imports done, to take the place of one that dies. */
   readonly standby: boolean;
