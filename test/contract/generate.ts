@@ -131,6 +131,12 @@ function asPython(value: unknown): string {
   return `{${members.join(', ')}}`;
 }
 
+/** Adds the defaults of new fields to the example of a type. */
+function fillFixture(file: URL, type: z.ZodType): void {
+  const fixture = type.parse(JSON.parse(readFileSync(file, 'utf8')));
+  writeFileSync(file, `${JSON.stringify(fixture, null, 2)}\n`);
+}
+
 function codegen(): string {
   const python = process.env['TEMPER_PYTHON'];
   return python === undefined ? 'datamodel-codegen' : join(dirname(python), 'datamodel-codegen');
@@ -139,5 +145,6 @@ function codegen(): string {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(FLAGS_FILE, generateFlags());
   writeFileSync(COMMANDS_PAGE, generatePage());
+  for (const [name, type] of wireTypes()) fillFixture(new URL(`${name}.json`, import.meta.url), type);
   writeFileSync(CONTRACT_FILE, generateContract());
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.process.test_process import finish
+from tests.process.test_process import finish, settings
 from tests.store.s3_server import BUCKET
 
 
@@ -18,7 +18,7 @@ def test_a_store_that_can_never_work_is_told_before_torch_is_loaded(aws, store: 
     for name, value in changes.items():
         aws.setenv(name, value)
     aws.setenv("PYTHONPROFILEIMPORTTIME", "1")
-    code, _, error = finish("--store", store, "--port", "0")
+    code, _, error = finish(*settings(store, port=0))
     messages = [line for line in error.splitlines() if not line.startswith("import time:")]
     assert (code, len(messages)) == (2, 1), messages
     assert told in messages[0]

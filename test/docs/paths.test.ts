@@ -1,0 +1,25 @@
+/** Files and folders of the tree that pages and AGENTS.md name in code exist. */
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
+
+/** Records of what was: decisions and measurements name the files of their day. */
+const HISTORY = new Set(['docs/decisions.md', 'docs/log.md']);
+const TOP = 'core|workflows|activities|store|play|sdk|workers|cli|gpu-worker|test|bench|docs|examples';
+/** `core/seeds.ts`, `play/dialects/`; not `cli/<command>/command.ts`, `core/contract*.ts`, nor what is installed. */
+const PATHS = new RegExp(`\`((?:${TOP})/(?![^\`]*node_modules)[\\w./-]*)\``, 'g');
+
+const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
+const files = tracked.trim().split('\n');
+const isThere = (path: string): boolean => files.some((file) => file === path || file.startsWith(folder(path)));
+const folder = (path: string): string => (path.endsWith('/') ? path : `${path}/`);
+
+test.each(['AGENTS.md', ...PAGES.filter((page) => !HISTORY.has(page))])('%s names files that exist', (page) => {
+  const named = [...withoutBlocks(page).matchAll(PATHS)].map(([, path = '']) => path);
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
+});
+
+test('a path that does not exist is found', () => {
+  expect(readPage('AGENTS.md').match(PATHS)).toContain('`core/schema-defaults.ts`');
+  expect(['core/seeds.ts', 'core', 'core/seed', 'core/seeds.tsx'].filter(isThere)).toEqual(['core/seeds.ts', 'core']);
+});
