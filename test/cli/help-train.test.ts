@@ -5,8 +5,8 @@ import { COMMANDS } from '../../cli/commands.ts';
 
 const help = (name: string) => helpOf(COMMANDS.find((command) => command.name === name)!);
 
-test('train', async () => {
-  expect(await help('train')).toMatchInlineSnapshot(`
+test('train', () => {
+  expect(help('train')).toMatchInlineSnapshot(`
     "start a training run or continue it, and show its progress
 
     Usage: temper train [AGENT] --base-model MODEL [flags]
@@ -110,8 +110,8 @@ test('train', async () => {
   `);
 });
 
-test('distill', async () => {
-  expect(await help('distill')).toMatchInlineSnapshot(`
+test('distill', () => {
+  expect(help('distill')).toMatchInlineSnapshot(`
     "write the best attempts as a file of chats for temper sft
 
     Usage: temper distill [CHECKPOINT] --top P% --out FILE [--attempts FOLDER]
@@ -133,7 +133,7 @@ test('distill', async () => {
   `);
 });
 
-test('sft has a default of its own for --steps, and those of a run for the rest', async () => {
-  expect(await help('sft')).toMatch(/--steps N +optimizer steps \[as --epochs says\]\n/);
-  expect(await help('sft')).toMatch(/--lora-rank N +rank of the adapter \[16\]\n/);
+test('sft has a default of its own for --steps, and those of a run for the rest', () => {
+  expect(help('sft')).toMatch(/--steps N +optimizer steps \[as --epochs says\]\n/);
+  expect(help('sft')).toMatch(/--lora-rank N +rank of the adapter \[16\]\n/);
 });

@@ -89,7 +89,7 @@ function optionsOf(schema: z.ZodType, path: readonly string[]): Option[] {
 
 /** The fields of a union are those of its members; one that several have is described by the first. */
 function membersOf(schema: z.ZodType): Record<string, z.ZodType> {
-  if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>;
+  if (schema instanceof z.ZodObject) return schema.shape;
   if (!(schema instanceof z.ZodDiscriminatedUnion)) return {};
   return schema.options.reduce((found, member) => ({ ...found, ...membersOf(member as z.ZodType), ...found }), {});
 }
@@ -158,8 +158,10 @@ function shownDefault(option: Omit<Option, 'flag'>, kind: Kind): string | undefi
   return kind === 'boolean' || value === null || value === undefined ? undefined : String(value);
 }
 
-function valueOf({ path }: Pick<Option, 'path'>): unknown {
-  return path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown> | null)?.[key], CONFIG);
+function valueOf({ path }: Pick<Option, 'path'>): string | number | boolean | null | undefined {
+  return path
+    .split('.')
+    .reduce<unknown>((at, key) => (at as Record<string, unknown> | null)?.[key], CONFIG) as ReturnType<typeof valueOf>;
 }
 
 /** Help shows no Markdown. */
