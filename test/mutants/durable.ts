@@ -149,7 +149,7 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'each base model is compared with all memory, whatever others hold',
     file: 'gpu-worker/temper_gpu/process/room.py',
-    find: 'own + self._held() + self._needs[name] > total',
+    find: 'own + self._taken() + self._needs[name] > total',
     replace: 'own + self._needs[name] > total',
     test: 'gpu-worker/tests/process/test_room.py',
   },
