@@ -5,8 +5,8 @@ import { COMMANDS } from '../../cli/commands.ts';
 
 const help = (name: string) => helpOf(COMMANDS.find((command) => command.name === name)!);
 
-test('train', async () => {
-  expect(await help('train')).toMatchInlineSnapshot(`
+test('train', () => {
+  expect(help('train')).toMatchInlineSnapshot(`
     "start a training run or continue it, and show its progress
 
     Usage: temper train [AGENT] --base-model MODEL [flags]
@@ -95,9 +95,9 @@ test('train', async () => {
       --warm-start-held-out-examples N          examples that are held out and scored [a tenth, at most 200]
       --warm-start-learning-rate X              learning rate of these steps [--learning-rate]
       --warm-start-learning-rate-schedule NAME  constant, linear or cosine, down to a tenth at the last of these steps [constant]
-      --engine NAME                             what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
-      --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --engine NAME                             what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
+      --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
+      --dtype NAME                              type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
       --load-in-4bit                            load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N                               how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model                        each of several --devices holds a part of the base model, which need not fit into one of them
@@ -110,8 +110,8 @@ test('train', async () => {
   `);
 });
 
-test('distill', async () => {
-  expect(await help('distill')).toMatchInlineSnapshot(`
+test('distill', () => {
+  expect(help('distill')).toMatchInlineSnapshot(`
     "write the best attempts as a file of chats for temper sft
 
     Usage: temper distill [CHECKPOINT] --top P% --out FILE [--attempts FOLDER]
@@ -133,7 +133,7 @@ test('distill', async () => {
   `);
 });
 
-test('sft has a default of its own for --steps, and those of a run for the rest', async () => {
-  expect(await help('sft')).toMatch(/--steps N +optimizer steps \[as --epochs says\]\n/);
-  expect(await help('sft')).toMatch(/--lora-rank N +rank of the adapter \[16\]\n/);
+test('sft has a default of its own for --steps, and those of a run for the rest', () => {
+  expect(help('sft')).toMatch(/--steps N +optimizer steps \[as --epochs says\]\n/);
+  expect(help('sft')).toMatch(/--lora-rank N +rank of the adapter \[16\]\n/);
 });

@@ -12,12 +12,12 @@ test.each(COMMANDS.map(({ name }) => name))(
     const { exitCode, stdout } = await runCli(await temporaryFolder(), [name, '--help']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`Usage: temper ${name}`);
-    expect(stdout).toBe(await help(name));
+    expect(stdout).toBe(help(name));
   },
 );
 
-test('set', async () => {
-  expect(await help('set')).toMatchInlineSnapshot(`
+test('set', () => {
+  expect(help('set')).toMatchInlineSnapshot(`
     "change settings of a running run, starting with its next step
 
     Usage: temper set RUN KEY=VALUE… [--reason TEXT]
@@ -36,8 +36,8 @@ test('set', async () => {
   `);
 });
 
-test('rollback', async () => {
-  expect(await help('rollback')).toMatchInlineSnapshot(`
+test('rollback', () => {
+  expect(help('rollback')).toMatchInlineSnapshot(`
     "go back to a finished step and train the following steps again, on a new branch
 
     Usage: temper rollback RUN --step N [--set KEY=VALUE]… [--reason TEXT]
@@ -57,8 +57,8 @@ test('rollback', async () => {
   `);
 });
 
-test('pause', async () => {
-  expect(await help('pause')).toMatchInlineSnapshot(`
+test('pause', () => {
+  expect(help('pause')).toMatchInlineSnapshot(`
     "pause a run after its current step
 
     Usage: temper pause RUN [--reason TEXT]
@@ -71,8 +71,8 @@ test('pause', async () => {
   `);
 });
 
-test('runs', async () => {
-  expect(await help('runs')).toMatchInlineSnapshot(`
+test('runs', () => {
+  expect(help('runs')).toMatchInlineSnapshot(`
     "list the runs of this project
 
     Usage: temper runs [--json]
@@ -83,8 +83,8 @@ test('runs', async () => {
   `);
 });
 
-test('show', async () => {
-  expect(await help('show')).toMatchInlineSnapshot(`
+test('show', () => {
+  expect(help('show')).toMatchInlineSnapshot(`
     "show one run: its state, its results and what it is waiting for
 
     Usage: temper show RUN [--json]
@@ -97,8 +97,8 @@ test('show', async () => {
   `);
 });
 
-test('watch', async () => {
-  expect(await help('watch')).toMatchInlineSnapshot(`
+test('watch', () => {
+  expect(help('watch')).toMatchInlineSnapshot(`
     "watch a run live
 
     Usage: temper watch RUN
@@ -110,8 +110,8 @@ test('watch', async () => {
   `);
 });
 
-test('stop', async () => {
-  expect(await help('stop')).toMatchInlineSnapshot(`
+test('stop', () => {
+  expect(help('stop')).toMatchInlineSnapshot(`
     "end a run after its current step, and keep the result
 
     Usage: temper stop RUN [--reason TEXT]
@@ -122,8 +122,8 @@ test('stop', async () => {
   `);
 });
 
-test('cancel', async () => {
-  expect(await help('cancel')).toMatchInlineSnapshot(`
+test('cancel', () => {
+  expect(help('cancel')).toMatchInlineSnapshot(`
     "end a run immediately; committed steps stay
 
     Usage: temper cancel RUN
@@ -135,8 +135,8 @@ test('cancel', async () => {
   `);
 });
 
-test('report', async () => {
-  expect(await help('report')).toMatchInlineSnapshot(`
+test('report', () => {
+  expect(help('report')).toMatchInlineSnapshot(`
     "write an HTML report: curves, groups side by side, attempts
 
     Usage: temper report RUN [--out FILE]
@@ -149,8 +149,8 @@ test('report', async () => {
   `);
 });
 
-test('checkpoints', async () => {
-  expect(await help('checkpoints')).toMatchInlineSnapshot(`
+test('checkpoints', () => {
+  expect(help('checkpoints')).toMatchInlineSnapshot(`
     "list a run's checkpoints, copy the run to or from another store, or remove weights or the run
 
     Usage: temper checkpoints CHECKPOINT [push|pull STORE | prune --keep-last N | delete --step N|--all] [--json]
@@ -182,8 +182,8 @@ test('checkpoints', async () => {
   `);
 });
 
-test('verify', async () => {
-  expect(await help('verify')).toMatchInlineSnapshot(`
+test('verify', () => {
+  expect(help('verify')).toMatchInlineSnapshot(`
     "check every hash of a run, and recompute one step
 
     Usage: temper verify CHECKPOINT [--no-recompute] [--json]
@@ -205,8 +205,8 @@ test('verify', async () => {
   `);
 });
 
-test('eval', async () => {
-  expect(await help('eval')).toMatchInlineSnapshot(`
+test('eval', () => {
+  expect(help('eval')).toMatchInlineSnapshot(`
     "compare models and checkpoints on held-out scenarios, without training
 
     Usage: temper eval AGENT --model MODEL… [flags]
@@ -240,8 +240,8 @@ test('eval', async () => {
   `);
 });
 
-test('dev', async () => {
-  expect(await help('dev')).toMatchInlineSnapshot(`
+test('dev', () => {
+  expect(help('dev')).toMatchInlineSnapshot(`
     "run the local stack in the foreground: Temporal server and UI, workers, GPU worker
 
     Usage: temper dev [flags]
@@ -250,9 +250,9 @@ test('dev', async () => {
 
     Options:
       --agent FILE        also play this agent, so that its runs continue
-      --engine NAME       what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
-      --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME        type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --engine NAME       what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
+      --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
+      --dtype NAME        type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
       --load-in-4bit      load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N         how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model  each of several --devices holds a part of the base model, which need not fit into one of them
@@ -262,8 +262,8 @@ test('dev', async () => {
   `);
 });
 
-test('worker', async () => {
-  expect(await help('worker')).toMatchInlineSnapshot(`
+test('worker', () => {
+  expect(help('worker')).toMatchInlineSnapshot(`
     "run a TypeScript worker for a deployment: workflows and the agents you pass
 
     Usage: temper worker [--agent FILE]…
@@ -277,8 +277,8 @@ test('worker', async () => {
   `);
 });
 
-test('setup', async () => {
-  expect(await help('setup')).toMatchInlineSnapshot(`
+test('setup', () => {
+  expect(help('setup')).toMatchInlineSnapshot(`
     "install an engine that Temper does not bring along: vllm
 
     Usage: temper setup ENGINE [--build NAME]

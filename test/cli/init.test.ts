@@ -232,7 +232,7 @@ test('a project’s tools are of the versions that Temper is tested with', () =>
     if (name !== 'temper-rl') expect(major(version), name).toBe(major(own[name]));
 });
 
-test('help', async () => {
+test('help', () => {
   expect(helpOf(COMMANDS.find(({ name }) => name === 'init')!)).toMatchInlineSnapshot(`
     "start a project: an agent that learns, its test, and the configuration
 

@@ -263,7 +263,7 @@ describe('bad input is one line', () => {
   });
 });
 
-test('help', async () => {
+test('help', () => {
   expect(helpOf(COMMANDS.find(({ name }) => name === 'try')!)).toMatchInlineSnapshot(`
     "play an agent a few times and show what happens, without training
 
