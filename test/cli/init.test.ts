@@ -251,8 +251,8 @@ test('help', () => {
       imperative  a training loop of your own, in a script
 
     Options:
-      --template NAME     what the project starts with; default: plain
-      --base-model MODEL  base model of temper train; default: pocket (pocket-tools for the template tools) (also --model)
+      --template NAME     what the project starts with [plain]
+      --base-model MODEL  base model of temper train [pocket (pocket-tools for the template tools)] (also --model)
       --yes               ask nothing, and use the defaults
       -h, --help          print this help
 
