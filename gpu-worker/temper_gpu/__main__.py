@@ -22,7 +22,7 @@ BACKLOG = 2048
 # Each client takes one. Shells, containers and services often begin with 1024, and may have far more.
 OPEN_FILES = 1 << 16
 LOWEST_PRIORITY = 19
-# How often a thread looks for work before it sleeps: about 0.1 ms.
+# Spins of a thread before it sleeps: about 0.1 ms.
 SPINS = "3000"
 
 # Run as a program, this module is named __main__.
@@ -127,7 +127,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def open_checked_store(uri: str) -> Store:
-    """A server that is away may come back: only what stays wrong ends the start."""
+    """Opens the store. An unavailable server may come back, so only permanent errors end the start."""
     store = open_store(uri)
     try:
         store.check()

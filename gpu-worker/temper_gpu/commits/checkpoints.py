@@ -1,7 +1,7 @@
-"""What stands under `run@step`: manifests, the grammar of policy names, and the view of a checkpoint that people open.
+"""Commits of steps: manifests, names of policies, and the view of a checkpoint for other programs.
 
-The manifest is the commit of a step. It is canonical JSON, holds nothing of names, times or hosts, and its sha256 is
-the checkpoint's identity; the clock's part stands beside it in `manifest.times.json`, outside every hash.
+The manifest is the commit of a step. It is canonical JSON without names, times or hosts, and its sha256 is the
+checkpoint's identity. Times are in `manifest.times.json`, outside every hash.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from temper_gpu.model.full_weights import FullWeights
     from temper_gpu.model.lora import Adapter
 
-# The dtype of steps whose manifest names none.
+# The dtype of steps whose manifest has none.
 DEFAULT_DTYPE = "float32"
-# `quantization` in a manifest's platform, where the base model was in 4 bits (NF4).
+# `quantization` in a manifest's platform, if the base model was in 4 bits (NF4).
 QUANTIZED = "nf4"
-# `layers` there, where PyTorch had compiled the decoder layers that trained.
+# `layers` there, if PyTorch had compiled the trained decoder layers.
 COMPILED = "compiled"
 
 
 class Manifest(contract.Manifest):
-    """With what its platform says."""
+    """A manifest, with the entries of its platform as properties."""
 
     @property
     def is_packed(self) -> bool:
@@ -46,7 +46,7 @@ class Manifest(contract.Manifest):
 
     @property
     def dtype(self) -> str:
-        """Of the base model's weights."""
+        """Type of the base model's weights."""
         return str(self.platform.get("dtype", DEFAULT_DTYPE))
 
 
@@ -127,7 +127,7 @@ def parse_commit(data: bytes, key: str) -> Commit:
 
 
 def publish_commit(store: Store, run: str, manifest: Manifest) -> tuple[Commit, bool]:
-    """Commits a step, or finds that somebody did: their commit, and False."""
+    """Commits a step. If another writer was first: its commit, and False."""
     key = manifest_key(run, manifest.branch, manifest.step)
     published = store.publish(key, canonical_json(manifest.model_dump(by_alias=True, exclude_defaults=True)))
     commit = parse_commit(published.bytes, key)
@@ -145,8 +145,8 @@ def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
 
 
 def publish_view(store: Store, run: str, commit: Commit) -> None:
-    """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, the blobs under a second name. All weights without
-    config and tokenizer are nothing that can be loaded: `temper export` makes a folder of them."""
+    """Links the blobs in `checkpoints/<n>/adapter/`, under the names that PEFT and vLLM load. Full weights get no view,
+    because they need a config and a tokenizer: `temper export` writes such a folder."""
     manifest = commit.manifest
     if manifest.full_fine_tuning:
         return
@@ -156,7 +156,7 @@ def publish_view(store: Store, run: str, commit: Commit) -> None:
 
 
 def view_files(manifest: Manifest) -> dict[str, BlobRef]:
-    """By PEFT's names, in the order of writing: who finds the weights finds their config."""
+    """Files by PEFT's names. The config comes first, so that a reader who finds weights finds it."""
     return {"adapter_config.json": manifest.adapter_config, "adapter_model.safetensors": manifest.adapter}
 
 
@@ -218,8 +218,8 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
 
 
 def load_policy(store: Store, manifest: Manifest) -> "Adapter | FullWeights":
-    """What the commit adds to the base model, or puts in the place of its weights."""
-    # torch: seconds, and names must resolve without it
+    """The commit's adapter, or the weights that replace those of the base model."""
+    # Imported late: torch takes seconds, and names must resolve without it.
     from temper_gpu.model.full_weights import parse_full_weights
     from temper_gpu.model.lora import parse_adapter
 

@@ -1,4 +1,4 @@
-"""What a later version of Temper wrote or sent: it is right, and only this version cannot read it. The same rules as in
+"""Values that a later version of Temper wrote or sent: valid, but unreadable for this version. The rules are those of
 core/later-version.ts and core/contract-values.ts."""
 
 from typing import Any
@@ -10,8 +10,8 @@ from temper_gpu.failures import TemperError
 
 
 def is_from_later_version(error: ValidationError) -> bool:
-    """Whether all that is wrong with a value is what a later version may have added: members, or names of an
-    enumeration, that this one does not know. A known member of another type is of no version."""
+    """Whether each error is something that a later version may have added: an unknown member, or an unknown name of an
+    enumeration. A known member of another type is an error in every version."""
     return all(_is_unknown(issue["type"], issue["input"], issue.get("ctx", {})) for issue in error.errors())
 
 
@@ -26,7 +26,7 @@ def _is_unknown(kind: str, given: Any, context: dict[str, Any]) -> bool:
 
 
 def describe(error: ValidationError) -> str:
-    """What is wrong with a value first, and where."""
+    """The value's first error, and its place."""
     issue = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in issue["loc"]) or "as a whole"
     return f"{place}: {issue['msg']}"
@@ -41,7 +41,7 @@ def later_version(name: str, unknown: str) -> TemperError:
 
 
 def require_known_schema(record: Any, name: str) -> None:
-    """Raises LaterVersion for a record whose `schema` is above this version's, whatever else it says."""
+    """Raises LaterVersion for a record whose `schema` is above this version's."""
     schema = record.get("schema") if isinstance(record, dict) else None
     if isinstance(schema, int) and not isinstance(schema, bool) and schema > RECORD_SCHEMA:
         raise later_version(name, f"schema {schema}; this version knows {RECORD_SCHEMA}")

@@ -1,4 +1,4 @@
-"""What a policy's name stands for: a base model, or a commit in the store, remembered while it stays what it was."""
+"""Resolves a policy's name to a base model or a commit of the store, and caches commits while they are unchanged."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
-# For how long a policy is believed to be what it was once its store did not answer.
+# Time for which a cached policy is trusted after its store did not answer.
 OUTAGE_TRUST_S = 60.0
 KEPT_COMMITS = 64
 
@@ -20,7 +20,7 @@ KEPT_COMMITS = 64
 class ResolvedPolicy:
     base_model: str
     adapter: AdapterSource | None
-    # Of the step that made it; None for a base model.
+    # Manifest of the policy's step; None for a base model.
     manifest: Manifest | None
 
     @property
@@ -30,17 +30,17 @@ class ResolvedPolicy:
 
 class PolicyResolver(Protocol):
     def resolve(self, name: str) -> ResolvedPolicy:
-        """Raises TemperError BadConfig for a name that stands for nothing. May wait for a server."""
+        """Raises TemperError BadConfig for an unknown name. May wait for a server."""
         ...
 
     def recall(self, name: str) -> ResolvedPolicy | None:
-        """What a name stands for, where that is known without waiting."""
+        """The policy of a name if that is known without waiting; otherwise None."""
         ...
 
 
 @dataclass
 class _Known:
-    """Commits are immutable, but a run may be deleted, and begun anew, under a living worker: hence the stamp."""
+    """A cached commit. The stamp detects a run that was deleted and started again."""
 
     commit: Commit
     stamp: Hashable
@@ -48,7 +48,7 @@ class _Known:
 
 
 class StoreResolver:
-    """Finds `run@step` in the store on demand; any other name is a base model's own, as `owner/model@commit` is."""
+    """Finds `run@step` in the store. Every other name is a base model's, also `owner/model@commit`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -82,7 +82,7 @@ class StoreResolver:
         except TemperError as error:
             if not error.retryable:
                 raise
-            return False  # `resolve` meets the outage, too, and decides
+            return False  # `resolve` meets the same outage, and decides
 
     def _commit(self, name: str) -> Commit:
         known = self._known.get(name)
@@ -92,7 +92,7 @@ class StoreResolver:
         except TemperError as error:
             if known is None or not error.retryable:
                 raise
-            # Who has the policy loaded goes on with it while the store is away.
+            # A known policy stays usable while the store is unavailable.
             known.trusted_until = time.monotonic() + OUTAGE_TRUST_S
             return known.commit
         if known is not None and known.stamp == stamp:
@@ -106,7 +106,7 @@ class StoreResolver:
             )
         with self._keeping:
             self._known[name] = _Known(commit, stamp, trusted_until)
-            # The oldest goes: a run of thousands of steps names each of its policies once.
+            # The oldest are dropped: a run of thousands of steps uses each of its policies once.
             for oldest in list(self._known)[:-KEPT_COMMITS]:
                 del self._known[oldest]
         return commit

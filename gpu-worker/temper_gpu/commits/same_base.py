@@ -1,7 +1,7 @@
-"""What engine and trainer both require of a checkpoint: their base model is the one that it was trained on.
+"""Engine and trainer require that their base model is the one that a checkpoint was trained on.
 
-The same name may stand for other weights, for the same ones in another type, or packed to 4 bits. A policy on another
-base answers otherwise, and what it samples would be trained as if the right one had.
+Under one name, a host may have other weights, another type, or weights packed to 4 bits. On such a base a policy
+samples other answers, which would be trained as if they were its own.
 """
 
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def require_same_base(policy: str, manifest: Manifest, base: "BaseModel") -> None:
-    """Hashes the base model's weights the first time: not for an event loop."""
-    # torch: seconds, and names must resolve without it
+    """Hashes the base model's weights the first time, which is too slow for an event loop."""
+    # Imported late: torch takes seconds, and names must resolve without it.
     from temper_gpu.model.lora import dtype_name
 
     was_packed, is_packed = manifest.is_packed, bool(base.packed)

@@ -1,4 +1,4 @@
-"""Chat templates that runs bring in the place of their model's own: blobs of the store, by their hash alone."""
+"""Chat templates of runs, used instead of their model's own: blobs of the store, known by hash."""
 
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ KEPT_TEMPLATES = 16
 
 
 class StoredTemplates:
-    """Each is read once: its bytes are those that its hash names, for ever."""
+    """Templates are cached without a check: a hash always names the same bytes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -16,7 +16,7 @@ _NOISY = "bitsandbytes.backends.cpu.ops"
 
 @cache
 def import_bitsandbytes(option: str) -> Any:
-    """Also registers its operators. `option`: who needs it."""
+    """Imports bitsandbytes, which registers its operators. `option` needs it, and is named in the error."""
     logger = logging.getLogger(_NOISY)
     level = logger.level
     logger.setLevel(logging.ERROR)

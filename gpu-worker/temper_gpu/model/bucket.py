@@ -1,7 +1,7 @@
-"""Models in a bucket of S3: the objects below a prefix, as they were when a run began, kept in a folder of the cache.
+"""Models in an S3 bucket: the objects below a prefix, as they were when a run began, kept in a folder of the cache.
 
 Address and credentials are those of AWS's own tools, as for stores. The cache is that of models of the Hugging Face
-hub (HF_HOME). What is there in full is asked for no more: other objects are another model.
+hub (HF_HOME). A complete model is not requested again, because changed objects are another model.
 """
 
 import errno
@@ -23,7 +23,7 @@ from huggingface_hub import constants
 
 from temper_gpu.contract import S3_NAMED, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, Snapshot, Tell
+from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, OnProgress, Snapshot
 
 # Allowed file names: none that could lead outside the folder, or is hidden.
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -31,10 +31,10 @@ PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 CONTENTS = ".temper.json"
 AT_ONCE = 8
 CHUNK_BYTES = 1 << 20
-# Tries of one object that brought no byte.
+# Consecutive tries of an object that yield no byte.
 MAX_TRIES = 5
 FIRST_PAUSE_S = 0.2
-# Another ETag than was asked for, or fewer bytes.
+# Answers for another ETag than the requested one, or for fewer bytes.
 CHANGED = (412, 416)
 
 
@@ -70,14 +70,14 @@ class Listing:
     place: str
     # Objects by name.
     files: tuple[S3File, ...]
-    # The objects that changed last: for people.
+    # The objects that changed last, for messages.
     newest: tuple[str, ...]
 
     @property
     def pin(self) -> str:
         """A pin has the length of a git commit: names of models have room for that."""
-        told = json.dumps([self.place, *([file.name, file.num_bytes, file.etag] for file in self.files)])
-        return hashlib.sha256(told.encode()).hexdigest()[:40]
+        text = json.dumps([self.place, *([file.name, file.num_bytes, file.etag] for file in self.files)])
+        return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def parse_s3_model(text: str) -> S3Model | None:
@@ -97,12 +97,12 @@ def resolve_revision(model: S3Model) -> str:
     return model.pin or _list(_client(model), model).pin
 
 
-def download_s3(model: S3Model, tell: Tell = lambda done, total: None) -> Snapshot:
+def download_s3(model: S3Model, report: OnProgress = lambda done, total: None) -> Snapshot:
     """The model's files in the cache, downloaded where they are missing; what broke off is taken up where it ended.
 
     Raises TemperError BadConfig for what a person has to change, and EngineFailed where the server does not answer.
     """
-    return _download(model, FILES, tell)
+    return _download(model, FILES, report)
 
 
 def download_s3_description(model: S3Model) -> Snapshot:
@@ -110,7 +110,7 @@ def download_s3_description(model: S3Model) -> Snapshot:
     return _download(model, DESCRIPTION, lambda done, total: None)
 
 
-def _download(model: S3Model, patterns: list[str], tell: Tell) -> Snapshot:
+def _download(model: S3Model, patterns: list[str], report: OnProgress) -> Snapshot:
     if model.pin is not None and _is_complete(model.pin):
         return Snapshot(_folder(model.pin), model.pin)
     client = _client(model)
@@ -128,7 +128,7 @@ def _download(model: S3Model, patterns: list[str], tell: Tell) -> Snapshot:
             if _is_complete(listing.pin):
                 return snapshot
             _note_contents(listing, is_whole=False)
-            counter = _Counter(tell, sum(file.num_bytes for file in wanted))
+            counter = _Counter(report, sum(file.num_bytes for file in wanted))
             _fetch_all(_Fetch(client, model, snapshot.folder, counter), wanted)
             if patterns is FILES:
                 _note_contents(listing, is_whole=True)
@@ -158,7 +158,7 @@ def _read_contents(pin: str) -> dict[str, dict[str, Any]]:
 
 
 def _note_contents(listing: Listing, is_whole: bool) -> None:
-    """The hashes are for people who compare files; those of the weights stand in each manifest."""
+    """Writes a list of files with hashes, for comparisons by hand. Manifests have the hash of the weights."""
     folder = _folder(listing.pin)
     files = {
         file.name: {
@@ -220,14 +220,14 @@ def _bucket_and_prefix(model: S3Model) -> tuple[str, str]:
 class _Counter:
     """Bytes that are here, of all."""
 
-    def __init__(self, tell: Tell, total: int) -> None:
-        self._tell, self._total, self._done = tell, total, 0
+    def __init__(self, report: OnProgress, total: int) -> None:
+        self._report, self._total, self._done = report, total, 0
         self._lock = threading.Lock()
 
     def add(self, num_bytes: int) -> None:
         with self._lock:
             self._done += num_bytes
-            self._tell(self._done, self._total)
+            self._report(self._done, self._total)
 
 
 class ChangedObject(Exception):
@@ -338,9 +338,9 @@ def _explain(model: S3Model, verb: str, error: Exception) -> TemperError:
     if code in ("AccessDenied", "403", "AllAccessDisabled"):
         remedy = "allow the credentials s3:ListBucket on the bucket and s3:GetObject on its objects, or use others"
         return _refused(model, f"access was refused ({code})", f"{remedy} (AWS_ACCESS_KEY_ID or AWS_PROFILE)")
-    told = s3_failure(error, verb, str(model))
-    message = told.message.replace("the store", "the S3 server").replace("--store", "the model's address")
-    return TemperError("EngineFailed" if told.retryable else "BadConfig", message)
+    failure = s3_failure(error, verb, str(model))
+    message = failure.message.replace("the store", "the S3 server").replace("--store", "the model's address")
+    return TemperError("EngineFailed" if failure.retryable else "BadConfig", message)
 
 
 def _changed(model: S3Model, listing: Listing) -> TemperError:
@@ -348,8 +348,8 @@ def _changed(model: S3Model, listing: Listing) -> TemperError:
     before = {name: (file["num_bytes"], file["etag"]) for name, file in _read_contents(model.pin or "").items()}
     now = {file.name: (file.num_bytes, file.etag) for file in listing.files}
     others = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    told = f"{', '.join(others)} changed" if before else f"the newest is {', '.join(listing.newest)}"
-    reason = f"its objects are others than those that the run began with ({told})"
+    difference = f"{', '.join(others)} changed" if before else f"the newest is {', '.join(listing.newest)}"
+    reason = f"its objects are others than those that the run began with ({difference})"
     return _refused(model, reason, "restore them, or begin a new run without the @ and what follows it")
 
 

@@ -1,5 +1,5 @@
-"""Chat templates: a model's own, or one that is given in its place (`--chat-template`). What one leaves out, and what
-it makes of tools, is another matter (server/prompts.py)."""
+"""Chat templates: a model's own, or one that replaces it (`--chat-template`). server/prompts.py checks what a template
+leaves out, and how it writes tools."""
 
 import traceback
 from typing import Any

@@ -43,7 +43,7 @@ class PackedWeight:
     dtype: torch.dtype
 
     def unpack(self) -> Tensor:
-        """[O, I]: the numbers that it stands for, the same on each call, in memory of their own."""
+        """The unpacked weight, [O, I], in new memory; the same bits on each call."""
         blocks_NB = torch.ops.bitsandbytes.dequantize_4bit(
             self.codes, self.magnitudes_N, BLOCK, NF4, (len(self.magnitudes_N), BLOCK), self.dtype
         )
@@ -86,7 +86,7 @@ def place_packed(model: PreTrainedModel, packed: Mapping[str, PackedWeight]) -> 
 
 
 def require_packable(name: str, model: PreTrainedModel) -> None:
-    """Before weights are read."""
+    """Refuses, before weights are read, a model whose layers cannot be packed."""
     if expert_layers(model):
         raise TemperError(
             "BadConfig",

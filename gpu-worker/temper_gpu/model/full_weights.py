@@ -1,7 +1,7 @@
 """All weights of a model as values: what full fine-tuning trains, commits and samples from.
 
-They are float32 wherever they are kept, whatever type the base model is opened in: below float32 the type's last place
-is larger than most updates. What computes with them in a smaller type rounds them, once.
+They are stored in float32, also if the base model has another type: below float32 the type's last place is larger than
+most updates. Computations in a smaller type round them once.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Models of the Hugging Face hub: one commit of a repository, kept in the cache of `huggingface_hub`.
 
-That library's variables say where the hub and its cache are, and who asks: HF_ENDPOINT, HF_HOME, HF_TOKEN,
-HF_HUB_OFFLINE. What is in the cache is asked for no more: a commit does not change.
+That library's variables set the hub, its cache and the credentials: HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE.
+Cached files are not requested again, because a commit does not change.
 """
 
 import errno
@@ -35,7 +35,7 @@ LEFT_OUT = ["*/*", "consolidated*", "adapter_*"]
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 # Bytes so far, and of all files that are known so far.
-Tell = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ def parse_hub_model(text: str) -> HubModel:
     return HubModel(repository, revision or None)
 
 
-def download(model: HubModel, tell: Tell = lambda done, total: None) -> Snapshot:
+def download(model: HubModel, report: OnProgress = lambda done, total: None) -> Snapshot:
     """The model's files in the cache, downloaded where they are missing; what broke off is taken up where it ended.
 
     Raises TemperError BadConfig for what a person has to change, and EngineFailed where the hub could not be reached.
     """
-    snapshot = _download(model, FILES, tell)
+    snapshot = _download(model, FILES, report)
     if any(snapshot.folder.glob("*.safetensors")):
         return snapshot
     raise _not_loaded(
@@ -87,24 +87,24 @@ def find_commit(model: HubModel) -> str:
         return HfApi().resolve_revision(model.repository, revision=model.revision).resolved
 
 
-def now_and_then(tell: Tell, every_s: float) -> Tell:
-    """Chunks come by the thousand."""
-    told_at = time.monotonic() - every_s
+def throttled(report: OnProgress, every_s: float) -> OnProgress:
+    """Reports at most once in `every_s`: chunks come by the thousand."""
+    reported_at = time.monotonic() - every_s
 
-    def told(done: int, total: int) -> None:
-        nonlocal told_at
-        if time.monotonic() - told_at >= every_s:
-            told_at = time.monotonic()
-            tell(done, total)
+    def limited(done: int, total: int) -> None:
+        nonlocal reported_at
+        if time.monotonic() - reported_at >= every_s:
+            reported_at = time.monotonic()
+            report(done, total)
 
-    return told
+    return limited
 
 
-def _download(model: HubModel, files: list[str], tell: Tell) -> Snapshot:
+def _download(model: HubModel, files: list[str], report: OnProgress) -> Snapshot:
     commit = find_commit(model)
     with _explained(model):
         folder = snapshot_download(
-            model.repository, revision=commit, allow_patterns=files, ignore_patterns=LEFT_OUT, tqdm_class=_bar(tell)
+            model.repository, revision=commit, allow_patterns=files, ignore_patterns=LEFT_OUT, tqdm_class=_bar(report)
         )
     if (Path(folder) / "config.json").is_file():
         return Snapshot(Path(folder), commit)
@@ -172,7 +172,7 @@ def _refused(message: str) -> TemperError:
     return TemperError("BadConfig", message)
 
 
-def _bar(tell: Tell) -> type[tqdm]:
+def _bar(report: OnProgress) -> type[tqdm]:
     """A bar that shows nothing: the library counts the bytes of all files in one of those that it makes."""
 
     class Bar(tqdm):
@@ -184,7 +184,7 @@ def _bar(tell: Tell) -> type[tqdm]:
         def update(self, n: float | None = 1) -> bool | None:
             if self._is_written:
                 self._done += int(n or 0)
-                tell(self._done, int(self.total or 0))
+                report(self._done, int(self.total or 0))
             return None
 
     return Bar

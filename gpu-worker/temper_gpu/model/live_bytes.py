@@ -1,5 +1,5 @@
-"""How much memory a computation takes at its worst moment, found without memory: the real code is run on tensors that
-have shapes and no numbers (torch's `meta` device, or fake tensors), and what is alive is counted."""
+"""Peak memory of a computation, found without using that memory: the real code runs on tensors that have shapes and no
+numbers (torch's `meta` device, or fake tensors), and allocated bytes are counted."""
 
 import weakref
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from torch.utils._pytree import tree_leaves
 
 
 def peak_bytes(compute: Callable[[], object]) -> int:
-    """The most bytes that are alive at once of what `compute` makes; what was there before counts nothing."""
-    with LiveBytes() as living:
+    """Peak bytes of the tensors that `compute` makes. Earlier tensors do not count."""
+    with LiveBytes() as live:
         compute()
-    return living.most
+    return live.most
 
 
 class LiveBytes(TorchDispatchMode):

@@ -140,10 +140,11 @@ def row_norms(weight: Tensor) -> Tensor:
 
 @torch.no_grad()
 def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adapter: Adapter) -> None:
-    """A policy whose adapter was rounded away plays the base model, and its log-probabilities hardly show it.
+    """Refuses a policy whose adapter was rounded away. It would sample as the base model does, which its
+    log-probabilities would hardly show.
 
-    So each layer is asked directly: how much of what the adapter should change does it change? Rounding is noise in
-    that share, small over all outputs together. Where the adapter is so small that it is not, nothing can be said.
+    So the share of the adapter's change that remains is measured at each layer. Rounding is noise in that share, small
+    over all outputs together. An adapter so small that noise dominates is accepted.
     """
     found = wanted = noise = 0.0
     eps = torch.finfo(base.dtype).eps
@@ -186,7 +187,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
-    """W + s · B A for every adapted matrix, in storage of its own; in float32 alone."""
+    """W + s · B A for every adapted matrix, in new storage; only in float32."""
     return {
         f"{module}.weight": merged_weight(base.weight(f"{module}.weight"), adapter, module)
         for module in adapted_modules(adapter)
@@ -291,7 +292,7 @@ def initial_tensors(
 
 
 def adapter_bytes(tensors: Mapping[str, Tensor]) -> bytes:
-    """Reproducible: sorted tensors, one metadata key (several would stand in random order)."""
+    """Reproducible bytes: sorted tensors, one metadata key (several would be in random order)."""
     return save({name: tensors[name].contiguous() for name in sorted(tensors)}, metadata={"format": "pt"})
 
 

@@ -1,4 +1,4 @@
-"""Memory that does not suffice: recognised, given back, and told in figures."""
+"""Lack of memory: detection, release, and messages with figures."""
 
 import ctypes
 import gc
@@ -87,7 +87,7 @@ def total_bytes(device: torch.device) -> int | None:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """At this moment; None where that is not known."""
+    """Memory that is free now; None if unknown."""
     if device.type == "cuda":
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + kept

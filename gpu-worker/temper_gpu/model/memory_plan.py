@@ -45,12 +45,12 @@ class MemoryPlan:
 
     @property
     def num_bytes(self) -> int:
-        """At the worst moment."""
+        """Peak of all phases."""
         return self.of("always") + max(self.of("serving"), self.of("training"))
 
 
 def count_parameters(model: PreTrainedModel) -> int:
-    """Tied weights once."""
+    """Counts tied weights once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

@@ -3,9 +3,8 @@ other weights.
 
 LoRA computes W x + α / r · B A x beside each frozen matrix W (Hu et al. 2021, arXiv:2106.09685, section 4.1), so the
 same policy is a plain model with W′ = W + α / r · B A in place of W. W′ is computed in float32 and rounded once, to the
-type that was asked for. Below float32 that rounding may take most of a small adapter away (model/lora.py): how much is
-left is measured, and a policy that is lost is refused. Weights that were trained as they are (full fine-tuning) are
-rounded to another type by the same rule.
+requested type. Below float32 that rounding may remove most of a small adapter (model/lora.py): the remaining share is
+measured, and a lost policy is refused. Weights of full fine-tuning are rounded to another type by the same rule.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -25,7 +24,7 @@ from temper_gpu.model.models import BaseModel
 @dataclass(frozen=True)
 class MergedModel:
     model: PreTrainedModel
-    # How much of what the adapter changes is left in the type of the weights; None: it changes nothing.
+    # Share of the adapter's change that remains in the type of the weights; None: it changes nothing.
     kept: float | None
 
 
@@ -50,8 +49,8 @@ def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) ->
 
 
 def say_what_is_tied(model: PreTrainedModel) -> None:
-    """A head that has weights of its own may have got them in a fine-tuning that left the config as it was. A loader
-    that believes the config would put the embedding in its place."""
+    """Corrects `tie_word_embeddings` for a head with separate weights. A fine-tuning may have untied it, and kept the
+    config, and a loader that trusts the config would replace the head by the embedding."""
     embedding: Any = model.get_input_embeddings()
     head: Any = model.get_output_embeddings()
     if head is not None and head.weight.data_ptr() != embedding.weight.data_ptr():

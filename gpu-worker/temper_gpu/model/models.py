@@ -30,7 +30,7 @@ from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX, S3_SCHEME
 from temper_gpu.failures import TemperError
 from temper_gpu.model.bucket import S3Model, is_s3_model, parse_s3_model, resolve_revision
 from temper_gpu.model.four_bit import PackedWeight, pack_layers, place_packed, require_packable
-from temper_gpu.model.hub import HubModel, Tell, find_commit, now_and_then, parse_hub_model
+from temper_gpu.model.hub import HubModel, OnProgress, find_commit, parse_hub_model, throttled
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
 from temper_gpu.model.sources import fetch
@@ -39,7 +39,7 @@ POCKET, POCKET_TOOLS = BUILT_IN_MODELS
 POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
 BUILT_IN = {POCKET: POCKET_FOLDER, POCKET_TOOLS: POCKET_FOLDER.with_name("model-tools")}
 # While a model is downloaded.
-TELL_EVERY_S = 5.0
+PROGRESS_EVERY_S = 5.0
 # Size in parameters from which memory matters more than page faults.
 LARGE_MODEL = 100_000_000
 
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class BaseModel:
-    """Pristine weights of one model. Nobody may write into `tensors`: all that is made from them shares them."""
+    """Original weights of one model. `tensors` are read-only: all modules made from them share them."""
 
     name: str
     config: PreTrainedConfig
@@ -62,9 +62,9 @@ class BaseModel:
     buffers: dict[str, Tensor] = field(default_factory=dict)
     # Ids that end an answer, from the generation config and the tokenizer.
     end_token_ids: frozenset[int] = frozenset()
-    # How others sample from it by default; the engine does not read it.
+    # Sampling defaults of the model's publisher; the engine does not read them.
     generation_config: GenerationConfig | None = None
-    # The commit of the Hugging Face hub that it is; None for a folder.
+    # Its commit of the Hugging Face hub; None for a folder.
     revision: str | None = None
     # Folder with the same files for other programs; None: it was made in memory.
     folder: str | None = None
@@ -80,7 +80,7 @@ class BaseModel:
         return "sdpa" if kind._supports_sdpa else "eager"
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
-        """A module of its own on shared storage, without gradients; `overrides` replace tensors by name."""
+        """A new module on shared storage, without gradients; `overrides` replace tensors by name."""
         # A module keeps its kind of attention in its config: a shared one would be overwritten by the next module.
         config = copy.deepcopy(self.config)
         with torch.device("meta"):
@@ -164,9 +164,9 @@ class Models(Protocol):
 
 
 class ModelLibrary:
-    """Base models by name: those of `BUILT_IN`, and what `sources` says of this host: a folder, `hub:OWNER/NAME`, with
-    or without `@REVISION`, or `s3://BUCKET/PREFIX`. A run names a model of the hub with its commit, and one of a bucket
-    with the hash of its listing. Names come over the wire: only what a person registered here is asked for."""
+    """Base models by name: those of `BUILT_IN`, and this host's `sources`: a folder, `hub:OWNER/NAME`, with or without
+    `@REVISION`, or `s3://BUCKET/PREFIX`. A run names a model of the hub with its commit, and one of a bucket with the
+    hash of its listing. Names come over the wire, so only registered models are loaded."""
 
     def __init__(
         self,
@@ -272,11 +272,11 @@ def _find_in_bucket(name: str, sources: Iterable[str]) -> str | None:
     return str(wanted)
 
 
-def log_progress(source: str) -> Tell:
-    def tell(done: int, total: int) -> None:
+def log_progress(source: str) -> OnProgress:
+    def report(done: int, total: int) -> None:
         log.info("downloading a model", extra={"model": source, "bytes": done, "of": total})
 
-    return now_and_then(tell, TELL_EVERY_S)
+    return throttled(report, PROGRESS_EVERY_S)
 
 
 def load_base(
@@ -318,7 +318,7 @@ def load_base(
 
 
 def require_no_adapter(name: str, folder: str) -> None:
-    """transformers loads one that stands beside the weights into them, without a word."""
+    """Refuses a folder with an adapter beside the weights, which transformers would silently apply."""
     if (Path(folder) / "adapter_config.json").exists():
         raise TemperError(
             "BadConfig",
@@ -328,14 +328,14 @@ def require_no_adapter(name: str, folder: str) -> None:
 
 
 def suit_memory(model: PreTrainedModel, device: torch.device) -> None:
-    """Before a model is computed with, on that device."""
+    """Prepares the allocator before a large model computes on a CPU."""
     if device.type == "cpu" and model.num_parameters() >= LARGE_MODEL:
         return_freed_memory()
 
 
 @contextmanager
 def explained(name: str, folder: str) -> Iterator[None]:
-    """Whatever transformers raises for a model that it cannot load: the name was the user's choice."""
+    """Turns every error of transformers' loading into BadConfig, because the user chose the model."""
     transformers_logging.disable_progress_bar()
     try:
         yield

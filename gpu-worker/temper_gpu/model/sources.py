@@ -3,15 +3,15 @@
 
 from temper_gpu.contract import HUB_PREFIX
 from temper_gpu.model.bucket import download_s3, download_s3_description, parse_s3_model
-from temper_gpu.model.hub import Snapshot, Tell, download, download_description, parse_hub_model
+from temper_gpu.model.hub import OnProgress, Snapshot, download, download_description, parse_hub_model
 
 
-def fetch(source: str, tell: Tell) -> Snapshot | None:
+def fetch(source: str, report: OnProgress) -> Snapshot | None:
     """All files of a model that comes from elsewhere; None for a folder. Raises as `download` does."""
     in_bucket = parse_s3_model(source)
     if in_bucket is not None:
-        return download_s3(in_bucket, tell)
-    return download(parse_hub_model(source), tell) if source.startswith(HUB_PREFIX) else None
+        return download_s3(in_bucket, report)
+    return download(parse_hub_model(source), report) if source.startswith(HUB_PREFIX) else None
 
 
 def fetch_description(source: str) -> Snapshot | None:

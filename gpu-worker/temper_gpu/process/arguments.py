@@ -72,7 +72,7 @@ def exit_code(error: TemperError) -> int:
 
 
 def print_answer(answer: Callable[[], object]) -> int:
-    """What a program that answers with one JSON object ends with: its exit code."""
+    """Prints the answer as one JSON object, or the error, and returns the program's exit code."""
     try:
         print(json.dumps(answer()))
     except TemperError as error:

@@ -45,7 +45,7 @@ def check(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 class OneBlob:
-    """A store of a file that is not in a store yet."""
+    """A file that is not in a store yet, read like a blob."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Composes the GPU worker from its parts, runs and ends it: engine and trainer share models, store and device."""
+"""Builds the GPU worker from its parts, and runs it. Engine and trainer share models, store and device."""
 
 import asyncio
 import logging
@@ -54,12 +54,12 @@ from temper_gpu.training.optimizers import packed_moments
 from temper_gpu.training.platform import between_steps, make_deterministic
 from temper_gpu.training.trainer import Trainer
 
-# An unset variable of a shell leaves the empty one.
+# An unset shell variable leaves an empty host.
 EVERY_ADDRESS = frozenset(["0.0.0.0", "::", ""])
-# After this long an ordered end is no longer waited for; what it interrupts is made again from the store.
+# Longest orderly shutdown. A step that it interrupts is computed again from the store.
 MAX_SHUTDOWN_S = 7.0
 PROBE_DEADLINE_S = 120.0
-# Between two looks for a vLLM server that somebody else runs.
+# Shortest and longest pause between two tries to reach an external vLLM server.
 AWAITED_S = (0.5, 8.0)
 
 log = logging.getLogger(__name__)
@@ -67,11 +67,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Keys:
-    """Of the environment, which is read in `__main__` alone."""
+    """Keys from the environment, which only `__main__` reads."""
 
-    # That clients of this server send.
+    # The key that clients of this server send.
     server: str = field(repr=False)
-    # Of a vLLM server that somebody else runs; empty: it asks for none.
+    # The key of an external vLLM server; empty if it needs none.
     vllm: str = field(repr=False)
 
 
@@ -89,9 +89,9 @@ async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: s
     machine = open_machine(engine, device)
     log.info("device chosen", extra=describe_device(device, machine.dtype))
     devices = choose_devices(engine.devices, device, engine.vllm.devices)
-    if machine.shards:
+    if engine.shard_base_model:
         require_shardable(engine.kind, device)
-    if machine.compiles:
+    if engine.compile_layers:
         require_gpu_to_compile(device)
     sampling = open_sampling(settings, machine, keys.vllm)
     any_base = settings.role == "sample-any-base"
@@ -102,23 +102,13 @@ async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: s
     works = [_serving(app, server, listener, stopping)]
     if settings.role == "train":
         read_turns = ChatTurns(templates.text)
-        ranks = RankSettings(
-            settings.store,
-            settings.models,
-            devices,
-            dtype_name(machine.dtype),
-            engine.threads,
-            machine.shards,
-            machine.load_in_4bit,
-            machine.compiles,
-        )
-        given = (sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
-        trainer = open_trainer(*given, sampling.switching)
+        ranks = RankSettings(settings, devices, dtype_name(machine.dtype))
+        shared = (sampling.models, store, sampling.training, sampling.recorded, read_turns)
+        trainer = open_trainer(*shared, ranks, sampling.switching)
         if isinstance(sampling.engines, EngineHost):
             sampling.engines.trained = lambda: trainer.base_model
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
-        asked = (partial(probe, targets), check)
-        works.append(_polling(settings, trainer, store, asked, sampling.switching))
+        works.append(_polling(settings, trainer, store, (partial(probe, targets), check), sampling.switching))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": settings.host, "port": listener.getsockname()[1], "store": store.uri})
     try:
@@ -129,23 +119,23 @@ async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: s
 
 @dataclass(frozen=True)
 class Sampling:
-    """Engines of one kind, and what training has to know of them."""
+    """Engines of one kind, and what the trainer needs from them."""
 
     engines: Engines
     models: Models
-    # Held while the trainer computes.
+    # Lock of the trainer while it computes.
     training: AbstractContextManager[object]
-    # What manifests say of the engine of a base model; of the embedded one, which is part of this package, what it
-    # cannot promise.
+    # Manifest entries about the engine of a base model. The embedded engine, part of this package, adds only what it
+    # cannot guarantee.
     recorded: Callable[[str], Mapping[str, str]]
     close: Callable[[], None]
     machine: Machine
-    # Of a vLLM that may share the trainer's GPU.
+    # Set for a vLLM that may share the trainer's GPU.
     switching: Training | None = None
 
 
 def allowed_hosts(settings: GpuWorkerSettings) -> frozenset[str]:
-    """Names under which clients may ask, besides those of loopback: an address to listen on is one of them."""
+    """Host names that clients may use besides those of loopback. The address to listen on is one of them."""
     own = [] if settings.host in EVERY_ADDRESS else [settings.host]
     return frozenset(name.lower() for name in [*own, *settings.allow_host])
 
@@ -171,15 +161,15 @@ def step_needs(library: ModelLibrary, machine: Machine, base_model: str, train: 
 
 
 def open_library(models: str | None, machine: Machine, require_room: RequireRoom) -> ModelLibrary:
-    """What is trained from parts stays in main memory."""
+    """A base model that ranks hold in parts stays in main memory."""
     folders = ModelFolders(models)
-    if machine.shards:
+    if machine.settings.shard_base_model:
         return ModelLibrary(folders, machine.dtype, torch.device("cpu"), require_room, parts_on=machine.device)
-    return ModelLibrary(folders, machine.dtype, machine.device, require_room, load_in_4bit=machine.load_in_4bit)
+    return ModelLibrary(folders, machine.dtype, machine.device, require_room, load_in_4bit=machine.settings.load_in4bit)
 
 
 def completed(vllm: VllmSettings, settings: GpuWorkerSettings, key: str) -> VllmSettings:
-    """With what its installation is, or how a server elsewhere is reached."""
+    """Adds the installation's Python and version, or the key and folder of an external server."""
     chosen = settings.engine.vllm
     if vllm.external is None:
         python = settings.vllm_python or ""
@@ -192,12 +182,13 @@ def completed(vllm: VllmSettings, settings: GpuWorkerSettings, key: str) -> Vllm
 def _serving(
     app: ASGIApp, settings: ServerSettings, listener: socket.socket, stopping: asyncio.Event
 ) -> Coroutine[Any, Any, None]:
-    """On a loop of its own: heartbeats leave from the other one, whatever requests do to this."""
+    """The server gets an event loop of its own, so that requests do not delay heartbeats."""
     return event_loop.run_apart(partial(run_server, app, settings, listener), stopping)
 
 
 async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Event) -> None:
-    """Ends all when asked to, or when one ends by itself; then raises what ended it. The server ends by `stopping`."""
+    """Ends all tasks when `stopping` is set or one of them ends, and raises that task's error. The server ends by
+    `stopping`."""
     waiting = asyncio.create_task(stopping.wait())
     done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
     log.info("ending")
@@ -213,19 +204,19 @@ def _polling(
     settings: GpuWorkerSettings,
     trainer: Trainer,
     store: Store,
-    asked: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
+    checks: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
     switching: Training | None,
 ) -> Coroutine[Any, Any, None]:
     activities, polling = import_polling()
     room = {} if switching is None else {"has_more_room": switching.take_more_room}
-    gpu = activities.GpuActivities(trainer, store, *asked, on_lost_device=exit_process, **room)
+    gpu = activities.GpuActivities(trainer, store, *checks, on_lost_device=exit_process, **room)
     return polling.poll_forever(
         settings.temporal_address, settings.namespace, settings.queue, store, [gpu.initialise, gpu.train]
     )
 
 
 def import_polling() -> tuple[ModuleType, ModuleType]:
-    """Engine and trainer run without. Before the server answers: importing blocks the loop."""
+    """Temporal's client is imported before the server answers, because importing blocks the loop."""
     from temper_gpu.temporal import activities, polling
 
     return activities, polling
@@ -247,18 +238,18 @@ def check_run(
     machine: Machine,
     work: InitialiseInput,
 ) -> None:
-    """What could never be sampled from, or trained. A run whose chat template fails would fail in each of its calls;
-    one example that cannot be written, in its step."""
+    """Refuses a run that could never be sampled from or trained. A broken chat template would otherwise fail each
+    call, and a broken example its step."""
     if isinstance(machine.engine, VllmSettings):
         check_for_vllm(work.lora)
-    if machine.shards and work.lora is None:
+    if machine.settings.shard_base_model and work.lora is None:
         raise TemperError(
             "BadConfig",
             "a run that trains all weights must have the whole base model on each device, because only frozen weights "
             "are sharded; start the GPU worker without --shard-base-model, or leave --full-fine-tuning out",
         )
     base, given = models.get(work.base_model), work.chat_template_sha256
-    if machine.compiles:
+    if machine.settings.compile_layers:
         require_compilable(work.lora, base.instantiate(base.attention), base.name)
     if work.lora is None:
         require_whole_weights(base)
@@ -275,7 +266,7 @@ def check_run(
 
 
 def require_one_day(prompts: Prompts, name: str) -> None:
-    """Of a run, which may be killed before midnight and go on after it."""
+    """A run may be killed before midnight and resumed after it."""
     if prompts.reads_clock:
         raise TemperError(
             "BadConfig",
@@ -310,8 +301,8 @@ def check_eight_bits(base: BaseModel, lora: LoraConfig | None) -> None:
 
 
 class ProvenModels:
-    """What the trainer loads. A model's engine is started first, because its proof may start the process again with
-    other instructions: training before it would make the bytes depend on when the process was started."""
+    """Base models of the trainer. The model's engine starts first, because its proof may restart the process with
+    other instructions; training before that would make the bytes depend on when the process was started."""
 
     def __init__(self, host: EngineHost) -> None:
         self._host = host
@@ -321,14 +312,14 @@ class ProvenModels:
 
 
 def end_on(stopping: asyncio.Event, leash: bool) -> None:
-    """SIGTERM, Ctrl-C, and the end of the leash: an ordered end with a bound."""
+    """SIGTERM, Ctrl-C and the end of the leash start an orderly shutdown of bounded length."""
     loop = asyncio.get_running_loop()
 
     def end() -> None:
         timer = threading.Timer(MAX_SHUTDOWN_S, os._exit, [1])
         timer.daemon = True
         timer.start()
-        with suppress(RuntimeError):  # the loop has ended by itself
+        with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(stopping.set)
 
     for number in (signal.SIGTERM, signal.SIGINT):

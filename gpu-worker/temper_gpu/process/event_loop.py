@@ -1,4 +1,4 @@
-"""Event loops: the process's own, and one apart from it for the server."""
+"""Event loops: the main one, and a separate one for the server."""
 
 import asyncio
 import sys
@@ -14,8 +14,8 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def run_apart(serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]], stopping: asyncio.Event) -> None:
-    """Runs `serve` on an event loop and a thread of its own, until it ends or `stopping` is set here, of which it is
-    told by an event of its own. What holds up one of the two loops does not hold up the other."""
+    """Runs `serve` in a thread with its own event loop, until it ends or `stopping` is set. `serve` gets an event of
+    that loop. Neither loop can delay the other."""
     began: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def main() -> None:
@@ -32,13 +32,13 @@ async def run_apart(serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
         await asyncio.wait([serving, asyncio.wrap_future(began)], return_when=asyncio.FIRST_COMPLETED)
         if not serving.done():
             loop, ended = began.result()
-            with suppress(RuntimeError):  # it has ended by itself
+            with suppress(RuntimeError):  # it has ended already
                 loop.call_soon_threadsafe(ended.set)
         await serving
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop takes a quarter of the CPU time off a served call; Windows has none, and does with asyncio's own."""
+    """uvloop saves a quarter of the CPU time of a served call. Windows has none and uses asyncio's own loop."""
     if sys.platform == "win32":
         return None
     import uvloop

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def export(arguments: argparse.Namespace) -> dict[str, Any]:
-    # torch and transformers take seconds: bad usage is told before.
+    # torch and transformers take seconds to import, so bad usage is reported first.
     folder = require_empty(Path(arguments.to))
     source = find_policy(arguments.store, arguments.policy)
     policy = source.read()
@@ -74,7 +74,7 @@ def find_policy(uri: str, name: str) -> StoredAdapter:
 
 
 def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
-    """As it was trained: it is known by the hash of its weights in that type, packed or whole."""
+    """The base model as the run trained it: its hash is that of the weights in that type, packed or whole."""
     import torch
 
     from temper_gpu.model.models import ModelLibrary

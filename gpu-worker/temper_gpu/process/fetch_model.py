@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import print_answer
 
-TELL_EVERY_S = 0.2
+PROGRESS_EVERY_S = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,10 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fetch_commit(source: str) -> str:
-    from temper_gpu.model.hub import now_and_then
+    from temper_gpu.model.hub import throttled
     from temper_gpu.model.sources import fetch
 
-    snapshot = fetch(source, now_and_then(print_progress, TELL_EVERY_S))
+    snapshot = fetch(source, throttled(print_progress, PROGRESS_EVERY_S))
     if snapshot is None:
         raise TemperError(
             "BadConfig", f"--source must begin with hub: or s3://, got {source}; a folder needs no download"

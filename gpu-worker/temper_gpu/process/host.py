@@ -1,4 +1,4 @@
-"""What names mean on this host: of devices, of types of numbers, and of base models."""
+"""Names of devices, number types and base models, as this host resolves them."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.memory import describe_error
 
-# Lists GPUs and their driver, whatever PyTorch makes of it.
+# Lists GPUs and their driver, even if PyTorch cannot use them.
 NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
 SMI_S = 20.0
 
@@ -32,7 +32,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def require_no_gpu() -> None:
-    """A host with a GPU that PyTorch does not see would train on its CPU, for days, without a word."""
+    """Refuses a host whose GPU PyTorch cannot use: it would silently train on the CPU."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return
     try:
@@ -53,20 +53,20 @@ def require_no_gpu() -> None:
 
 
 def describe_device(device: torch.device, dtype: torch.dtype) -> dict[str, str]:
-    """For the log: where a worker computes, and in which type."""
+    """Log fields: the device and the type of a worker."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
     return {"device": str(device), **gpu, "dtype": dtype_name(dtype)}
 
 
 def choose_dtype(name: str, device: torch.device) -> torch.dtype:
-    """float32 computes what a CPU is fast at and rounds least; a GPU has twice the speed and room in bfloat16."""
+    """CPUs are fast in float32, which rounds least; GPUs have twice the speed and room in bfloat16."""
     if name == "auto":
         return torch.float32 if device.type == "cpu" else torch.bfloat16
     return getattr(torch, name)
 
 
 class ModelFolders:
-    """What names of base models mean on this host: `models.json`, read again when it changed."""
+    """Folders of this host's base models by name: `models.json`, read again when it changed."""
 
     def __init__(self, path: str | None) -> None:
         self._path = None if path is None else Path(path)

@@ -1,4 +1,4 @@
-"""The leash: stdin is a pipe held by the parent; when it ends, however the parent died, this process ends too."""
+"""The leash: a pipe from the parent process on stdin. When the parent dies, the pipe ends, and this process too."""
 
 import os
 import threading

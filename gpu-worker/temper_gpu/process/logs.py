@@ -14,9 +14,9 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "temporal_log",
     "color_message",
 }
-# What says again and again that Temporal's server is away.
+# Loggers that repeat that Temporal's server is unavailable.
 _REPEATING = ("temporalio", "temper_gpu.temporal.polling")
-# Its messages differ in what follows the first words (addresses, counts, tokens).
+# Messages are compared by their beginnings: addresses, counts and tokens come later.
 _SAME_CHARACTERS, _MAX_MESSAGES = 40, 256
 _LEVELS = {"WARNING": "warn", "CRITICAL": "fatal"}
 
@@ -36,7 +36,7 @@ class JsonLines(logging.Formatter):
 
 
 class Occasionally(logging.Filter):
-    """Passes a message about Temporal's server once in `every_s`: a server that is away is one fact, not thousands."""
+    """Passes each message about Temporal's server once in `every_s`."""
 
     def __init__(self, every_s: float) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Occasionally(logging.Filter):
 
 
 def configure_logs() -> None:
-    """Of the whole process, everything from INFO on."""
+    """Logs everything from INFO on, for the whole process."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines())
     handler.addFilter(Occasionally(30))

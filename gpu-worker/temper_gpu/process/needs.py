@@ -1,7 +1,7 @@
-"""What a GPU worker needs of its devices' memory: the parts of its engine and its trainer, put together."""
+"""Memory plan of a GPU worker: the parts of its engine and its trainer on each device."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -36,66 +36,58 @@ from temper_gpu.training.optimizers import BLOCK, OptimizerKind
 
 GIB = 1 << 30
 CPU = torch.device("cpu")
-# Of a GPU's memory, for keys and values. A request of 32k tokens takes 7.1 GiB in the embedded engine for Qwen2.5-7B.
+# Keys and values get one part in this many of a GPU's memory. In the embedded engine, a request of 32k tokens takes
+# 7.1 GiB for Qwen2.5-7B.
 KV_CACHE_SHARE = 4
-# In tokens. A smaller one saves hardly any memory: what each row needs remains.
+# In tokens. A smaller micro-batch saves hardly any memory, because each row's own needs remain.
 LEAST_MICRO_BATCH = 512
-# On a GPU as fast with layers kept as one of twice as many tokens (measured on an H200, 7 billion parameters).
+# In tokens. On a GPU, this size with layers kept is as fast as twice the size (measured on an H200, 7 billion
+# parameters).
 LEAST_KEPT = 4096
 # Parts of vLLM that it can release.
 VLLM_WEIGHTS, VLLM_ADAPTERS, VLLM_CACHE = "vLLM's weights", "vLLM's adapters", "vLLM's key-value cache"
-# What a run trains by default (core/run-defaults.ts).
+# The default adapter of a run (core/run-defaults.ts).
 USUAL_LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a model would be opened, and by what."""
+    """The device, type and engine that open a model, and the settings that they come from."""
 
     device: torch.device
     dtype: torch.dtype
     engine: EmbeddedSettings | VllmSettings
-    # That train. On a CPU they share its memory.
-    num_ranks: int = 1
-    # Whether each of them holds a part of the base model alone.
-    shards: bool = False
-    # Whether the base model's linear layers are packed.
-    load_in_4bit: bool = False
-    # Whether the decoder layers that train are compiled.
-    compiles: bool = False
+    settings: EngineSettings = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True)
 class RowLengths:
-    """Of what a run trains: as long as the context window at most. `longest`: None where it is not known."""
+    """Row lengths of a run, up to the context window. `longest` is None if unknown."""
 
     window: int
     longest: int | None = None
 
 
 def default_kv_cache_bytes(device: torch.device) -> int:
-    """By what the GPU has, not by what is free just now: vLLM's flags are recorded in manifests."""
+    """A share of the GPU's total memory. Free memory would vary, and manifests record vLLM's flags."""
     total = total_bytes(device) if device.type == "cuda" else None
     return DEFAULT_KV_CACHE_BYTES if total is None else max(GIB, total // KV_CACHE_SHARE // GIB * GIB)
 
 
 def open_machine(engine: EngineSettings, device: torch.device) -> Machine:
-    """Settings of vLLM still lack its installation, and how a server elsewhere is reached."""
+    """Settings of vLLM still lack its installation, or the key and folder of an external server."""
     require_same_weights(engine)
     return Machine(
         device,
         choose_dtype(engine.dtype, device),
         vllm_settings(engine, device) if engine.kind == "vllm" else embedded_settings(engine, device),
-        engine.devices,
-        engine.shard_base_model,
-        engine.load_in4bit,
-        engine.compile_layers,
+        engine,
     )
 
 
 def require_same_weights(engine: EngineSettings) -> None:
-    """Settings by hand might sample from other weights than they train beside; `core/engine-rules.ts` refuses this, and
-    more, where the user speaks."""
+    """Refuses settings that sample from other weights than they train on. `core/engine-rules.ts` checks temper's own
+    settings; this covers settings written by hand."""
     if engine.load_in4bit and (engine.kind == "vllm" or engine.shard_base_model):
         other = "the embedded engine" if engine.kind == "vllm" else "a whole base model on each device"
         raise TemperError("BadConfig", f"loadIn4bit must come with {other}; leave it out")
@@ -125,8 +117,8 @@ def embedded_settings(engine: EngineSettings, device: torch.device) -> EmbeddedS
 
 
 def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, context: int | None) -> MemoryPlan:
-    """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
-    imports = [process_part(machine.device), *bits_parts(machine.device, machine.load_in_4bit)]
+    """The trainer's device while it serves. Without `context`: only the parts that no request changes."""
+    imports = [process_part(machine.device), *bits_parts(machine.device, machine.settings.load_in4bit)]
     parts = [*imports, *base_parts(model, machine)]
     if isinstance(machine.engine, EmbeddedSettings):
         parts += embedded_parts(model, machine, machine.engine, lora, context)
@@ -136,10 +128,10 @@ def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | No
 
 
 def base_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
-    """Of the base model: on a CPU, of all ranks."""
-    weights, count = _weights_part(model, machine), machine.num_ranks
+    """The base model's parts; on a CPU, those of all ranks."""
+    weights, count = _weights_part(model, machine), machine.settings.devices
     is_on_cpu = machine.device.type == "cpu"
-    if not machine.shards:
+    if not machine.settings.shard_base_model:
         others = count - 1
         rest = Part("always", "other ranks", others * weights.num_bytes, f"{others} × the weights")
         own = [weights, *_unpacked_parts(model, machine)]
@@ -147,7 +139,7 @@ def base_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
     gathered = trainer.gathered_bytes(model, machine.dtype)
     what = "the largest layer, embedding or head, twice while it comes together"
     if is_on_cpu:
-        # The first rank sends the others their parts, and its engine samples from the whole.
+        # The first rank sends the others their parts. Its engine samples from the whole model.
         return [
             weights,
             Part("always", "parts of the weights", weights.num_bytes, f"{count} × 1/{count} of the weights"),
@@ -161,7 +153,7 @@ def base_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
 
 
 def _weights_part(model: PreTrainedModel, machine: Machine) -> Part:
-    if not machine.load_in_4bit:
+    if not machine.settings.load_in4bit:
         return weights_part(model, machine.dtype)
     packed = sum(layer.weight.numel() for layer in packed_layers(model).values())
     rest, size = count_parameters(model) - packed, machine.dtype.itemsize
@@ -171,16 +163,18 @@ def _weights_part(model: PreTrainedModel, machine: Machine) -> Part:
 
 
 def _unpacked_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
-    """Whatever computes: one layer at a time."""
-    if not machine.load_in_4bit:
+    """Packed layers are unpacked one at a time, by engine and trainer alike."""
+    if not machine.settings.load_in4bit:
         return []
     largest = max(layer.weight.numel() for layer in packed_layers(model).values()) * machine.dtype.itemsize
-    return [Part("always", "unpacked layer", machine.num_ranks * largest, "the largest one, while it is computed")]
+    return [
+        Part("always", "unpacked layer", machine.settings.devices * largest, "the largest one, while it is computed")
+    ]
 
 
 def plan_main_memory(model: PreTrainedModel, machine: Machine) -> MemoryPlan | None:
-    """Of what GPUs hold parts of, the first rank has the whole in main memory. None: there is nothing to reckon."""
-    if not machine.shards or machine.device.type == "cpu":
+    """The whole base model in the first rank's main memory, if GPUs hold parts of it; otherwise None."""
+    if not machine.settings.shard_base_model or machine.device.type == "cpu":
         return None
     return MemoryPlan((process_part(CPU), weights_part(model, machine.dtype)))
 
@@ -189,7 +183,7 @@ def embedded_parts(
     model: PreTrainedModel, machine: Machine, settings: EmbeddedSettings, lora: LoraConfig | None, context: int | None
 ) -> list[Part]:
     dtype = machine.dtype
-    merged = is_merged(dtype, machine.device, machine.load_in_4bit)
+    merged = is_merged(dtype, machine.device, machine.settings.load_in4bit)
     capacity = embedded.capacity_of(model, dtype, settings, context or 1, machine.device)
     each, kind = policy_of(model, machine, lora)
     policies = embedded.loaded_policies(model, dtype, each, settings.max_policies)
@@ -204,10 +198,10 @@ def embedded_parts(
 
 
 def policy_of(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None) -> tuple[int, str]:
-    """What a loaded policy takes beside the base model, and what that is."""
+    """Bytes that a loaded policy adds to the base model, and a description of them."""
     if lora is None:
         return count_parameters(model) * machine.dtype.itemsize, "all weights"
-    merged = is_merged(machine.dtype, machine.device, machine.load_in_4bit)
+    merged = is_merged(machine.dtype, machine.device, machine.settings.load_in4bit)
     adapted = adapted_layers(model, target_modules(model, lora.target_modules), lora.layers)
     each = policy_bytes([layer.weight.shape for _, layer in adapted], lora.rank, machine.dtype, merged)
     num_layers = len(adapted)
@@ -215,7 +209,7 @@ def policy_of(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None)
 
 
 def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings) -> list[Part]:
-    """On a GPU that it shares, vLLM makes room while a step is trained, if both do not fit; on a CPU it does not."""
+    """vLLM releases memory on a shared GPU while a step trains, if both do not fit; on a CPU it does not."""
     phase: Phase = "always" if machine.device.type == "cpu" else "serving"
     num_devices = max(1, len(settings.devices))
     weights = weights_part(model, machine.dtype)
@@ -244,7 +238,7 @@ def plan_all(
     optimizer: OptimizerKind = "adamw",
     num_compared: int = 0,
 ) -> MemoryPlan:
-    """Of the trainer's device, where conversations have up to `context` tokens."""
+    """The trainer's device, for conversations of up to `context` tokens."""
     serving = plan_serving(model, machine, lora, context)
     parts = (*serving.parts, *training_parts(model, machine, lora, optimizer, num_compared))
     batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
@@ -256,17 +250,17 @@ def plan_all(
 
 
 def switching_needs(model: PreTrainedModel, machine: Machine, train: TrainConfig) -> tuple[StepNeed, Held]:
-    """What a step takes of the trainer's GPU once all that is always there is loaded, and what vLLM holds there."""
+    """A step's needs on the trainer's GPU beyond the parts that are always loaded, and vLLM's share of that GPU."""
     assert isinstance(machine.engine, VllmSettings)
     lora, num_tokens = train.lora, train.micro_batch_tokens
-    # A longer row has a micro-batch of its own; a lack of memory for it is seen when it comes.
+    # A longer row gets a micro-batch of its own. Whether it fits shows when it is trained.
     batches = trainer.MicroBatches(model.config, machine.dtype, lora, num_tokens, train.entropy_coefficient > 0)
     parts = [*base_parts(model, machine), *training_parts(model, machine, lora, train.optimizer.kind)]
     rest = MemoryPlan(tuple(parts)).of("training")
     kept, recomputed = (rest + batches.num_bytes(model, recomputes) for recomputes in (False, True))
-    held = {part.name: part.num_bytes for part in vllm_parts(model, machine, machine.engine)}
+    taken = {part.name: part.num_bytes for part in vllm_parts(model, machine, machine.engine)}
     need = StepNeed(kept, recomputed, batches.free_to_keep(model, machine.device))
-    return need, Held(cache=held[VLLM_CACHE], weights=held[VLLM_WEIGHTS] + held[VLLM_ADAPTERS])
+    return need, Held(cache=taken[VLLM_CACHE], weights=taken[VLLM_WEIGHTS] + taken[VLLM_ADAPTERS])
 
 
 def training_parts(
@@ -276,42 +270,40 @@ def training_parts(
     optimizer: OptimizerKind = "adamw",
     num_compared: int = 0,
 ) -> list[Part]:
-    """What is taken whatever is trained. On a CPU, all ranks share one memory."""
+    """Training parts that do not depend on the rows. On a CPU, all ranks share one memory."""
     state, rounded = trainer.state_bytes(model, lora), trainer.rounded_bytes(model, lora, machine.dtype)
     numbers = f"{state // trainer.STATE_DTYPE.itemsize:,} numbers × {trainer.STATE_DTYPE.itemsize} bytes"
     what = "adapter in training" if lora is not None else "weights in training"
     parts = [
         Part("always", what, state, numbers),
         optimizer_part(model, lora, optimizer, numbers),
-        *bits_parts(machine.device, optimizer != "adamw" and not machine.load_in_4bit),
+        *bits_parts(machine.device, optimizer != "adamw" and not machine.settings.load_in4bit),
         Part("training", "gradients", state, numbers),
     ]
     if num_compared and lora is None and machine.device.type == "cpu":
-        # As they were read. Rounded or on a GPU they take no more than the gradients, which come after them.
+        # Compared weights stay in the type of the file. Rounded or on a GPU, they take no more than the gradients,
+        # which come after them.
         parts.append(Part("training", "compared weights", num_compared * state, f"{num_compared} × {numbers}"))
     if rounded:
         parts.append(Part("always", "rounded weights", rounded, f"copies that compute, {dtype_name(machine.dtype)}"))
-    if lora is None and machine.num_ranks > 1 and machine.device.type == "cpu":
-        others = (machine.num_ranks - 1) * sum(part.num_bytes for part in parts)
-        parts.append(Part("always", "training in other ranks", others, f"{machine.num_ranks - 1} × as much"))
+    if lora is None and machine.settings.devices > 1 and machine.device.type == "cpu":
+        others = (machine.settings.devices - 1) * sum(part.num_bytes for part in parts)
+        parts.append(Part("always", "training in other ranks", others, f"{machine.settings.devices - 1} × as much"))
     return parts
 
 
 def optimizer_part(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind, numbers: str) -> Part:
-    held = (
-        numbers
-        if optimizer == "adamw"
-        else f"1 byte a number, 4 for each {BLOCK} of them; 4 bytes for embeddings and small tensors"
-    )
-    return Part("always", "optimizer", trainer.optimizer_bytes(model, lora, optimizer), f"two moments, {held}")
+    if optimizer != "adamw":
+        numbers = f"1 byte a number, 4 for each {BLOCK} of them; 4 bytes for embeddings and small tensors"
+    return Part("always", "optimizer", trainer.optimizer_bytes(model, lora, optimizer), f"two moments, {numbers}")
 
 
 def commit_parts(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, training: int) -> list[Part]:
-    """What a commit takes more than training did before it: the micro-batch is gone then, and so are the gradients."""
+    """Memory that a commit needs beyond training. Micro-batch and gradients are freed by then."""
     more = trainer.commit_bytes(model, lora) - training
     if machine.device.type != "cpu" or more <= 0:
         return []
-    # Of any optimizer: step 0 is float32.
+    # Step 0 is float32 for every optimizer.
     return [Part("training", "commit", more, "both moments as one file, beside a copy, less the gradients before it")]
 
 
@@ -325,15 +317,15 @@ def fit_micro_batch(
     optimizer: OptimizerKind = "adamw",
     num_compared: int = 0,
 ) -> tuple[int, MemoryPlan]:
-    """The largest micro-batch, halved from `most` on, whose plan fits into what is free now; the least one where none
-    does. Rows of unknown length are planned to be no longer than that. On a GPU rather a smaller one that keeps its
-    layers: to compute them again takes a third more time."""
+    """The largest micro-batch that fits into free memory, halved from `most` on; the smallest if none fits. Rows of
+    unknown length are assumed to be no longer than it. On a GPU, a smaller one that keeps its layers is preferred:
+    recomputing them takes a third more time."""
     free = free_bytes(machine.device)
     num_tokens, found = most, None
     while True:
         context = rows.longest or min(rows.window, num_tokens)
         plan = plan_all(model, machine, lora, context, num_tokens, trains_entropy, optimizer, num_compared)
-        # What is smaller than the longest row takes as much as that.
+        # A micro-batch below the longest row takes as much as that row.
         smaller = max(num_tokens // 2, rows.longest or 0)
         is_least = not LEAST_MICRO_BATCH <= smaller < num_tokens
         if free is None or plan.num_bytes <= free or is_least:
@@ -362,17 +354,17 @@ def shares_memory(device: torch.device, settings: VllmSettings) -> bool:
 
 
 def plan_vllm_alone(model: PreTrainedModel, machine: Machine, settings: VllmSettings) -> MemoryPlan | None:
-    """Of each GPU that it has for itself."""
+    """Plan of each GPU that vLLM has for itself; None if there is none."""
     if settings.external is not None or shares_memory(machine.device, settings):
         return None
     return MemoryPlan(tuple(vllm_parts(model, machine, settings)))
 
 
 def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> None:
-    """Before weights are read: what could not fit even if all memory were free. A run's own adapters may be larger."""
+    """Refuses, before reading weights, a model that exceeds the total memory. A run's own adapters may be larger."""
     plan = plan_serving(model, machine, USUAL_LORA, None)
     require_room(name, plan.parts, total_bytes(machine.device), remedy_of(machine))
-    if machine.load_in_4bit:
+    if machine.settings.load_in4bit:
         before = [process_part(CPU), weights_part(model, machine.dtype, whose=" before they are packed")]
         require_room(name, before, total_bytes(CPU), "use a host with more main memory")
     whole = plan_main_memory(model, machine)
@@ -383,7 +375,7 @@ def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> 
 def refuse_without_room_to_train(
     machine: Machine, name: str, model: PreTrainedModel, optimizer: OptimizerKind = "adamw"
 ) -> None:
-    """The same for a run that trains all weights, before it begins. Without its micro-batches, which may be small."""
+    """Refuses a run that trains all weights, before it begins. Micro-batches, which may be small, are left out."""
     parts = [*plan_serving(model, machine, None, None).parts, *training_parts(model, machine, None, optimizer)]
     training = MemoryPlan(tuple(parts)).of("training")
     remedy = f"train an adapter (leave --full-fine-tuning out), {remedy_of(machine)}"
@@ -394,8 +386,12 @@ def remedy_of(machine: Machine) -> str:
     ways = [
         "lower --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts)",
         *(["start with --dtype bfloat16"] if machine.dtype == torch.float32 else []),
-        *(["lower --devices"] if machine.num_ranks > 1 and machine.device.type == "cpu" else []),
-        *(["pass --shard-base-model"] if machine.device.type == "cuda" and not machine.shards else []),
+        *(["lower --devices"] if machine.settings.devices > 1 and machine.device.type == "cpu" else []),
+        *(
+            ["pass --shard-base-model"]
+            if machine.device.type == "cuda" and not machine.settings.shard_base_model
+            else []
+        ),
         "use a smaller model",
     ]
     return ", ".join(ways[:-1]) + ", or " + ways[-1]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from temper_gpu.process.needs import Machine
     from temper_gpu.server.prompts import Prompts
 
-# Conversations are planned for up to so many tokens, where nobody names a length.
+# Planned length of conversations, in tokens, if none is set.
 USUAL_CONTEXT = 32_768
 
 
@@ -68,7 +68,7 @@ def describe(work: ModelPlanInput) -> dict[str, Any]:
     found = find(name, work.source)
     outline = open_outline(name, found.folder, template)
     window = context_window_of(outline.model.config)
-    packing = refuse_packing(name, outline.model) if machine.load_in_4bit else None
+    packing = refuse_packing(name, outline.model) if machine.settings.load_in4bit else None
     gaps: list[str] = []
     try:
         refusal = outline.refusal or packing
@@ -90,7 +90,7 @@ def describe(work: ModelPlanInput) -> dict[str, Any]:
 
 
 def refuse_packing(name: str, model: "PreTrainedModel") -> str | None:
-    """Why its layers cannot be packed; None where they can."""
+    """The reason why layers cannot be packed; None if they can."""
     from temper_gpu.model.four_bit import require_packable
 
     try:
@@ -114,7 +114,7 @@ def read_template(path: str | None) -> str | None:
 
 
 def prompts_of(name: str, folder: str, template: str | None) -> "Prompts":
-    """By the model's template, or the one in its place. Refuses one that could not be played."""
+    """Prompts by the model's template, or by `template`. Refuses one that cannot write a conversation."""
     from temper_gpu.model.outlines import read_without_weights
     from temper_gpu.server.prompts import Prompts
 
@@ -124,52 +124,42 @@ def prompts_of(name: str, folder: str, template: str | None) -> "Prompts":
 
 
 def plan(work: ModelPlanInput, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:
+    import torch
+
     from temper_gpu.engine.embedded.needs import capacity_of
     from temper_gpu.engine.embedded.settings import EmbeddedSettings
     from temper_gpu.model.models import context_window_of
-    from temper_gpu.process.needs import RowLengths, fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
+    from temper_gpu.process.needs import CPU, RowLengths, fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
 
     lora, window, most = work.lora, context_window_of(model.config), work.micro_batch_tokens
     longest = None if work.context is None else min(window, work.context)
-    others = (work.trains_entropy, work.optimizer, work.compared)
+    options = (work.trains_entropy, work.optimizer, work.compared)
     if work.fit:
-        most, found = fit_micro_batch(model, machine, lora, RowLengths(window, longest), most, *others)
+        most, found = fit_micro_batch(model, machine, lora, RowLengths(window, longest), most, *options)
         context = longest or min(window, most)
     else:
         context = longest or min(window, USUAL_CONTEXT)
-        found = plan_all(model, machine, lora, context, most, *others)
+        found = plan_all(model, machine, lora, context, most, *options)
     plans = [(machine.device, found)]
     capacity = None
     if isinstance(machine.engine, EmbeddedSettings):
         capacity = capacity_of(model, machine.dtype, machine.engine, context, machine.device)
     elif (alone := plan_vllm_alone(model, machine, machine.engine)) is not None:
-        plans += [(torch_device(index), alone) for index in machine.engine.devices]
+        plans += [(torch.device("cuda", index), alone) for index in machine.engine.devices]
     whole = plan_main_memory(model, machine)
     if whole is not None:
-        plans.append((main_memory(), whole))
+        plans.append((CPU, whole))
     return {
         "context": context,
         "microBatchTokens": max(context, most),
-        # Null where vLLM decides it.
+        # Null for vLLM, which decides this itself.
         "longestRequest": None if capacity is None else capacity.longest_request,
         "requestsAtOnce": None if capacity is None else capacity.requests_at_once,
-        "devices": [of_device(device, plan) for device, plan in plans],
+        "devices": [describe_plan(device, plan) for device, plan in plans],
     }
 
 
-def main_memory() -> "torch.device":
-    import torch
-
-    return torch.device("cpu")
-
-
-def torch_device(index: int) -> "torch.device":
-    import torch
-
-    return torch.device("cuda", index)
-
-
-def of_device(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
+def describe_plan(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
     from temper_gpu.model.memory import total_bytes
 
     total = total_bytes(device)

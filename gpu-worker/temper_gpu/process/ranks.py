@@ -1,4 +1,4 @@
-"""What another rank than the GPU worker is made of. The fork server imports it once for all (training/group)."""
+"""Ranks other than the GPU worker. The fork server imports this file once for all of them (training/group)."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -24,17 +24,16 @@ from temper_gpu.training.trainer import Trainer
 
 def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) -> None:
     configure_logs()
-    make_deterministic(settings.threads)
+    make_deterministic(settings.worker.engine.threads)
     ranks = Joined(rank, len(settings.devices), parts_on=settings.parts_on(rank))
     join_steps(partial(open_trainer, settings, rank), ranks, meeting, pipe)
 
 
 def open_trainer(settings: RankSettings, rank: int, ranks: Ranks) -> Trainer:
-    device = choose_device(settings.devices[rank])
-    store = open_store(settings.store)
-    kind = OutlineLibrary if settings.shards else ModelLibrary
-    dtype = getattr(torch, settings.dtype)
-    library = kind(ModelFolders(settings.models), dtype, device, load_in_4bit=settings.load_in_4bit)
-    read_turns = ChatTurns(StoredTemplates(store).text)
-    given = (library, store, nullcontext(), lambda base_model: {}, read_turns, ranks)
-    return Trainer(*given, compiles=settings.compile_layers)
+    worker, engine = settings.worker, settings.worker.engine
+    store, folders = open_store(worker.store), ModelFolders(worker.models)
+    device, dtype = choose_device(settings.devices[rank]), getattr(torch, settings.dtype)
+    kind = OutlineLibrary if engine.shard_base_model else ModelLibrary
+    library = kind(folders, dtype, device, load_in_4bit=engine.load_in4bit)
+    turns = ChatTurns(StoredTemplates(store).text)
+    return Trainer(library, store, nullcontext(), lambda base_model: {}, turns, ranks, compiles=engine.compile_layers)

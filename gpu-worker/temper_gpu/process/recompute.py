@@ -1,7 +1,7 @@
-"""python -m temper_gpu.process.recompute: a committed step once more, by the trainer's own code, on this machine.
+"""python -m temper_gpu.process.recompute: repeats a committed step on this machine, with the trainer's own code.
 
-What to do again is told by the step's own inputs; nothing is written to the store. Prints one JSON object: the hashes
-of what came out, this machine's platform and, where bytes differ, by how much.
+The step's inputs say what to compute; nothing is written to the store. Prints one JSON object: the hashes of the
+results, this machine's platform and, if bytes differ, by how much.
 """
 
 import argparse
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class ForgetfulStore:
-    """Reads a store, and keeps what is written to itself. The commit that is made again is not seen."""
+class OverlayStore:
+    """Reads through to a store and keeps writes in memory. The commit at `hidden` is invisible."""
 
     def __init__(self, store: Store, hidden: str) -> None:
         self._store = store
@@ -64,7 +64,7 @@ def find_and_recompute(settings: GpuWorkerSettings, file: str) -> dict[str, Any]
     step = find_step(settings.store, file)
     if step.recorded is not None:
         limit_as(step.recorded.manifest.platform.get("instructions"))
-    # torch reads the limits once. It takes seconds, too: bad usage is told before.
+    # Imported late: torch reads the limits once, and takes seconds, so bad usage is reported first.
     from temper_gpu.training.platform import make_deterministic
 
     make_deterministic(settings.engine.threads)
@@ -73,7 +73,7 @@ def find_and_recompute(settings: GpuWorkerSettings, file: str) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """What to make again, and what was made of it then."""
+    """A step's inputs, and the commit that was recorded for them."""
 
     store: Store
     work: TrainInput | InitialiseInput
@@ -108,24 +108,25 @@ def recompute(settings: GpuWorkerSettings, step: Step) -> dict[str, Any]:
     from temper_gpu.training.group import RankSettings
 
     store, work, recorded, engine = step.store, step.work, step.recorded, settings.engine
-    forgetful = ForgetfulStore(store, manifest_key(*step.place))
+    overlay = OverlayStore(store, manifest_key(*step.place))
     device_like, dtype_like = chosen_like(recorded, engine.device, engine.dtype)
     device = choose_device(device_like)
     dtype = choose_dtype(dtype_like, device)
-    # What sampled is not asked again: its answers are recorded, and so is it.
+    # The engine of the step does not run again: its answers are recorded, and so is its name.
     sampler = sampler_of(recorded)
     read_turns = ChatTurns(StoredTemplates(store).text)
     devices = devices_like(recorded, device)
-    # One device has nothing to share with.
+    # A single device cannot share the base model.
     shards = engine.shard_base_model and len(devices) > 1
     packs = engine.load_in4bit or (recorded is not None and recorded.manifest.is_packed)
-    names = (settings.store, settings.models, devices, dtype_name(dtype))
-    compiles = device.type == "cuda" and recorded is not None and recorded.manifest.has_compiled_layers
-    ranks = RankSettings(*names, engine.threads, shards, packs, compiles and not shards)
+    compiles = device.type == "cuda" and not shards and recorded is not None and recorded.manifest.has_compiled_layers
+    chosen = {"shard_base_model": shards, "load_in4bit": packs, "compile_layers": compiles}
+    worker = settings.model_copy(update={"engine": engine.model_copy(update=chosen)})
+    ranks = RankSettings(worker, devices, dtype_name(dtype))
     weights_on = torch.device("cpu") if shards else device
     folders = ModelFolders(settings.models)
     library = ModelLibrary(folders, dtype, weights_on, parts_on=ranks.parts_on(0), load_in_4bit=packs)
-    trainer = open_trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns, ranks)
+    trainer = open_trainer(library, cast(Any, overlay), nullcontext(), lambda base_model: sampler, read_turns, ranks)
     try:
         outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
     finally:
@@ -136,12 +137,12 @@ def recompute(settings: GpuWorkerSettings, step: Step) -> dict[str, Any]:
         "optimizerSha256": outcome.commit.manifest.optimizer.sha256,
         "manifestSha256": outcome.commit.sha256,
         "platform": outcome.commit.manifest.platform,
-        "differences": None if recorded is None else differences(store, forgetful, outcome.commit, recorded, before),
+        "differences": None if recorded is None else differences(store, overlay, outcome.commit, recorded, before),
     }
 
 
 def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, str]:
-    """Where nobody says otherwise, what the step was trained with: another type of numbers is another result."""
+    """Device and type of the recorded step, unless set: another type of numbers gives another result."""
     if recorded is None:
         return device, dtype
     on_gpu = "gpu" in recorded.manifest.platform
@@ -152,7 +153,7 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
 
 
 def devices_like(recorded: Commit | None, device: "torch.device") -> tuple[str, ...]:
-    """As many as the step was trained with, where this host has them. Otherwise one: it is the same up to rounding."""
+    """As many devices as the step had, if this host has them; otherwise one, which differs only by rounding."""
     from temper_gpu.process.training import choose_devices, num_devices
 
     count = 1 if recorded is None else int(recorded.manifest.platform.get("devices", 1))
@@ -160,7 +161,7 @@ def devices_like(recorded: Commit | None, device: "torch.device") -> tuple[str, 
 
 
 def sampler_of(recorded: Commit | None) -> dict[str, str]:
-    """What a manifest says of an engine that is not part of this package."""
+    """Manifest entries about an engine that is not part of this package."""
     platform = {} if recorded is None else recorded.manifest.platform
     return {name: str(platform[name]) for name in ("engine", "engineFlags") if name in platform}
 
@@ -176,9 +177,9 @@ def parse_work(data: bytes) -> TrainInput | InitialiseInput:
 
 
 def differences(
-    store: Store, made: ForgetfulStore, ours: Commit, recorded: Commit, before: Commit | None
+    store: Store, made: OverlayStore, ours: Commit, recorded: Commit, before: Commit | None
 ) -> dict[str, Any]:
-    """By name, null where the recorded bytes cannot be read: they were pruned, or are corrupt."""
+    """Differences by file; null if the recorded bytes were pruned or are corrupt."""
     parts: dict[str, Callable[[Manifest], BlobRef]] = {
         "adapter": lambda m: m.adapter,
         "optimizer": lambda m: m.optimizer,
@@ -188,7 +189,7 @@ def differences(
 
 def _difference(
     store: Store,
-    made: ForgetfulStore,
+    made: OverlayStore,
     part: Callable[[Manifest], BlobRef],
     ours: Commit,
     recorded: Commit,
@@ -212,7 +213,7 @@ def _difference(
     step = 0.0 if start is None else _distance(mine, start)
     return {
         "max": max(float((mine[name] - theirs[name]).abs().max()) for name in mine),
-        # Of what the step itself changed: rounding is a small share of it, another step is not.
+        # Share of the step's own change: small for rounding, large for another step.
         "share": _distance(mine, theirs) / step if step > 0 else None,
     }
 

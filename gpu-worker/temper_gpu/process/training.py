@@ -1,4 +1,4 @@
-"""What trains: this process alone, or as the first of several ranks."""
+"""The trainer: this process alone, or the first of several ranks."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from temper_gpu.training.trainer import Switching, Trainer
 
 
 def choose_devices(count: int, first: torch.device, of_vllm: Sequence[int] = ()) -> tuple[str, ...]:
-    """Of this host, from the first one on. vLLM makes room for training where it has the first one, too."""
+    """The devices that train, from `first` on. vLLM may share them if it shares `first`: it then makes room."""
     found = num_devices(first)
     if count > 1 and sys.platform != "linux":
         raise TemperError("BadConfig", f"--devices must be 1 on {sys.platform}, got {count}; use a host with Linux")
@@ -46,7 +46,7 @@ def choose_devices(count: int, first: torch.device, of_vllm: Sequence[int] = ())
 
 
 def require_shardable(engine: str, first: torch.device) -> None:
-    """The embedded engine samples from a whole base model on the first device. On a CPU that is main memory anyway."""
+    """The embedded engine holds the whole base model on the first device, which on a CPU is main memory anyway."""
     if first.type == "cuda" and engine == "embedded":
         raise TemperError(
             "BadConfig",
@@ -56,7 +56,7 @@ def require_shardable(engine: str, first: torch.device) -> None:
 
 
 def require_gpu_to_compile(first: torch.device) -> None:
-    """Where `auto` may have found none."""
+    """The device `auto` may have become a CPU."""
     if first.type != "cuda":
         raise TemperError(
             "BadConfig",
@@ -80,11 +80,11 @@ def open_trainer(
     settings: RankSettings,
     switching: Switching | None = None,
 ) -> Trainer:
-    """Of as many ranks as there are devices; the others find models and store by the settings."""
+    """One rank for each device. The others open models and store by the settings."""
     given = (models, store, device_lock, sampler, read_turns)
     if len(settings.devices) == 1:
-        return Trainer(*given, switching=switching, compiles=settings.compile_layers)
-    # It imports what composes a GPU worker, which imports this.
+        return Trainer(*given, switching=switching, compiles=settings.worker.engine.compile_layers)
+    # Imported here, because ranks import the package that imports this file.
     from temper_gpu.process.ranks import enter
 
     return GroupTrainer(*given, enter=enter, settings=settings, switching=switching)

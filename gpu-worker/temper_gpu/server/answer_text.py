@@ -26,7 +26,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the text of one request's answers is read."""
+    """Reads the text of one request's answers: thoughts, content, tool calls."""
 
     prompts: Prompts
     sampling: Sampling
@@ -38,36 +38,36 @@ class Reading:
 
     def whole(self, text: str) -> Answer:
         opening = "" if self.tool_choice is None else self.prompts.shown_opening(self.tool_choice)
-        thoughts, told = (None, text) if opening else self._split(text)
+        thoughts, rest = (None, text) if opening else self._split(text)
         if self.tool_choice is None:
-            return Answer(thoughts, told)
+            return Answer(thoughts, rest)
         form = self.prompts.tools.form
-        parsed = form.parse(opening + (text if form is harmony.HARMONY_TOOLS else told))
+        parsed = form.parse(opening + (text if form is harmony.HARMONY_TOOLS else rest))
         calls = parsed.calls[:1] if self._is_single else parsed.calls
         return Answer(thoughts, parsed.content, calls, parsed.num_malformed)
 
     def num_thought_tokens(self, token_ids: Sequence[int]) -> int:
-        """How many of an answer's tokens come before the answer itself; 0 if its thoughts are not told apart."""
+        """Number of tokens before the answer itself; 0 if thoughts are not separated."""
         decode = self.prompts.decode
-        told = len(self.whole(decode(list(token_ids))).thoughts or "")
-        if told == 0:
+        length = len(self.whole(decode(list(token_ids))).thoughts or "")
+        if length == 0:
             return 0
 
         def has_all(count: int) -> bool:
             # Half a character is none yet.
             thoughts, _ = self._split(decode(list(token_ids[:count])).rstrip(UNFINISHED))
-            return len(thoughts or "") >= told
+            return len(thoughts or "") >= length
 
         return bisect_left(range(len(token_ids)), True, key=has_all)
 
     def certain(self, text: str) -> tuple[str, str]:
-        """Thoughts and answer so far, as their beginnings will be whatever comes."""
+        """Thoughts and answer so far, without text that later tokens may change."""
         if self.tool_choice is not None and self.tool_choice.is_opened:
             return "", ""
-        thoughts, told = self._split(safe_text(text, self.sampling, self._tags))
-        told = before_stop(told, self._starts)
+        thoughts, rest = self._split(safe_text(text, self.sampling, self._tags))
+        rest = before_stop(rest, self._starts)
         # Blanks before thoughts or a call may turn out to be no part of the answer.
-        return (thoughts or "").rstrip("\n"), told if told.strip() else ""
+        return (thoughts or "").rstrip("\n"), rest if rest.strip() else ""
 
     @property
     def _is_single(self) -> bool:
@@ -102,7 +102,7 @@ def safe_text(text: str, sampling: Sampling, tags: tuple[str, ...] = ()) -> str:
 
 
 def overlap(text: str, end: str) -> int:
-    """How many characters at the end of the text may be the beginning of `end`: at most all but one of them."""
+    """Number of characters at the end of the text that may begin `end`: at most all but one of them."""
     start = text.find(end[0], max(0, len(text) - len(end) + 1))
     while start >= 0 and not end.startswith(text[start:]):
         start = text.find(end[0], start + 1)

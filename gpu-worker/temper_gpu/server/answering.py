@@ -51,7 +51,7 @@ class Answering:
         self.readers = Readers()
 
     async def read(self, request: Request, parse: Callable[..., T], *given: Any) -> tuple[Work, T]:
-        """Nothing of the body is kept once it is parsed: what is asked may wait for long."""
+        """Reads and parses a body, and drops its bytes, because the request may wait for long."""
         end = time.monotonic() + deadline_s(request, self._settings)
         async with self._bodies.read(request, end) as body:
             work = Work(request, end, is_short=len(body) <= SHORT_BODY)

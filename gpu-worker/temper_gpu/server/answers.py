@@ -43,8 +43,8 @@ def error_body(error: Refusal | TemperError) -> dict[str, Any]:
 
 
 def unexpected(error: Exception, request: Request) -> Refusal:
-    """A bug, or a request that nobody foresaw. Its kind alone: an attempt that fails by it keeps the message, which
-    must be the same whenever it is played; texts of exceptions may hold addresses and paths."""
+    """A bug, or an unforeseen request. The message names only the error's class: a failed attempt keeps it, so it must
+    be the same each time, and texts of exceptions may contain addresses and paths."""
     log.error("request failed", extra={"path": request.scope["path"]}, exc_info=error)
     kind = type(error).__name__
     message = f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it"

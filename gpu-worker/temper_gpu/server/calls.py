@@ -38,10 +38,8 @@ class Call:
         return sum(len(asked.prompt_ids) for asked in self.asked)
 
     async def attend(self, futures: Sequence[asyncio.Future[Any]]) -> None:
-        """Until all of them are done. Fails if the client hangs up before, or if nothing came by the deadline.
-
-        Thousands may wait here. Nothing of it is done again and again.
-        """
+        """Waits until all of them are done, without polling, because thousands may wait here. Fails if the client hangs
+        up, or at the deadline."""
         _, pending = await asyncio.wait(futures, timeout=WATCH_AFTER_S)
         if not pending:
             return

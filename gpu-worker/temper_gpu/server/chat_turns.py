@@ -1,6 +1,6 @@
 """The assistant's messages of a chat as the model would have sampled them: for supervised steps.
 
-The same code as for requests writes the prompt, so what is trained is what will be asked for.
+The prompt is written by the same code as for requests, so that training and sampling have equal prompts.
 """
 
 from collections.abc import Callable

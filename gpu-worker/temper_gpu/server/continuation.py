@@ -1,7 +1,7 @@
-"""Tokens of a text that goes on behind other text.
+"""Tokens of a text that continues other text.
 
-Tokenizers like SentencePiece's put a blank before the first word of whatever they are given. It is none of what a
-template writes in the middle of a turn, and a model that goes on from the prompt would not begin with it.
+Tokenizers like SentencePiece's put a blank before the first word of a text. A template does not write that blank in the
+middle of a turn, and a model that continues the prompt would not begin with it.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from functools import cached_property
 
 from temper_gpu.failures import TemperError
 
-# One of them is a token of its own before any text, whatever the tokenizer joins.
+# Texts to put before another one: at least one of them stays a separate token with every tokenizer.
 ANCHORS = ("\n", "1", "-", "。")
 
 

@@ -18,13 +18,13 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import END, START
 from temper_gpu.server.continuation import Continuation
 
-# Before the two characters of a seal, which token and where; sealed itself where somebody sends it. All are from a
-# plane without characters, so that no template and no tokenizer knows anything about them.
+# A seal is MARK and two characters: which token, and where. A MARK in a request is sealed too. All are from a plane
+# without characters, which no template and no tokenizer knows.
 MARK, FIRST = "\U0010fffd", 0x100000
 SEAL = re.compile(f"{MARK}(.)(.)", re.DOTALL)
 # Number of sealed places, by which messages are counted.
 TOOLS, LAST = 0, 0xFFF0
-# Tokens that were added for words or blanks are no control tokens; these look like it, special or not.
+# Pattern of control tokens. Tokens that were added for words or blanks do not match.
 TAG = re.compile(r"<\S+>|\[\S+\]")
 
 
@@ -41,7 +41,7 @@ class ControlTokens:
         texts = [MARK, *sorted({token.content for token in controls.values()})]
         self._seals = {text: chr(FIRST + index) for index, text in enumerate(texts)}
         self._sealed = {seal: text for text, seal in self._seals.items()}
-        # A model writes tags of calls and thoughts itself, and whoever instructs it shows it some.
+        # Speakers may write tags of calls and thoughts: models sample them, and instructions show them.
         special = {token.content for token in controls.values() if token.special} - {START, END}
         self._of_speakers = any_of([MARK, *special])
         self._of_tools = any_of(texts)
@@ -58,23 +58,23 @@ class ControlTokens:
     def seal_variables(self, variables: dict[str, Any]) -> dict[str, Any]:
         return self._seal(variables, self._of_tools, chr(FIRST + TOOLS))
 
-    def encode(self, rendered: str, goes_on: bool = False) -> list[int]:
-        """`goes_on`: it stands behind other text, in the middle of a turn."""
-        tokenise = self._tokenise_behind if goes_on else self._tokenise
+    def encode(self, rendered: str, continues: bool = False) -> list[int]:
+        """`continues`: the text follows other text, in the middle of a turn."""
+        tokenise = self._tokenise_behind if continues else self._tokenise
         if MARK not in rendered:
             return tokenise(rendered)
         runs = itertools.groupby(self._added.split(rendered), key=lambda piece: MARK in piece)
         ids: list[int] = []
         for index, (is_sealed, run) in enumerate(runs):
-            # Behind another run there is an added token.
-            goes_on = self._blanks_once if index > 0 else goes_on
-            encode = partial(self._as_text, goes_on) if is_sealed else self._tokenise if index > 0 else tokenise
+            # Runs after the first follow an added token.
+            continues = self._blanks_once if index > 0 else continues
+            encode = partial(self._as_text, continues) if is_sealed else self._tokenise if index > 0 else tokenise
             ids += encode("".join(run))
         return ids
 
     @cached_property
     def _blanks_once(self) -> bool:
-        """Whether text behind an added token begins otherwise than a whole text."""
+        """Whether the tokenizer encodes text after an added token differently from a whole text."""
         added = next((token for token in self._sealed.values() if token != MARK), None)
         return added is not None and self._tokenise(f"{added}a") != self._tokenise(added) + self._tokenise("a")
 
@@ -87,9 +87,9 @@ class ControlTokens:
             return {self._seal(key, pattern, place): self._seal(item, pattern, place) for key, item in value.items()}
         return value
 
-    def _as_text(self, goes_on: bool, sealed: str) -> list[int]:
+    def _as_text(self, continues: bool, sealed: str) -> list[int]:
         text = SEAL.sub(lambda seal: self._sealed[seal[1]], sealed)
-        tokenise = self._as_text_behind if goes_on else self._plain_ids
+        tokenise = self._as_text_behind if continues else self._plain_ids
         ids = tokenise(text) if self._plain else None
         if ids is not None and self.ids.isdisjoint(ids):
             return ids

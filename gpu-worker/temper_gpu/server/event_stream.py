@@ -19,7 +19,7 @@ from temper_gpu.server.streams import DONE, event
 # Event of a choice: a token, or its end (None).
 TokenOrEnd = tuple[int, Sampled | None]
 Answered = Callable[[Call, list[Generation], float], None]
-# Tokens that take a few milliseconds to tell.
+# Tokens that take a few milliseconds to send.
 MOST_AT_ONCE = 256
 
 
@@ -33,7 +33,7 @@ class Tokens:
     def on_token(self, index: int) -> OnToken:
         def hear(token_id: int, logprob: float, top_logprobs: list[tuple[int, float]]) -> None:
             sampled = Sampled(token_id, logprob, top_logprobs)
-            with suppress(RuntimeError):  # the loop has ended, and with it whoever would be told
+            with suppress(RuntimeError):  # the loop has ended, and its readers with it
                 self._loop.call_soon_threadsafe(self._sampled.put_nowait, (index, sampled))
 
         return hear

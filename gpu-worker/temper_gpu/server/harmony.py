@@ -37,7 +37,7 @@ class Part:
 
 
 def parts_of(text: str) -> list[Part]:
-    """Text that stands before any tag, and for no call, is a message of its own: the answer."""
+    """Text before the first tag is a separate message, the answer, unless it begins a call."""
     before = FIRST_TAG.split(text, maxsplit=1)[0]
     is_plain = bool(before) and not before.lstrip().startswith(RECIPIENT_START)
     parts = (part.partition(MESSAGE) for part in ENDS.split(text[len(before) :] if is_plain else text))

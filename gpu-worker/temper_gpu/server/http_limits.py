@@ -24,7 +24,7 @@ def mark_known(scope: Scope) -> None:
 
 
 def hang_up(scope: Scope) -> None:
-    """Whatever is not sent yet is dropped: its reader has had its time."""
+    """Drops the connection and all unsent bytes."""
     drop(scope["state"]["transport"])
 
 
@@ -51,7 +51,7 @@ class LimitedProtocol(HttpToolsProtocol):
         # Bytes of incomplete headers.
         self._num_bytes = 0
         self._reader_check: asyncio.TimerHandle | None = None
-        # How often the client caught up with what was written, and how many bytes it had yet to take.
+        # Number of times that the client caught up, and that number with the unsent bytes at the last check.
         self._num_resumed = 0
         self._taken = (0, 0)
 
@@ -65,7 +65,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._reader_check is not None:
             self._reader_check.cancel()
         super().connection_lost(exc)
-        # After a reset, too: the timer would keep all that is known of the last request.
+        # Needed after a reset, too: the timer would keep the last request's data alive.
         self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
@@ -83,7 +83,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.settings.max_header_bytes:
             self._refusal = self._too_large()
-            raise self._refusal  # before any work on it begins; the parser hands it on to `send_400_response`
+            raise self._refusal  # before any work on it begins; the parser calls `send_400_response` with it
         self._has_headers, self._is_read = True, False
         self._clear_deadline()
         super().on_headers_complete()
@@ -169,7 +169,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._watch_reader()
 
     def _watch_reader(self) -> None:
-        """Until all is sent: what a client does not take is kept for it no longer than an idle connection."""
+        """Keeps unsent bytes for a client that does not read no longer than an idle connection."""
         num_unsent = self.transport.get_write_buffer_size()
         if num_unsent and self._reader_check is None:
             self._taken = (self._num_resumed, num_unsent)

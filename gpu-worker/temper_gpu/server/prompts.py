@@ -23,7 +23,7 @@ from temper_gpu.server.tool_choice import ToolChoice, function_name
 from temper_gpu.server.tool_forms import TOOL_CALLS
 from temper_gpu.server.tool_template import PROBE, PROBE_TOOLS, QUESTION, ToolTemplate, probe_call
 
-# The attempts of a group begin with the same prompt, and rendering it is the dearest part of a call.
+# The attempts of a group begin with the same prompt, and rendering it is the most expensive part of a call.
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
 # Tokens that hold the beginning of thoughts, and line breaks after it.
 END_OF_PROMPT = 16
@@ -39,8 +39,8 @@ THOUGHTS = "reasoning_content"
 SHORT_ID = re.compile("[A-Za-z0-9]{9}")
 # Longest member name: results of probes are cached, and no template has longer names.
 MAX_MEMBER_LENGTH = 64
-# Members with text of people or tools, which must be rendered.
-TOLD = frozenset(["system", "developer", "tool"])
+# Roles whose text must be rendered.
+RENDERED_ROLES = frozenset(["system", "developer", "tool"])
 
 
 class Prompts:
@@ -115,7 +115,7 @@ class Prompts:
         )
 
     def require_playable(self) -> None:
-        """Before a run: what every call would fail for, and what would keep every answer from ending."""
+        """Refuses a template with which every call would fail, or no answer would end."""
         check_template(self._name, self._tokenizer, self._given_template)
         self.encode([QUESTION], None)
         # The template may write another end after an answer, of the same kind as its other tokens.
@@ -135,7 +135,7 @@ class Prompts:
 
     @cached_property
     def reads_clock(self) -> bool:
-        """Whether what the template writes depends on the day, and no variable says which."""
+        """Whether the template writes the current date, and no variable sets it."""
         if CLOCK not in self._template or any(name == CLOCK for name, _ in self._template_kwargs):
             return False
         return any(
@@ -207,7 +207,7 @@ class Prompts:
         if ids[: len(prompt_ids)] == prompt_ids:
             return prompt_ids, ids[len(prompt_ids) :]
         # The tokenizer joined the last of the prompt and the first of the message: a model that answers cannot.
-        return prompt_ids, self._known(whole[len(prompt) :], goes_on=True)
+        return prompt_ids, self._known(whole[len(prompt) :], continues=True)
 
     def _encode(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opening: str
@@ -216,8 +216,8 @@ class Prompts:
         self._require_room(rendered)
         return self._known(rendered + opening)
 
-    def _known(self, rendered: str, goes_on: bool = False) -> tuple[int, ...]:
-        return self.known_ids(tuple(self._controls.encode(rendered, goes_on)))
+    def _known(self, rendered: str, continues: bool = False) -> tuple[int, ...]:
+        return self.known_ids(tuple(self._controls.encode(rendered, continues)))
 
     def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         joiner = self.tools.joiner if tools else ""
@@ -232,7 +232,7 @@ class Prompts:
         if role == "developer" and not self._writes_role(role, is_first):
             # The developer role is OpenAI's newer name for system.
             role, message = "system", {**message, "role": "system"}
-        if role in TOLD and self._writes_role(role, is_first) is False:
+        if role in RENDERED_ROLES and self._writes_role(role, is_first) is False:
             place = "" if is_first else " after the first message"
             raise self._unsupported_message(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
         for name, value in message.items():
@@ -257,7 +257,7 @@ class Prompts:
         return len(name) > MAX_MEMBER_LENGTH or self._writes_member(role, name) is False
 
     def _probe_role(self, role: str, is_first: bool) -> bool | None:
-        """Whether the template writes what such a message says; None where it refuses the role, and says so itself."""
+        """Whether the template writes messages of this role; None if it refuses the role with its own error."""
         before = [] if is_first else [QUESTION, CALLED if role == "tool" else ANSWER]
         try:
             return PROBE in self._render([*before, {"role": role, "content": PROBE}, QUESTION], None, True)
@@ -275,7 +275,7 @@ class Prompts:
             return None
 
     def _require_room(self, rendered: str) -> None:
-        """Before it is tokenised, which takes seconds for what is far too long. Nothing is refused here that fits."""
+        """Refuses a prompt that cannot fit before it is tokenised, which would take seconds for a very long one."""
         window, length = self._context_window, len(rendered)
         if length > window and length > window * self._longest_token:
             raise ContextTooLong(
@@ -308,7 +308,7 @@ class Prompts:
                 tokenize=False,
                 **self._controls.seal_variables({name: value for name, value in variables if name != CLOCK}),
             )
-        except Exception as error:  # whatever a template raises, it raises for what it was given
+        except Exception as error:  # every error of a template is caused by its input
             raise TemperError(
                 "BadConfig",
                 f"messages must fit the chat template of {self._name}, which says: {error}; change the messages",
@@ -319,7 +319,7 @@ class Prompts:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value says nothing, unlike 0 and false."""
+    """Whether a value is empty; 0 and false are not."""
     return value is None or value == "" or value == [] or value == {}
 
 
@@ -342,10 +342,10 @@ def short_id(call_id: str) -> str:
 
 
 def plain_message(message: dict[str, Any], joiner: str = "") -> dict[str, Any]:
-    """Templates want text, not parts, and arguments of tool calls as objects, not as JSON text.
+    """Templates need text, not parts, and arguments of tool calls as objects, not as JSON text.
 
-    `joiner` is what the template will write before the first call: text that ends by it, as sampled, is given without,
-    or it would stand there twice, and the conversation would not go on as it was sampled.
+    `joiner` is the template's text before the first call. Sampled text that ends with it is passed without it;
+    otherwise it would be written twice, and the conversation would differ from the sampled one.
     """
     plain = {name: value for name, value in message.items() if value is not None}
     if isinstance(plain.get("content"), list):

@@ -19,7 +19,7 @@ from temper_gpu.server.answers import Refusal
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
 
-# How many longer ones at once: they take processors from the engine.
+# Number of longer bodies that are read at once: they take processors from the engine.
 NUM_READERS = 2
 DEADLINE_MS = re.compile("[0-9]{1,10}")
 
@@ -91,7 +91,7 @@ class Bodies:
         held = 0
 
         def hold(num_bytes: int) -> None:
-            """Counts bytes of this body, including those that are held already."""
+            """Counts bytes of this body, including those that are counted already."""
             nonlocal held
             if num_bytes > self._most:
                 rule = f"a body must have at most {self._most} bytes, but this one has more"
@@ -127,7 +127,7 @@ def parse_json(body: bytes) -> Any:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise TemperError("BadConfig", f"the body must be JSON, but is not ({error}); send application/json") from error
-    # Whatever goes down level by level, here or in a template, would fail with it; most bodies have fewer brackets.
+    # Recursion over a deeper body, here or in a template, would fail. Most bodies have fewer brackets than the limit.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deeper(parsed, MAX_DEPTH):
         raise TemperError(
             "BadConfig",

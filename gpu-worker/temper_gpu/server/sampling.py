@@ -139,7 +139,7 @@ def sampled_of(generation: Generation) -> list[Sampled]:
 
 
 def text_of(sampling: Sampling, generation: Generation, decode: Callable[[list[int]], str]) -> str:
-    """Before what stopped it."""
+    """The answer's text, without the token or string that stopped it."""
     token_ids = generation.token_ids
     if token_ids and token_ids[-1] in sampling.stop_token_ids:
         token_ids = token_ids[:-1]

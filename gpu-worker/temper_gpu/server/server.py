@@ -27,10 +27,10 @@ from temper_gpu.server.tokenization import Tokenization
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 SHUTDOWN_S = 3
-# Before the name of the one that is asked for.
+# Path before the name of one model.
 ONE_MODEL = "/v1/models/"
 
-# The method, whether the key is asked for, and what answers.
+# The method, whether a key is required, and the function that answers.
 Endpoint = tuple[str, bool, Callable[[Request], Awaitable[Response]]]
 
 
@@ -43,7 +43,7 @@ class ChatServer:
         self._engines = engines
         self._key = f"Bearer {key}".encode()
         self._names = LOOPBACK | settings.hosts
-        # Tells one life of this process from the next.
+        # Distinguishes this process from the next one.
         self._boot = secrets.token_hex(8)
         self._models = OpenModels(engines, targets, read_template)
         self._metrics = Metrics()

@@ -1,4 +1,4 @@
-"""An answer told in pieces: what of its text can be told while it is sampled, and OpenAI's events of it."""
+"""Streamed answers: the text that can be sent while sampling, and OpenAI's events of it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -80,7 +80,7 @@ class Writer(Protocol):
     def whole(self, generations: list[Generation]) -> dict[str, Any]: ...
 
     def begin(self) -> Iterator[dict[str, Any]]:
-        """Before the first token."""
+        """Events before the first token."""
         ...
 
     def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]: ...

@@ -50,7 +50,7 @@ class Targets:
         self._compared: set[_TrainedOn] = set()
 
     def find(self, name: str) -> Target | None:
-        """The target of a name, or None if store or engine must be asked first, which is too slow for an event loop."""
+        """The target of a name, or None if store or engine must answer first, which is too slow for an event loop."""
         policy = self._resolver.recall(name)
         if policy is None:
             return None

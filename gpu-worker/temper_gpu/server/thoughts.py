@@ -20,7 +20,7 @@ THOUGHT_FORMS: tuple[ThoughtForm, ...] = (
 
 
 def find_thoughts(template: str, tokens: Iterable[str]) -> ThoughtForm | None:
-    """The one whose end the chat template writes, or the tokenizer has as a token of its own."""
+    """The form whose end is in the chat template, or is a token of the tokenizer."""
     known = set(tokens)
     return next((form for form in THOUGHT_FORMS if form.end in template or form.end in known), None)
 

@@ -29,7 +29,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ParsedAnswer:
-    """`content` is None where calls begin the text; what stands between and after calls is in neither."""
+    """`content` is None if calls begin the text. Text between and after calls is dropped."""
 
     content: str | None
     calls: tuple[ToolCall, ...] = ()

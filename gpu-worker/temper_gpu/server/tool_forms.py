@@ -106,7 +106,7 @@ def call_of(value: Any) -> ToolCall:
 
 @dataclass(frozen=True)
 class GemmaParser:
-    """call:name{key:value,…}, where texts stand between quotes that are tokens of their own."""
+    """call:name{key:value,…}, with strings between quotes that are separate tokens."""
 
     start: str
     end: str

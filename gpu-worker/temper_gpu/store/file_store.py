@@ -1,7 +1,7 @@
 """The store in a folder.
 
-Every write is a temporary file, fsynced, then renamed (blobs: same name, same bytes) or linked (write-once: EEXIST
-means that somebody committed, and the winner's bytes are read). Every read by reference is verified.
+Every write is a temporary file, fsynced, then renamed (blobs: same name, same bytes) or linked (write-once: on EEXIST
+another writer was first, and its bytes are read). Every read by reference is verified.
 """
 
 import errno
@@ -17,16 +17,16 @@ from temper_gpu.contract import KEPT_UNNAMED_MS, BlobRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store.store import Published, Store, blob_ref, check_key
 
-# Not the fault of what is written, and may pass: full, over quota, read-only, not permitted, disk gone.
+# Errors of the disk that may pass: full, over quota, read-only, not permitted, disk gone.
 _UNAVAILABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV})
-# A blob that is missing is named by whoever copies it.
+# Errors of a link after which a copy is tried. A missing blob fails there, too, with its name.
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOENT})
 
 T = TypeVar("T")
 
 
 class FileSystem:
-    """The one seam to the disk; tests raise ENOSPC and EROFS here, at each write in turn."""
+    """The only access to the disk. Tests raise ENOSPC and EROFS here, at each write in turn."""
 
     def make_folder(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,11 +73,11 @@ class FileStore(Store):
         return self.root.as_uri()
 
     def check(self) -> None:
-        """The folder is made at the first write, and a disk that refuses then may be mended meanwhile."""
+        """Checks nothing: the first write makes the folder, and may be retried."""
 
     def put_blob(self, data: bytes) -> BlobRef:
         ref = blob_ref(data)
-        # A blob with a flipped bit is put right by whoever makes the same bytes again.
+        # Writing the same bytes again repairs a blob with a flipped bit.
         if self.read(ref.key) != data or not self._renew(ref.key):
             self.replace(ref.key, data)
         return ref
@@ -90,7 +90,7 @@ class FileStore(Store):
                 return Published(True, data)
             except FileExistsError:
                 winner = self.read(key)
-                if winner is None:  # no lost race: a folder stands there, or a file where one must be
+                if winner is None:  # no lost race: the key is a folder, or a file is in the place of a folder
                     raise
         return Published(False, winner)
 
@@ -122,7 +122,7 @@ class FileStore(Store):
         return self.root / check_key(key)
 
     def _renew(self, key: str) -> bool:
-        """So that `temper gc` does not remove an old one at this moment. False where it is gone, or another user's."""
+        """Renews an old blob's time, so that `temper gc` keeps it. False if it is gone or belongs to another user."""
         path = self._path(key)
         with self._reaching("write", path), suppress(FileNotFoundError, PermissionError):
             if (time.time() - path.stat().st_mtime) * 1000 > KEPT_UNNAMED_MS / 2:
@@ -131,13 +131,13 @@ class FileStore(Store):
         return False
 
     def _look(self, key: str, look: Callable[[Path], T]) -> T | None:
-        """None where there is no such file."""
+        """Returns None if there is no such file."""
         path = self._path(key)
         with self._reaching("read", path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return look(path)
 
     def _write(self, key: str, data: bytes, place: Callable[[Path, Path], None]) -> None:
-        """Raises FileExistsError where `place` found the name taken."""
+        """Raises FileExistsError if `place` finds the name taken."""
         path = self._path(key)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:

@@ -1,4 +1,4 @@
-"""A store by its URI. What S3 needs is imported for S3 alone: half a second that a local run must not pay."""
+"""Opens a store by its URI. Only S3 stores import S3's client, which takes half a second."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r"[0-9]+(\.[0-9]+){3}")
 
 
 def open_store(uri: str) -> Store:
-    """Nothing is made or touched before `check` or the first use."""
+    """Opens a store without accessing it: `check` or the first use does that."""
     scheme, separator, rest = uri.partition("://")
     if separator and scheme.lower() == "s3":
         bucket, prefix = parse_place(rest)
@@ -35,7 +35,7 @@ def parse_place(rest: str) -> tuple[str, str]:
     """`bucket` or `bucket/prefix`, as after `s3://`."""
     bucket, _, prefix = rest.partition("/")
     if not _BUCKET.fullmatch(bucket) or ".." in bucket or _ADDRESS.fullmatch(bucket):
-        # Not the value as it came: people paste addresses with keys in them.
+        # The value itself is not shown: pasted addresses may contain keys.
         shown = bucket.rpartition("@")[2]
         raise TemperError(
             "BadConfig",

@@ -1,4 +1,4 @@
-"""The client that speaks S3: addresses and keys as AWS's own tools find them, every wait bounded."""
+"""S3's client: finds addresses and keys as AWS's own tools do, and bounds every wait."""
 
 import os
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from botocore.config import Config
 @dataclass(frozen=True)
 class S3Settings:
     connect_timeout_s: float = 5
-    # Without a byte from the server.
+    # Longest wait for the server's next byte.
     read_timeout_s: float = 30
-    # Of one request: with standard mode's growing pauses, a server that is restarted is not noticed.
+    # Tries of one request. With standard mode's growing pauses, they outlast a server's restart.
     max_attempts: int = 4
-    # What is larger goes in parts of this size, a few at a time. S3 allows 10,000 parts of at least 5 MiB.
+    # Larger objects are sent in parts of this size, a few at a time. S3 allows 10,000 parts of at least 5 MiB.
     part_bytes: int = 32 << 20
 
     @property
@@ -27,12 +27,12 @@ class S3Settings:
 
 
 def create_client(settings: S3Settings) -> Any:
-    """Endpoint, keys and profile from AWS's environment and files. With an endpoint of one's own, buckets are paths."""
+    """Takes endpoint, keys and profile from AWS's environment and files. Buckets of a custom endpoint are paths."""
     config = Config(
         connect_timeout=settings.connect_timeout_s,
         read_timeout=settings.read_timeout_s,
         retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
-        # Not every server knows the checksums that AWS's clients add by themselves. Each body's sha256 is signed
+        # Not every server knows the checksums that AWS's clients add by default. Each body's sha256 is signed
         # instead, parts of large ones included: every server checks that.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",

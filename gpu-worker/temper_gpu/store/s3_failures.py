@@ -1,4 +1,4 @@
-"""A server's refusal in words. Never with its own text: that may quote what was signed."""
+"""Turns an S3 server's refusal into a message, without the server's own text, which may quote what was signed."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from urllib3.exceptions import HTTPError
 from temper_gpu.contract import S3_REFUSALS
 from temper_gpu.failures import TemperError
 
-# Nobody answers, or not to the end.
+# The server does not answer, or not completely.
 BROKEN = (
     boto.HTTPClientError,
     boto.ConnectionError,
@@ -33,7 +33,7 @@ _WAIT = "the work resumes by itself once it does"
 
 
 def s3_failure(error: Exception, verb: str, place: str, has_answered: bool = False) -> TemperError:
-    """`place` is what was asked: key, bucket, server. `has_answered`: it took a request of this process before."""
+    """`place` names the key, bucket or server. `has_answered`: it accepted a request of this process before."""
     name = type(error).__name__
     if isinstance(error, BROKEN):
         return TemperError("StoreUnavailable", f"the store must answer to {verb} {place}, got {name}; {_WAIT}")
@@ -63,7 +63,7 @@ def http_status(error: Exception) -> int:
 
 
 def retries(error: Exception) -> int:
-    """How often the client had asked again before this answer."""
+    """The client's retries before this answer."""
     return int(_response(error).get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 

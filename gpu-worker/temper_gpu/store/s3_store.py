@@ -1,7 +1,7 @@
 """The store in a bucket: the same keys under a prefix. Write-once objects are made by `If-None-Match: *`.
 
-Every request has bounded waits and the client's own retries; what is left then is StoreUnavailable, for Temporal to try
-again, or BadConfig for what stays wrong.
+Every request has bounded waits and the client's own retries. A failure after those is StoreUnavailable, which Temporal
+retries, or BadConfig.
 """
 
 import random
@@ -21,11 +21,11 @@ from temper_gpu.store.store import Published, Store, blob_ref, check_key
 from temper_gpu.store.store_id import store_name
 
 _CHUNK_BYTES = 1 << 20
-# Of a download that breaks off, and of a write that meets another one; before each a longer pause.
+# Tries of an interrupted download and of a write that meets another one, after growing pauses.
 _MAX_TRIES = 5
 _FIRST_PAUSE_S = 0.2
 _TAKEN, _CONFLICT = 412, 409
-# Answers to HEAD that come without a word of why.
+# Answers to HEAD that give no reason.
 _SILENT = (403, 404)
 
 
@@ -45,7 +45,7 @@ class S3Store(Store):
             raise _no_address() from None
         self._address: str = self._client.meta.endpoint_url
         if "@" in self._address:
-            # It would stand in every message.
+            # Every message would show it.
             raise _no_address()
         self._transfer = self._settings.transfer
 
@@ -54,7 +54,7 @@ class S3Store(Store):
         return f"s3://{self._bucket}/{self._prefix}".removesuffix("/")
 
     def check(self) -> None:
-        """Bucket, keys, the right to read and to write, and that this server keeps what is written once."""
+        """Checks bucket, keys, permissions, and that the server supports write-once objects."""
         name = store_name(self)
         with self._asking("write", STORE_KEY):
             is_kept = self._create(STORE_KEY, name) is not None
@@ -66,10 +66,8 @@ class S3Store(Store):
             )
 
     def put_blob(self, data: bytes) -> BlobRef:
-        """By length alone: S3 keeps hashes of its own, and a bit that flips there is its matter to find.
-
-        Old ones are put again: `temper gc` goes by their age.
-        """
+        """Compares only lengths, because S3 verifies its objects itself. Old blobs are written again, because
+        `temper gc` goes by age."""
         ref = blob_ref(data)
         with self._asking("write", ref.key):
             head = self._head(ref.key)
@@ -85,9 +83,9 @@ class S3Store(Store):
                     return Published(True, data)
                 winner = self._get(key) if http_status(refusal) == _TAKEN else None
                 if winner is not None:
-                    # The first answer was lost, and the next try met the first one's object: our own.
+                    # If the first answer was lost, the client's retry met this writer's own object.
                     return Published(winner == data and retries(refusal) > 0, winner)
-                # Another write of this key is under way, or the winner was deleted meanwhile.
+                # Another write of this key is in progress, or the winner was deleted meanwhile.
                 if pause_s is None:
                     raise refusal
                 time.sleep(pause_s)
@@ -106,7 +104,7 @@ class S3Store(Store):
             return self._head(key).get("ETag")
 
     def link_blob(self, ref: BlobRef, key: str) -> None:
-        """Copied by the server; by way of this process where it says that there is no such blob (or is asked why)."""
+        """The server copies. If its HEAD refuses, this process reads and writes the blob, which tells why."""
         with self._asking("write", key):
             try:
                 self._client.copy(self._at(ref.key), **self._at(key), Config=self._transfer)
@@ -119,7 +117,7 @@ class S3Store(Store):
         return {"Bucket": self._bucket, "Key": self._prefix + check_key(key)}
 
     def _create(self, key: str, data: bytes) -> ClientError | None:
-        """None where it was made; else why not."""
+        """Returns None if the object was created, otherwise the refusal."""
         try:
             self._client.put_object(**self._at(key), Body=data, IfNoneMatch="*")
         except ClientError as error:
@@ -128,7 +126,7 @@ class S3Store(Store):
             return error
 
     def _head(self, key: str) -> dict[str, Any]:
-        """Empty also where the bucket or the key to it is wrong: this answer has no words, what is asked next has."""
+        """Headers of an object; empty for every refusal. HEAD gives no reason, but the next request does."""
         try:
             return self._client.head_object(**self._at(key))
         except ClientError as error:
@@ -137,7 +135,7 @@ class S3Store(Store):
             return {}
 
     def _get(self, key: str) -> bytes | None:
-        """A download that breaks off is taken up where it ended."""
+        """An interrupted download is resumed."""
         chunks: list[bytes] = []
         etag = None
         for pause_s in _pauses():
@@ -147,7 +145,7 @@ class S3Store(Store):
             if answer["ETag"] != etag:
                 chunks, etag = [], answer["ETag"]
             try:
-                # One by one: what came before the break is kept.
+                # Collected one by one, to keep what came before an interruption.
                 for chunk in answer["Body"].iter_chunks(_CHUNK_BYTES):
                     chunks.append(chunk)
                 return b"".join(chunks)
@@ -158,7 +156,7 @@ class S3Store(Store):
         raise AssertionError("unreachable")
 
     def _open(self, key: str, etag: str | None, start: int) -> Any:
-        """From a byte on, as long as it is the same object; else from its beginning. None: there is none."""
+        """Reads from a byte on while the object is the same, otherwise from its beginning. None: there is no object."""
         rest = {"IfMatch": etag, "Range": f"bytes={start}-"} if etag and start else {}
         try:
             return self._client.get_object(**self._at(key), **rest)
@@ -184,7 +182,7 @@ def _age_ms(head: dict[str, Any]) -> float:
 
 
 def _pauses() -> Iterator[float | None]:
-    """Before each further try, at random so that two that met do not meet again; None: this was the last."""
+    """Pauses before further tries, random so that two writers do not meet again; None after the last try."""
     for attempt in range(_MAX_TRIES - 1):
         yield _FIRST_PAUSE_S * 2**attempt * random.uniform(0.5, 1.5)
     yield None

@@ -1,4 +1,4 @@
-"""What a store does, whatever it stands on, and what is the same for all of them: names, references, verification."""
+"""The store's interface, and what all stores share: names, references, verification."""
 
 import hashlib
 import re
@@ -9,39 +9,39 @@ from typing import Protocol
 from temper_gpu.contract import STORE_KEYS, BlobRef
 from temper_gpu.failures import TemperError
 
-# What branches, runs and blobs are named with; a leading dot is for temporary files alone.
+# Names in keys. Only temporary files begin with a dot.
 _NAME = re.compile(r"[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*")
 
 
 @dataclass(frozen=True)
 class Published:
-    """`created` is False where another writer was first; `bytes` are what stands there now."""
+    """`created` is False if another writer was first; `bytes` are the object's bytes now."""
 
     created: bool
     bytes: bytes
 
 
 class Store(Protocol):
-    """Every method may be called from any thread. Stores inherit from it: what is read is verified in one place."""
+    """Every method may be called from any thread. Stores inherit from it, so that reads are verified in one place."""
 
-    # For how long what `stamp` said may be believed without asking again; 0: a stamp costs nothing.
+    # Time for which a stamp may be trusted without reading it again; 0: reading a stamp costs nothing.
     stamp_lifetime_s: float
 
     @property
     def uri(self) -> str: ...
 
     def check(self) -> None:
-        """Raises BadConfig where the store can never work as it is configured; makes nothing that is not needed."""
+        """Raises BadConfig if the store can never work as it is configured."""
         ...
 
     def put_blob(self, data: bytes) -> BlobRef: ...
 
     def get_blob(self, ref: BlobRef) -> bytes:
-        """Verified by length and hash: other bytes, or none, are StoreCorrupt."""
+        """Verifies length and hash. Other bytes, or none, are StoreCorrupt."""
         return verified(ref.key, self.read(ref.key), ref.sha256, ref.bytes)
 
     def read_verified(self, key: str, sha256: str) -> bytes:
-        """As get_blob, for an object under a name of its own."""
+        """Verifies the hash of an object that has its own key."""
         return verified(key, self.read(key), sha256)
 
     def publish(self, key: str, data: bytes) -> Published:
@@ -49,7 +49,7 @@ class Store(Protocol):
         ...
 
     def replace(self, key: str, data: bytes) -> None:
-        """For sidecars and displays alone: the last writer wins."""
+        """The last writer wins. Only for sidecars and displays."""
         ...
 
     def read(self, key: str) -> bytes | None: ...
@@ -84,7 +84,7 @@ def blob_ref(data: bytes) -> BlobRef:
 
 
 def verified(key: str, data: bytes | None, sha256: str, length: int | None = None) -> bytes:
-    """The bytes, if they are those that were meant."""
+    """Returns the bytes if length and hash agree."""
     if data is None:
         raise _corrupt(key, sha256, "it is missing")
     if length is not None and len(data) != length:

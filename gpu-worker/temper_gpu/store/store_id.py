@@ -12,7 +12,7 @@ _ID = re.compile(STORE_ID_PATTERN)
 
 
 def store_id(store: Store) -> str:
-    """Who asks first makes it."""
+    """The first call makes the id."""
     try:
         named = json.loads(store_name(store))
     except ValueError:
@@ -28,10 +28,10 @@ def store_id(store: Store) -> str:
 
 
 def store_name(store: Store) -> bytes:
-    """The file that holds it."""
+    """Bytes of the file with the id."""
     return store.read(STORE_KEY) or store.publish(STORE_KEY, _new_name()).bytes
 
 
 def _new_name() -> bytes:
-    """As TypeScript writes it."""
+    """A new id, in the same bytes as TypeScript writes."""
     return (json.dumps({"id": str(uuid.uuid4())}, separators=(",", ":")) + "\n").encode()

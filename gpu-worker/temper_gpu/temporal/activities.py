@@ -1,5 +1,5 @@
-"""The GPU worker's activities: thin. They check that the attempt is still wanted, run the trainer in its thread with
-heartbeats, publish what it committed, and turn failures into the contract's types."""
+"""The GPU worker's activities. They check that the attempt is current, run the trainer in its thread with heartbeats,
+publish its commit, and turn failures into the contract's types."""
 
 import asyncio
 import contextvars
@@ -31,12 +31,12 @@ from temper_gpu.training.trainer import Outcome, Trainer
 
 log = logging.getLogger(__name__)
 
-# Loads a policy into the engine of this process and says which adapter answers to its name there.
+# Loads a policy into the engine of this process, and returns the hash of the adapter that answered.
 Probe = Callable[[str], str | None]
-# Raises for a run that could never be played.
+# Raises for a run that can never be trained.
 CheckRun = Callable[[InitialiseInput], None]
 
-# Grace period after this process was suspended: tasks may have been handed to it meanwhile, whatever the clocks say.
+# Grace period after this process was suspended: it may have received tasks meanwhile, also if the clocks disagree.
 JUST_THAWED_S = JUST_THAWED_MS / 1000
 MEMORY_PAUSE_S = 1.0
 # Both must be reached: an outage of a disk or of memory gives the same error for seconds, and passes.
@@ -70,8 +70,8 @@ class GpuActivities:
         on_lost_device: Callable[[BaseException], None] = lambda error: None,
         has_more_room: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`on_lost_device`: nothing computes in this process any more. It may end it. `has_more_room`: whether the next
-        try has more memory than the one that lacked it."""
+        """`on_lost_device` is called when the device is unusable; it may end the process. `has_more_room`: whether the
+        next try has more memory than the failed one."""
         self._on_lost_device = on_lost_device
         self._has_more_room = has_more_room
         self._trainer = trainer
@@ -81,7 +81,7 @@ class GpuActivities:
         self._pulse = pulse or start_pulse()
         # Errors by run and step.
         self._repeated: dict[tuple[str, int], RepeatedError] = {}
-        # One thread: one step at a time, whatever Temporal hands out.
+        # A single thread runs one step at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
 
     @activity.defn(name="initialise")
@@ -122,14 +122,14 @@ class GpuActivities:
             self._publish(run, outcome, fields)
             outcome.seconds["publish"] = time.perf_counter() - started
             # Logged here, because the result of a reassigned activity is not awaited.
-            tell(outcome, fields)
+            log_outcome(outcome, fields)
             return outcome
 
         def beat() -> None:
             activity.heartbeat({"step": step, **self._trainer.progress()})
 
         log.info("step begins", extra=fields)
-        # Failures go without causes: with their stacks a server finds them too large, and shows none of their words.
+        # Failures are raised without causes: with their stacks a server finds them too large, and hides the message.
         try:
             outcome = await run_with_heartbeats(self._thread, work, beat)
         except TemperError as error:
@@ -152,7 +152,8 @@ class GpuActivities:
         )
 
     def _make_in_memory(self, make: Make, is_cancelled: Callable[[], bool], remedy: str) -> Outcome:
-        """Retries a lack of memory a few times: others may free some soon, but an impossible step must end."""
+        """Retries a step that ran out of memory a few times: other processes may free some, but a step that can never
+        fit must end."""
         shortage = Shortage("a step", remedy)
         while True:
             try:
@@ -161,7 +162,7 @@ class GpuActivities:
                 if not is_out_of_memory(error):
                     raise
                 failure = shortage.failed(error)
-            # Outside of the handler, whose error holds what the step had made.
+            # Done outside the handler, whose error keeps the step's tensors alive.
             self._trainer.forget()
             free_memory()
             if self._has_more_room():
@@ -181,7 +182,7 @@ class GpuActivities:
         self._repeated[place] = repeated
         if repeated.times < SAME_ERROR_TRIES or now - repeated.since < SAME_ERROR_S:
             return application_error(TemperError("TrainerFailed", words))
-        del self._repeated[place]  # who starts the run again gets as many tries
+        del self._repeated[place]  # a run that is started again gets as many tries
         failure = TemperError(
             "TrainerFailed",
             f"step {place[1]} of {place[0]} failed {repeated.times} times in a row with the same error ({words}); the "
@@ -191,7 +192,7 @@ class GpuActivities:
         return ApplicationError(failure.message, type=failure.type, non_retryable=True)
 
     def _publish(self, run: str, outcome: Outcome, fields: dict[str, Any]) -> None:
-        """The view for people and other engines, the sidecar of times; then this process's engine is asked."""
+        """Publishes the view and the sidecar of times, and probes this process's engine."""
         manifest = outcome.commit.manifest
         if outcome.found and is_pruned(self._store, run, manifest):
             return
@@ -199,7 +200,7 @@ class GpuActivities:
         if not outcome.found:
             key = STORE_KEYS["manifestTimes"].format(run=run, branch=manifest.branch, step=manifest.step)
             self._store.replace(key, _times(outcome, fields))
-        # A run that is played again from its store finds step after step: only the newest is about to be sampled from.
+        # A run that is repeated from its store finds step after step; only the newest is sampled from next.
         is_passed = outcome.found and read_commit(self._store, run, manifest.branch, manifest.step + 1) is not None
         if self._probe is not None and not is_passed:
             require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)
@@ -239,7 +240,7 @@ def require_probed(probe: Probe, policy: str, adapter_sha256: str) -> None:
         )
 
 
-def tell(outcome: Outcome, fields: dict[str, Any]) -> None:
+def log_outcome(outcome: Outcome, fields: dict[str, Any]) -> None:
     if outcome.discarded:
         log.info("step discarded", extra=fields | {"reason": "another worker committed it first"})
     else:
@@ -247,7 +248,7 @@ def tell(outcome: Outcome, fields: dict[str, Any]) -> None:
 
 
 def describe_cancellation() -> str:
-    """Why Temporal took an activity away."""
+    """The reason of Temporal's cancellation."""
     details = activity.cancellation_details()
     if details is not None and (details.not_found or details.timed_out):
         return "the activity was given to another worker"
@@ -255,10 +256,11 @@ def describe_cancellation() -> str:
 
 
 def require_fresh(info: activity.Info, pulse: Pulse, now: datetime, fields: dict[str, Any] | None = None) -> None:
-    """A frozen worker starts, when thawed, what it was handed long ago; by then somebody else has it.
+    """Refuses an attempt that a suspended process received long ago: another worker has it by now.
 
-    The age alone is no sign: the server took the time by its clock, and a host whose clock is wrong would refuse all.
-    Nor is a standstill alone. A clock that is behind hides the age, so what begins right after the thaw is refused too.
+    Age alone proves nothing, because the start time is by the server's clock, and a host with a wrong clock would
+    refuse everything. A suspension alone proves nothing either. A clock that is behind hides the age, so attempts that
+    begin right after a suspension are refused too.
     """
     if info.heartbeat_timeout is None:
         return

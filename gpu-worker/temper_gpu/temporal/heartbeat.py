@@ -1,4 +1,4 @@
-"""Heartbeats for work in a thread, beaten by the event loop, which never touches torch: a busy step still lives."""
+"""Heartbeats for work in a thread. The event loop sends them and never calls torch, so that a busy step still beats."""
 
 import asyncio
 import logging
@@ -19,8 +19,9 @@ async def run_with_heartbeats(
 ) -> T:
     """Runs `work(is_cancelled)` in a thread and beats every second until it is done.
 
-    Nothing interrupts the thread: a cancellation is shown to it, and awaited until it has given up or finished, so a
-    commit is never torn and no second step starts beside the first. What it ends with then is only logged.
+    A cancellation does not interrupt the thread: `is_cancelled` becomes true, and this function waits until the work
+    ends. So a commit is never torn, and no second step starts beside the first. The cancelled work's error is only
+    logged.
     """
     cancelled = threading.Event()
     result = asyncio.get_running_loop().run_in_executor(executor, work, cancelled.is_set)

@@ -1,4 +1,4 @@
-"""Temporal's side of the GPU worker: connect, and poll as long as the process lives, server or no server."""
+"""Temporal's side of the GPU worker: connects, and polls until the process ends, also through outages."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from temper_gpu.store import Store, store_id
 RECONNECT_S = 1.0
 # Beats come every second; with the default throttle they would leave every 0.8 × timeout only.
 HEARTBEAT_THROTTLE = timedelta(seconds=2)
-# A step ends within it or is cancelled between two micro-batches.
+# A step that does not end within this is cancelled between two micro-batches.
 GRACEFUL_SHUTDOWN = timedelta(seconds=3)
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 async def poll_forever(
     address: str | None, namespace: str | None, queue: str, store: Store, activities: Sequence[Callable[..., Any]]
 ) -> None:
-    """Until cancelled. The log repeats one message at most every half minute (process/logs.py)."""
+    """Polls until cancelled. The log repeats one message at most every half minute (process/logs.py)."""
     runtime = _runtime()
     task_queue = await store_queue(store, queue)
     while True:
@@ -51,7 +51,7 @@ async def poll_forever(
 
 
 async def store_queue(store: Store, name: str) -> str:
-    """Work on this queue commits into this store, and no other (core/queues.ts). A store that is away is waited for."""
+    """The task queue of this store (core/queues.ts). Waits while the store is unavailable."""
     while True:
         try:
             return f"{name}/{await asyncio.to_thread(store_id, store)}"
@@ -63,7 +63,7 @@ async def store_queue(store: Store, name: str) -> str:
 
 
 async def connect(address: str | None, namespace: str | None, runtime: Runtime) -> Client:
-    """Flags before TEMPORAL_* and temporal.toml before Temporal's own defaults."""
+    """Settings come first, then TEMPORAL_* and temporal.toml, then Temporal's own defaults."""
     settings: dict[str, Any] = {"target_host": "localhost:7233", **ClientConfig.load_client_connect_config()}
     flags = {"target_host": address, "namespace": namespace}
     settings |= {name: value for name, value in flags.items() if value is not None}

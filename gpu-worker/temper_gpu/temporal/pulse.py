@@ -1,5 +1,5 @@
-"""Whether this process stood still (SIGSTOP, a suspended host). Temporal gives the work of such a process to another
-worker; what it does when it goes on would be done twice."""
+"""Detects that this process was suspended (SIGSTOP, a suspended host). Temporal gives its work to another worker, so a
+process that continues would repeat it."""
 
 import threading
 import time
@@ -12,8 +12,8 @@ BEAT_S = PULSE_MS / 1000
 
 
 class Pulse:
-    """Known by its gaps. By the wall clock, which goes on while a host is suspended; a clock that is set looks like a
-    gap too, and costs one retry. What ended in the future was seen by a clock that has been put right since."""
+    """Gaps between beats, by the wall clock, which includes the time of a suspended host. A clock that is set looks
+    like a gap too, and costs one retry. A gap that ends in the future is from a clock that was corrected since."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -34,7 +34,7 @@ class Pulse:
 
 
 def start_pulse() -> Pulse:
-    """Beats in a thread of its own, as long as the process lives."""
+    """Beats in its own thread until the process ends."""
     pulse = Pulse()
 
     def beat_forever() -> None:

@@ -4,15 +4,15 @@
 batch's (mean by group, scale by batch: arXiv 2508.08221), `none` by nothing (Dr. GRPO, arXiv 2503.20783). Leave-one-out
 compares with the mean of the *others* (RLOO, arXiv 2402.14740), which is A · G / (G − 1).
 
-Where turns have rewards of their own, a turn is trained with its return: what the attempt earned from that turn on,
-which is its whole reward less that of the turns before. It is compared with the group's returns at the same turn; an
-attempt that was over by then counts with what its end was worth. Without such rewards every return is the attempt's
+If turns have rewards, a turn is trained with its return: the attempt's reward from that turn on, which is its whole
+reward less that of the turns before. It is compared with the group's returns at the same turn; an attempt that ended
+earlier counts with its reward less that of all its turns. Without rewards of turns, every return is the attempt's
 reward. The divisor is that of the whole rewards, so that the turns of a group keep their proportions.
 
 Truncated attempts: `mask` counts them in the mean and trains none of them, `penalise` gives them the lowest return of
 their group at every turn (never above the mean, so never a positive advantage), `keep` treats them like the others.
 
-Overlong attempts: their reward is less by what the group's verdict says that their length costs
+Overlong attempts: their reward is reduced by the cost of their length in the group's verdict
 (`core/shaped-rewards.ts`).
 """
 
@@ -102,7 +102,7 @@ def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[
 
 
 def _earned(attempt: Attempt) -> list[float]:
-    """By turn."""
+    """Rewards by turn."""
     earned = [0.0] * _num_turns(attempt)
     for call in attempt.calls:
         earned[call.turn] += call.reward

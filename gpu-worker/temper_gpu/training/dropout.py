@@ -1,8 +1,7 @@
-"""Dropout of an adapter's inputs, the same wherever and however a step is computed.
+"""Dropout of an adapter's inputs, the same for every layout, micro-batch and device.
 
-Which inputs are dropped follows from the step's seed, the adapted layer, and the tokens of a sequence up to the one in
-hand. It depends neither on how rows are laid, nor on micro-batches, nor on the device: the same bytes, and trees that
-compute a shared token once. Sequences that begin alike drop alike there.
+The dropped inputs depend only on the step's seed, the adapted layer, and the tokens of a sequence up to the current
+one. So trees can compute a shared token once: sequences with a common prefix drop the same inputs there.
 
 Shapes: B rows, T padded tokens, M = B · T, I inputs.
 """

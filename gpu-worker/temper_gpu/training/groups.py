@@ -28,17 +28,17 @@ class Call:
     logprobs: list[float]
     temperature: float
     adapter_sha256: str | None
-    # How many turns of the attempt came before, and what this one earned by itself: told where turns are rewarded.
+    # Number of earlier turns of the attempt, and this turn's own reward; both 0 unless turns are rewarded.
     turn: int = 0
     reward: float = 0.0
-    # What was asked, as the agent wrote it: tells a rewritten history from another one.
+    # The request's messages, as the agent wrote them: they show whether a history was rewritten.
     messages: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """`reward` is what it was worth in all, its turns' rewards included; None where it failed: kept, but no data.
-    `overlong_cost` is what its length takes from the reward that it is trained with."""
+    """`reward` is the total, rewards of turns included; None if the attempt failed and is not trained. `overlong_cost`
+    is subtracted from the reward for its length."""
 
     reward: float | None
     truncated: bool
@@ -66,7 +66,7 @@ def require_groups(input: TrainInput) -> None:
 
 
 def with_groups(store: Store, input: TrainInput) -> TrainInput:
-    """A large step is told how many groups it trains and the hash of their list: its verdict in the store has them."""
+    """Reads the groups of a large step from its verdict; the input has only their number and the hash of their list."""
     named = input.group_list
     if named is None:
         return input
@@ -139,7 +139,7 @@ def unpack(packed: bytes) -> bytes:
 
 
 def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None, cost: float) -> Attempt:
-    """The verdict says what each call earned (None: none of them anything), the rollouts which turn it was."""
+    """Combines a call's reward from the verdict (None: no rewards of turns) with its turn from the rollouts."""
     calls = line["calls"]
     if turn_rewards is not None and not all("turn" in call for call in calls):
         raise ValueError("rewards of turns, where calls do not say which turn they are")

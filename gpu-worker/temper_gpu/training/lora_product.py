@@ -1,7 +1,7 @@
 """A frozen layer and its adapter as one node of the graph: W x + b + s · B A x.
 
-PEFT computes the adapter's part by itself, scales it and adds it, and its backward pass scales and adds once more. Each
-of these reads and writes all outputs or inputs, which takes longer than the products of a small rank. Here each product
+PEFT computes the adapter's part separately, scales it and adds it, and its backward pass scales and adds again. Each of
+these reads and writes all outputs or inputs, which takes longer than the products of a small rank. Here each product
 adds to the one before it.
 
 Below float32, PEFT's factors, products and outputs are float32 beside the frozen layer. Here they have its type, as in

@@ -27,7 +27,7 @@ from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.recomputation import is_recomputed, least_free_to_keep, saved_bytes_per_token
 
-# Trained parameters are float32, whatever the base model's type. So are gradients and, by default, moments.
+# Trained parameters are float32 for every type of base model. So are gradients and, by default, moments.
 STATE_DTYPE = torch.float32
 # Copies of a checkpoint's file while it is made: a list of parts, and one piece.
 COPIES_OF_FILE = 2

@@ -75,7 +75,7 @@ def _moment_bytes(count: int, kind: OptimizerKind) -> int:
 
 
 def in_float32(tensors: Mapping[str, Tensor], key: str) -> Tensor:
-    """A tensor of a checkpoint's file: codes are converted to the numbers that they stand for."""
+    """A tensor of a checkpoint's file; 8-bit codes are converted to their numbers."""
     stored = tensors[key]
     if stored.dtype != torch.uint8:
         return stored

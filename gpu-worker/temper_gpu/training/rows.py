@@ -85,7 +85,7 @@ def _append_sampled(row: Row, call: Call, advantage: float) -> None:
 
 
 def _begin(call: Call, before: Sequence[Call]) -> Begin:
-    """A fork repeats the messages of an earlier prompt word for word, whatever became of its answers."""
+    """A fork repeats the messages of an earlier prompt exactly; its answers may differ."""
     is_known = any(call.messages[: len(earlier.messages)] == earlier.messages for earlier in before)
     return "fork" if is_known else "history"
 

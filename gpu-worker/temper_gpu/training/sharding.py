@@ -72,7 +72,7 @@ class ShardedBase:
         return embedding, head
 
     def begin_pass(self) -> None:
-        """Resets gathered weights, whatever the last pass left. The prefetch order then depends on this pass alone."""
+        """Resets gathered weights that the last pass left. The prefetch order then depends on this pass alone."""
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         if self._has_run:
@@ -127,13 +127,13 @@ class _Incoming:
         ends: list[Any] = [model.get_input_embeddings(), model.get_output_embeddings()]
         frozen = [tensor for _, _, tensor in _frozen(model)]
         # Ranks without weights need their types, and which are tied: only rank 0 knows.
-        told = torch.tensor([*(_DTYPES.index(tensor.dtype) for tensor in frozen), _is_one(*ends)])
-        ranks.send(told)
-        *types, tied = told.tolist()
+        sent = torch.tensor([*(_DTYPES.index(tensor.dtype) for tensor in frozen), _is_one(*ends)])
+        ranks.send(sent)
+        *types, tied = sent.tolist()
         self.has_tied_ends = bool(tied)
         if self.has_tied_ends:
             ends[1].weight = ends[0].weight
-        # Tensors are held here, so that their addresses stay unique.
+        # References keep the addresses of the tensors unique.
         self._left = {id(tensor): (tensor, _DTYPES[number]) for tensor, number in zip(frozen, types, strict=True)}
 
     def place(self, module: nn.Module) -> None:

@@ -77,7 +77,7 @@ class Laid(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How rows become micro-batches. All ranks lay the same ones."""
+    """Layout of rows in micro-batches, the same on all ranks."""
 
     packing: Packing
     max_tokens: int

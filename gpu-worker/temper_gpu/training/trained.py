@@ -34,7 +34,7 @@ class Trained(Protocol):
 
     @property
     def weights(self) -> ShardedBase | WholeBase:
-        """The frozen weights, to be told of each pass."""
+        """The frozen weights, which are notified of each pass."""
         ...
 
     @property

@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from transformers import AutoTokenizer
 
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import LoraConfig
+from temper_gpu.contract import EngineSettings, LoraConfig
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
@@ -26,6 +27,10 @@ from tests.server.templates import QWEN, WITHOUT_TOOLS
 from tests.training.samples import initialise_input
 
 MACHINE = Machine(torch.device("cpu"), torch.float32, EmbeddedSettings())
+
+
+def with_settings(**settings: Any) -> Machine:
+    return replace(MACHINE, settings=EngineSettings(**settings))
 
 
 @pytest.fixture
@@ -163,9 +168,17 @@ def test_a_run_whose_template_writes_the_date_names_the_day(tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("load_in_4bit", "machine", "reason"),
     [
-        (False, replace(MACHINE, num_ranks=2, shards=True), "only frozen weights are sharded; start the GPU worker"),
-        (False, replace(MACHINE, compiles=True), "trains all weights; start the GPU worker without --compile-layers"),
-        (True, replace(MACHINE, load_in_4bit=True), "pocket is loaded in 4 bits; start the GPU worker without"),
+        (
+            False,
+            with_settings(devices=2, shard_base_model=True),
+            "only frozen weights are sharded; start the GPU worker",
+        ),
+        (
+            False,
+            with_settings(compile_layers=True),
+            "trains all weights; start the GPU worker without --compile-layers",
+        ),
+        (True, with_settings(load_in4bit=True), "pocket is loaded in 4 bits; start the GPU worker without"),
     ],
 )
 def test_a_run_that_trains_all_weights_does_not_begin_where_the_base_model_is_not_whole(

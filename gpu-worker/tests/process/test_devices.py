@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from temper_gpu.contract import EngineSettings, GpuWorkerSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.process.host import choose_device
 from temper_gpu.process.ranks import open_trainer
@@ -52,7 +53,8 @@ def test_an_engine_that_holds_the_whole_base_model_on_a_gpu_is_refused_where_it_
 
 
 def test_other_ranks_load_the_base_model_as_the_first_one_does(tmp_path: Path):
-    settings = RankSettings(f"file://{tmp_path}", None, ("cpu", "cpu"), "bfloat16", 1, load_in_4bit=True)
+    worker = GpuWorkerSettings(store=f"file://{tmp_path}", engine=EngineSettings(threads=1, load_in4bit=True))
+    settings = RankSettings(worker, ("cpu", "cpu"), "bfloat16")
     base = open_trainer(settings, 1, ALONE)._library.get("pocket")
     assert base.packed
     assert base.dtype == torch.bfloat16

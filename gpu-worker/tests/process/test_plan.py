@@ -216,7 +216,7 @@ def test_a_base_model_in_4_bits_takes_what_its_packed_weights_take(pocket: PreTr
     base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU, load_in_4bit=True)
     held = [part for packed in base.packed.values() for _, part in packed.parts()]
     own = {tensor.data_ptr(): tensor.nbytes for tensor in base.tensors.values()}
-    machine = needs.Machine(CPU, dtype, EmbeddedSettings(), load_in_4bit=True)
+    machine = needs.Machine(CPU, dtype, EmbeddedSettings(), EngineSettings(load_in4bit=True))
     weights, unpacked = needs.base_parts(pocket, machine)
     assert weights.num_bytes == sum(own.values()) + nbytes(held)
     assert unpacked.num_bytes == max(weight.shape.numel() for weight in base.packed.values()) * dtype.itemsize
@@ -224,7 +224,7 @@ def test_a_base_model_in_4_bits_takes_what_its_packed_weights_take(pocket: PreTr
 
 def test_7b_in_4_bits_takes_two_fifths_of_bfloat16(monkeypatch: pytest.MonkeyPatch):
     model, gpu = shape_of(QWEN_7B), torch.device("cuda")
-    machine = needs.Machine(gpu, torch.bfloat16, EmbeddedSettings(), load_in_4bit=True)
+    machine = needs.Machine(gpu, torch.bfloat16, EmbeddedSettings(), EngineSettings(load_in4bit=True))
     weights, unpacked = needs.base_parts(model, machine)
     assert "6,525,288,448 weights × 4.5 bits, 1,090,328,064 parameters × 2 bytes (bfloat16)" in weights.reason
     assert weights.num_bytes / (2 * count_parameters(model)) == pytest.approx(0.38, abs=0.01)
@@ -256,11 +256,13 @@ def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(
 
 def test_ranks_on_a_cpu_need_a_base_model_each(monkeypatch: pytest.MonkeyPatch):
     model = shape_of(QWEN_7B)
-    alone, three = (needs.Machine(CPU, torch.float32, EmbeddedSettings(), count) for count in (1, 3))
+    alone, three = (
+        needs.Machine(CPU, torch.float32, EmbeddedSettings(), EngineSettings(devices=count)) for count in (1, 3)
+    )
     weights = 4 * count_parameters(model)
     plans = [needs.plan_serving(model, machine, needs.USUAL_LORA, None) for machine in (alone, three)]
     assert plans[1].num_bytes - plans[0].num_bytes == 2 * weights
-    on_gpus = needs.Machine(torch.device("cuda"), torch.float32, EmbeddedSettings(), 3)
+    on_gpus = needs.Machine(torch.device("cuda"), torch.float32, EmbeddedSettings(), EngineSettings(devices=3))
     assert "other ranks" not in [part.name for part in needs.plan_serving(model, on_gpus, needs.USUAL_LORA, None).parts]
     monkeypatch.setattr(needs, "total_bytes", lambda device: plans[0].num_bytes + weights)
     with pytest.raises(TemperError, match=r"other ranks.*lower --devices"):
@@ -270,7 +272,7 @@ def test_ranks_on_a_cpu_need_a_base_model_each(monkeypatch: pytest.MonkeyPatch):
 def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(monkeypatch: pytest.MonkeyPatch):
     model, gpu, vllm = shape_of(QWEN_7B), torch.device("cuda"), VllmSettings("", "", devices=(4,))
     weights = 2 * count_parameters(model)
-    machine = needs.Machine(gpu, torch.bfloat16, vllm, 4, shards=True)
+    machine = needs.Machine(gpu, torch.bfloat16, vllm, EngineSettings(devices=4, shard_base_model=True))
     parts = {part.name: part for part in needs.plan_serving(model, machine, needs.USUAL_LORA, None).parts}
     assert parts["part of the weights"].num_bytes == weights // 4
     # The embedding, and the output head, are larger than a layer.
@@ -279,7 +281,7 @@ def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(
     whole = needs.plan_main_memory(model, machine)
     assert whole is not None and whole.num_bytes == weights + PROCESS_BYTES
     # All ranks share a CPU's memory: the first one has the whole, and its part, too.
-    on_cpu = needs.Machine(CPU, torch.float32, EmbeddedSettings(), 4, shards=True)
+    on_cpu = needs.Machine(CPU, torch.float32, EmbeddedSettings(), EngineSettings(devices=4, shard_base_model=True))
     alone = needs.plan_serving(model, needs.Machine(CPU, torch.float32, EmbeddedSettings()), needs.USUAL_LORA, None)
     planned = needs.plan_serving(model, on_cpu, needs.USUAL_LORA, None)
     assert planned.of("always") - alone.of("always") == 2 * weights

@@ -19,7 +19,7 @@ from temper_gpu.process.room import Room
 
 CPU = torch.device("cpu")
 SETTINGS = EmbeddedSettings(num_threads=1, max_pass_tokens=64)
-MACHINE = Machine(CPU, torch.float32, SETTINGS, 1, False, False)
+MACHINE = Machine(CPU, torch.float32, SETTINGS)
 
 
 @pytest.fixture

@@ -22,15 +22,15 @@ from tests.training.samples import TinyLibrary, TinyOutlines, read_ids
 
 
 def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) -> None:
-    make_deterministic(settings.threads)
+    make_deterministic(settings.worker.engine.threads)
     ranks = Joined(rank, len(settings.devices), parts_on=settings.parts_on(rank))
     join_steps(partial(open_trainer, settings), ranks, meeting, pipe)
 
 
 def open_trainer(settings: RankSettings, ranks: Ranks) -> Trainer:
-    library: Any = TinyOutlines() if settings.shards else TinyLibrary()
-    trainer = Member(library, open_store(settings.store), threading.Lock(), read_turns=read_ids, ranks=ranks)
-    trainer.told = told_by(settings.store, ranks.count, ranks.rank)
+    library: Any = TinyOutlines() if settings.worker.engine.shard_base_model else TinyLibrary()
+    trainer = Member(library, open_store(settings.worker.store), threading.Lock(), read_turns=read_ids, ranks=ranks)
+    trainer.told = told_by(settings.worker.store, ranks.count, ranks.rank)
     return trainer
 
 

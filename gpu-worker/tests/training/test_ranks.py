@@ -17,7 +17,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from temper_gpu.commits.checkpoints import Commit, Manifest, manifest_key
-from temper_gpu.contract import SupervisedStep, TrainInput
+from temper_gpu.contract import EngineSettings, GpuWorkerSettings, SupervisedStep, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.group import GroupTrainer, RankSettings
@@ -92,7 +92,9 @@ def trainers(store: FileStore) -> Iterator[Trainers]:
 
     def trainer_of(count: int, shards: bool = False) -> GroupTrainer:
         if (count, shards) not in found:
-            settings = RankSettings(store.uri, None, ("cpu",) * count, "float32", 1, shards)
+            engine = EngineSettings(threads=1, shard_base_model=shards)
+            worker = GpuWorkerSettings(store=store.uri, engine=engine)
+            settings = RankSettings(worker, ("cpu",) * count, "float32")
             given = (LIBRARY, store, HOOK, lambda base_model: {}, read_ids)
             found[count, shards] = GroupTrainer(*given, enter=enter, settings=settings)
         return found[count, shards]

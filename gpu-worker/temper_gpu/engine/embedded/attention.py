@@ -1,14 +1,13 @@
-"""Attention over the slot table, whose bits no neighbour changes: a token's own request decides how its keys are read.
+"""Attention over the slot table. A token's bits depend only on its own request, which decides how its keys are read.
 
-Keys are read in chunks of CHUNK, counted from the first token; what is left behind the last whole chunk, in as many as
-`num_keys_of` says. Each reading has its own softmax. They are joined by the logarithms of their sums, as in
+Keys are read in chunks of CHUNK, counted from the first token; the rest after the last whole chunk is read with
+`num_keys_of` keys. Each read has its own softmax. They are joined by the logarithms of their sums, as in
 Flash-Decoding (Dao et al., 2023), in a fixed order: the rest, then chunks from the first on. So a kernel's shape,
-queries of a row times keys, depends on where a token stands in its request, and never on who else is there; the number
-of rows does, but rows are computed apart.
+queries of a row times keys, depends on a token's position in its request, and not on other requests. The number of
+rows depends on them, but rows are computed separately.
 
-Keys that a query does not see have a score of HIDDEN, which is finite: a row of them alone has a sum that counts zero
-when it is joined. A sink (of gpt-oss: a number of each head that takes part in the softmax and has no value) is joined
-last.
+Keys that a query does not see have a score of HIDDEN, which is finite: the sum of a row of such keys counts as zero
+when it is joined. A sink (gpt-oss: a number of each head that is part of the softmax and has no value) is joined last.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, N keys of a row, H query heads, K key heads, D head size,
 M tokens of a forward pass, Q queries of a tile (R times C).
@@ -32,8 +31,8 @@ KEY_BLOCK = 64
 HIDDEN = -1e30
 # Number of matrices that `plain` multiplies at once: a single one would use another kernel.
 MIN_MATRICES = 3
-# On a CPU, oneDNN multiplies bfloat16 where all matrices of a product together have more than so many multiplications;
-# what is less is multiplied by other code, with other last bits.
+# On a CPU, oneDNN multiplies bfloat16 if all matrices of a product together have more multiplications than this.
+# Smaller products use other code, with other last bits.
 FEW_MULTIPLICATIONS = 16**3
 # Padding of a matrix's queries with several threads: torch's kernel splits one buffer between threads, and matrix
 # libraries add in another order if a part does not begin at a cache line.
@@ -47,7 +46,7 @@ class Layer(NamedTuple):
 
     index: int
     scaling: float
-    # How many tokens a token sees, itself included; None: all.
+    # Number of tokens that a token sees, itself included; None: all.
     window: int | None
     sinks_H: Tensor | None
     # Scores stay below it in size, by tanh (Gemma 2).
@@ -68,14 +67,14 @@ class Tile:
     # Each query's place in the pass; None if the tile is the pass, with one query a row.
     queries_RC: Tensor | None
     positions_RC: Tensor
-    # Whether every query stands behind all of the keys.
+    # Whether every query comes after all of the keys.
     is_earlier: bool = False
     # Masks by window, made for the first layer that needs them.
     _masks: dict[int | None, Tensor | None] = field(default_factory=dict)
 
     def keys(self, table_RKTD: Tensor) -> Tensor:
         rows = table_RKTD[self.slots, :, self.first_key : self.first_key + self.num_keys]
-        # A single slot stands for as many rows as there are.
+        # A single slot is repeated for all rows.
         return rows if len(rows) == self.num_rows else rows.expand(self.num_rows, -1, -1, -1)
 
     def is_hidden(self, window: int | None) -> bool:
@@ -95,7 +94,7 @@ class Tile:
 
 
 def num_keys_of(num_keys: int) -> int:
-    """How many are read where so many are left behind the last whole chunk: 32 or a multiple of 64."""
+    """Number of keys to read for a rest of this length: 32 or a multiple of 64."""
     return 32 if num_keys <= 32 else -(-num_keys // 64) * 64
 
 

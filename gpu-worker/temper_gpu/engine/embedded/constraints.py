@@ -43,7 +43,7 @@ class Constraint:
         self._matcher.consume_token(token_id)
 
     def leave_out(self, logits_V: Tensor) -> None:
-        """Makes what may not follow impossible. An answer that cannot go on ends."""
+        """Masks tokens that the schema forbids. An answer that cannot continue ends."""
         allowed_V = self._allowed(len(logits_V))
         logits_V.masked_fill_(~torch.from_numpy(allowed_V).to(logits_V.device), -torch.inf)
 
@@ -103,8 +103,8 @@ def grammar_of(schema: str) -> str:
 
 
 def refused_place(schema: Any, refuses: Callable[[Any], bool]) -> str:
-    """A JSON pointer to the innermost part of a refused schema that is refused by itself; a definition is where it is
-    referred to."""
+    """A JSON pointer to the innermost part of a refused schema that is refused alone. A definition has the place of its
+    reference."""
     shared = {name: schema[name] for name in DEFINITIONS if name in schema}
     place, num_left = "#", MAX_TRIES
     while True:

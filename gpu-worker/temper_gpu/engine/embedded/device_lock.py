@@ -32,7 +32,7 @@ class DeviceLock:
             if turn in self._waiting:
                 self._waiting.remove(turn)
                 return False
-        return True  # it was handed over just as the time ran out
+        return True  # it was passed on just as the time ran out
 
     def release(self) -> None:
         with self._mutex:

@@ -1,4 +1,4 @@
-"""Changes of a request to the probabilities that it is sampled from. Rows without any stay as they are.
+"""Changes of a request to the probabilities that it is sampled from. Rows of other requests are not changed.
 
 Each row is computed alone, so it does not depend on its neighbours. Shapes: S sampled rows, V vocabulary.
 """
@@ -17,7 +17,7 @@ FIRST_LOOK = 256
 
 
 def shape_rows(logits_SV: Tensor, asked: Iterable[tuple[int, Sequence]]) -> None:
-    """Before a token is drawn from each row: makes it what its request samples from, and notes the likeliest tokens."""
+    """Turns each row into its request's distribution, and records the likeliest tokens. Runs before sampling."""
     for row, sequence in asked:
         request = sequence.request
         if sequence.constraint is not None:

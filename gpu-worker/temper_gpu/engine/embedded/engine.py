@@ -33,7 +33,7 @@ from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.memory import Shortage, describe_error, format_bytes, free_memory, is_out_of_memory
 from temper_gpu.model.models import BaseModel
 
-# How often requests are looked through for passed deadlines while training has the device.
+# Interval at which requests are checked for passed deadlines while training has the device.
 DEVICE_POLL_S = 0.2
 POLICY_ROOM_TIMEOUT_S = 60.0
 ROOM_REMEDY = (
@@ -75,7 +75,7 @@ class EmbeddedEngine:
         self._constrainer = ThreadPoolExecutor(1, thread_name_prefix=f"schemas of {base.name}")
         self._detokenizer = Detokenizer(base.tokenizer)
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY, base.device)
-        # The last pass without room: when, how long the request was that it was laid to, and what that was told.
+        # The last pass that ran out of memory: its time, the length of the request that was blamed, and that failure.
         self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
         self._num_threads = threads_for(base.num_parameters, settings.num_threads)
         self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens, base.device)
@@ -220,7 +220,7 @@ class EmbeddedEngine:
             self._loader.submit(self._load, adapter)
 
     def _load(self, adapter: AdapterSource) -> None:
-        """Runs in the loader's thread, so that other policies go on sampling."""
+        """Runs in the loader's thread, so that other policies keep sampling."""
         key = adapter.sha256
         error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; retry")
         try:
@@ -264,7 +264,7 @@ class EmbeddedEngine:
             longest = self._scheduler.take_longest()
             if longest is None:
                 raise
-            # One lack of memory may take several along: that is one try. Who comes later is the next.
+            # One lack of memory may fail several requests: that is one try. A later request is the next try.
             if longest.created > self._lack_at:
                 # An answer to a shorter request says nothing about this one.
                 if is_roomy:

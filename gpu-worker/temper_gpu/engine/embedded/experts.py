@@ -1,4 +1,4 @@
-"""A mixture of experts in which every token's numbers are its own.
+"""A mixture of experts in which a token's numbers do not depend on other tokens.
 
 transformers multiplies all tokens of an expert as one matrix. How many rows that has, and with it the kernel and the
 last bits, depends on the other requests of the pass. Here an expert's tokens are cut into blocks of one size, and the

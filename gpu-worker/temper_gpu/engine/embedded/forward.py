@@ -1,7 +1,7 @@
 """Forward passes of fixed sizes over a stock transformers model: prefill of prompt pieces, decode of slots.
 
-A pass is M tokens in one row, whoever they belong to: linear layers and norms work token by token, and attention reads
-each token's own slot. M is one of the sizes that were proven equal (proof.py): no token feels who else is there.
+A pass is M tokens of any requests in one row: linear layers and norms work token by token, and attention reads each
+token's own slot. M is one of the sizes that were proven equal (proof.py), so tokens do not affect each other.
 
 Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sampled rows, H heads, D head size.
 """
@@ -34,7 +34,7 @@ class ForwardPass:
     """Passed through the model to its attention (attention.py)."""
 
     cache: SlotCache
-    # Tiles in which each token of the pass stands once.
+    # Tiles that contain each token of the pass once.
     own: list[Tile]
     # Additional key blocks in the order in which they are added, with their tokens.
     earlier: list[tuple[Tile, Tensor]]

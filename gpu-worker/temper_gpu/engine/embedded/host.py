@@ -49,7 +49,7 @@ class EngineHost:
         self.trained: Callable[[], str | None] = lambda: None
 
     def engine(self, base_model: str) -> EmbeddedEngine:
-        # Looked up without the lock, which is held for as long as another model is being opened.
+        # Looked up without the lock, because opening another model holds it.
         engine = self._engines.get(base_model)
         if engine is None:
             with self._opening:
@@ -64,14 +64,14 @@ class EngineHost:
         return self._engines[base_model]
 
     def close_idle(self) -> bool:
-        """Closes the engine that was asked longest ago, with its model, of those without a request whose model is not
-        in training. False: there is none."""
+        """Closes the least recently used engine, with its model, of those without requests whose model is not in
+        training. False: there is none."""
         trained = self.trained()
         idle = [name for name, engine in self.started().items() if name != trained and engine.is_idle]
         if not idle:
             return False
         name = min(idle, key=lambda name: self._engines[name].used_at)
-        # Callers that have just found it are told to retry.
+        # Callers that have just found it get an error to retry.
         self._engines.pop(name).close()
         self._library.forget(name)
         free_memory()

@@ -24,7 +24,7 @@ class SlotCache(Cache):
     def __init__(self, config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__(layers=[])
         self._num_layers: int = config.num_hidden_layers
-        # Only attention masks what a layer does not see; all of it is kept.
+        # Keys outside a layer's window are kept; attention masks them.
         self.windows = attention_windows(config)
         self.softcap: float | None = getattr(config, "attn_logit_softcapping", None)
         self.num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
@@ -70,7 +70,7 @@ class SlotCache(Cache):
         return max(0, rows - 1)
 
     def resize(self, num_slots: int, capacity: int) -> None:
-        """Keeps what stands in the slots that remain. Memory is taken as it is first written (zeroed lazily)."""
+        """Keeps the contents of the slots that remain. Memory is allocated when it is first written (zeroed lazily)."""
         capacity = _whole_blocks(capacity)
         if (num_slots, capacity) == (self.num_slots, self.capacity):
             return

@@ -86,8 +86,8 @@ def pass_bytes(
     merged: bool,
     device: torch.device,
 ) -> int:
-    """The most that a forward pass takes, the sampling after it included. Layers follow one another in the same memory,
-    so those show it of which the others are repetitions, and one that begins with what the layer before it left."""
+    """Peak memory of a forward pass and the sampling after it. Layers reuse the same memory, so it is measured on one
+    layer of each kind, and one more that starts with the memory that the layer before it left."""
     sizes = sizes_for(count_parameters(model), settings.max_pass_tokens, device)
     num_layers = min(few_layers(model)[0] + 1, model.config.num_hidden_layers)
     base = without_numbers(shortened(model.config, num_layers), dtype, META)
@@ -142,6 +142,6 @@ def _shared_by_all(adapted: AdaptedModel, num_tokens: int) -> PreTrainedModel:
 
 
 def _sample(logits_SV: Tensor) -> None:
-    """At a temperature other than 1, which takes a copy."""
+    """Samples at a temperature other than 1, which takes a copy."""
     num_rows = len(logits_SV)
     sample_rows(logits_SV, [0.5] * num_rows, uniforms([0] * num_rows, [0] * num_rows))

@@ -1,9 +1,9 @@
 """A decode pass on a GPU, whose time is that of its launches: all chunks of keys of all tokens are attended at once.
 
-A token and a chunk of its keys are a pair, also the chunk that it stands in, which has the size of the others here. All
+A token and a chunk of its keys are a pair, also the token's own chunk, which has the size of the others here. All
 pairs of a pass are rows of one product, in which no row depends on another. Their keys are copied together first, which
-a GPU does faster than it starts a kernel for each chunk. A token's chunks are joined in their order, the first one
-first, so that what others have more changes nothing (attention.py).
+a GPU does faster than it starts a kernel for each chunk. A token's chunks are joined in order, the first one first, so
+that additional chunks of other tokens change nothing (attention.py).
 
 Shapes: P pairs, M tokens of a pass, C chunks of the token that has most, N keys of a chunk, H query heads, K key heads,
 D head size.

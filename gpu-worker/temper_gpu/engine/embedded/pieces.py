@@ -1,4 +1,4 @@
-"""How prompts are cut for prefill, and by what their pieces are known again.
+"""Pieces of prompts for prefill, and the keys that identify them in the prefix cache.
 
 Shapes: C tokens of a piece.
 """

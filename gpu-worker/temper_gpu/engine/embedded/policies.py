@@ -33,15 +33,15 @@ from temper_gpu.model.models import BaseModel
 LEAST_POLICIES = 2
 # More of them as long as all take no more than this share of what the weights take, or this little.
 SHARE_OF_WEIGHTS, LITTLE = 2, 64 << 20
-# A policy stays at least so many times as long as loading it took, so that policies which take turns are not loaded for
-# each call; but no longer than this.
+# A policy stays loaded for this multiple of its loading time, so that alternating policies are not loaded for each
+# call; but no longer than LONGEST_KEPT_S.
 KEPT_TIMES, LONGEST_KEPT_S = 10, 20.0
 ROOM_POLL_S = 0.05
 
 
 def is_merged(dtype: torch.dtype, device: torch.device, load_in_4bit: bool) -> bool:
     """Whether adapters become part of the weights. Below float32 they would be rounded away (model/lora.py); on a GPU,
-    and beside weights of 4 bits, a copy of the weights is dear, and two small products are cheap."""
+    and beside weights of 4 bits, copying the weights is expensive, and two small products are cheap."""
     return dtype == torch.float32 and device.type == "cpu" and not load_in_4bit
 
 
@@ -59,7 +59,7 @@ def most_bytes(weight_bytes: int) -> int:
 
 
 class MergedModels:
-    """Each policy is a module of its own: own storage for the matrices that it adapts, shared storage for the rest."""
+    """Each policy is a separate module: own storage for the matrices that it adapts, shared storage for the rest."""
 
     def __init__(self, base: BaseModel) -> None:
         self._base = base
@@ -81,8 +81,8 @@ class MergedModels:
 
 
 class WholeModels:
-    """Policies all of whose weights are their own: modules that share storage and passes with nobody. The others are
-    placed as adapters are. Whose weights they are, their hash says; a pass is as one of the base model's."""
+    """Policies with full weights: modules that share neither storage nor passes. Other policies are placed as
+    adapters."""
 
     def __init__(self, base: BaseModel, adapters: "MergedModels | AdaptedModel") -> None:
         self._base = base
@@ -110,12 +110,12 @@ class WholeModels:
 @dataclass
 class Loaded:
     num_bytes: int
-    # On the clock of `time.monotonic`.
+    # Times of `time.monotonic`.
     since: float
     kept_until: float
     # Requests that wait or run.
     num_users: int = 0
-    # Somebody else waits for its room: it takes no new requests.
+    # Takes no new requests, because another policy waits for its room.
     is_draining: bool = False
 
 
@@ -166,12 +166,10 @@ class Policies:
                 self._changed.notify_all()
 
     def load(self, source: AdapterSource, timeout_s: float) -> None:
-        """Reads a policy, makes room for it, puts it on the device, and keeps it. Waits for room, but not for ever.
-
-        The device is not held meanwhile, or nobody who uses a policy could come to an end.
-        """
+        """Reads a policy, makes room for it, and puts it on the device. Waits at most `timeout_s` for room, without the
+        device lock, so that requests can end."""
         if source.sha256 in self.loaded():
-            return  # it was to leave, and did not have to
+            return  # it was about to be dropped, and was kept
         started = time.monotonic()
         policy = source.read()
         load_s = time.monotonic() - started

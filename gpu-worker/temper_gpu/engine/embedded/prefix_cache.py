@@ -1,7 +1,7 @@
 """Keys and values of prompts' pieces, kept for later requests of the same policy that begin with the same tokens.
 
-A whole piece's numbers depend on what its key is a hash of (pieces.py) and on nothing else, so a copy of them has the
-bits that computing them again would have. They are copies: a slot may be given away, moved or emptied meanwhile.
+A whole piece's numbers depend only on the input of its key's hash (pieces.py), so a copy has the bits that computing
+them again would have. Copies are needed because a slot may be reused, moved or emptied meanwhile.
 
 Shapes: L layers, K key heads, C tokens of a piece, D head size.
 """

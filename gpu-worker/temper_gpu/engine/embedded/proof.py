@@ -70,7 +70,7 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
 
 
 def prove_mixing(base: BaseModel, sizes: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
-    """The same where adapters stay beside the weights, without an adapter and with one; and who may share a pass."""
+    """Sizes for adapters beside the weights, proven with and without one, and which policies may share a pass."""
     few = first_layers(base)
     sizes, plain = prove_alone(few, sizes, max_slots, None)
     sizes, adapted = prove_alone(few, sizes, max_slots, ADAPTED[0])

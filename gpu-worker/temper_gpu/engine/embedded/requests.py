@@ -1,4 +1,4 @@
-"""A request in the embedded engine's hands."""
+"""A request inside the embedded engine."""
 
 import time
 from collections.abc import Callable
@@ -118,7 +118,7 @@ class Sequence:
 
 
 def stop_check(stops: tuple[str, ...], decode: Callable[[list[int]], str]) -> Callable[[list[int]], bool] | None:
-    """Asked after each token; decodes no more of the end than the longest stop string can span."""
+    """A check to run after each token. It decodes no more of the end than the longest stop string can span."""
     if not stops:
         return None
     # A token is at least one byte, a character at most four.

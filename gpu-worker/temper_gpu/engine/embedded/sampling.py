@@ -48,7 +48,7 @@ def sample_rows(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor
 
 
 def scale(logits_SV: Tensor, temperatures: list[float]) -> Tensor:
-    """Divided by temperature; 0 stands for 1. What would be divided by 1 only is not copied."""
+    """Divides by temperature; 0 counts as 1. Copies nothing if all divisors are 1."""
     divisors = [temperature or 1.0 for temperature in temperatures]
     if all(divisor == 1 for divisor in divisors):
         return logits_SV

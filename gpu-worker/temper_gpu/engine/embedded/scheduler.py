@@ -30,7 +30,7 @@ from temper_gpu.engine.interface import DeadlinePassed, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
 
-# How late a passed deadline or a lost caller may be noticed.
+# Longest delay until a passed deadline or a lost caller is noticed.
 SWEEP_S = 0.05
 
 
@@ -151,11 +151,11 @@ class Scheduler:
             self._drop_if_abandoned(sequence, now)
 
     def take_longest(self) -> Sequence | None:
-        """After a pass that had no room: frees the slot table, and takes the request out that needs the most of it.
+        """Frees the slot table after a pass ran out of memory, and removes the request that needs most of it.
 
-        The others go back to the head of their queues. They begin again at their prompts, because parts of the pass
-        may have been written and their keys are gone, and they sample the same tokens as before. The caller owes the
-        one that was taken a failure.
+        The others return to the head of their queues. They start again at their prompts, because parts of the pass may
+        have been written and their keys are gone, and sample the same tokens as before. The caller must fail the
+        removed request.
         """
         with self.arrived:
             running = self._slots.clear()
@@ -176,7 +176,7 @@ class Scheduler:
         return longest
 
     def fail_all(self, error: BaseException) -> None:
-        """Fails whatever waits or runs; nothing of it is taken up again."""
+        """Fails all waiting and running requests."""
         with self.arrived:
             waiting = [sequence for queue in self._waiting.values() for sequence in queue]
             self._waiting.clear()
@@ -184,15 +184,15 @@ class Scheduler:
             sequence.fail(error)
 
     def take_culprit(self) -> Sequence | None:
-        """After a pass that failed: frees the slot table. Who was in it runs once more, alone; one that was alone
-        already is taken out. The caller owes it a failure."""
+        """Frees the slot table after a failed pass. Its requests run once more, each alone. One that was alone already
+        is removed and returned: the caller must fail it."""
         culprit = self._trials.after_failure(self._slots.clear())
         if culprit is not None:
             self._policies.leave(culprit.policy)
         return culprit
 
     def is_sound(self) -> bool:
-        """Whether the engine still answers a request that nothing is wrong with. Its slot table has to be empty."""
+        """Whether the engine still answers a plain request. Its slot table has to be empty."""
         plain = Sequence(None, GenerationRequest((0,), 1, 0.0, 0), math.inf, lambda token_ids: "")
         try:
             if self._take_slot(plain):
@@ -236,7 +236,7 @@ class Scheduler:
                 if not self._take_slot(queue[0]):
                     break
                 queue.popleft()
-                # Also for the next pass its turn is after the others'.
+                # Reinserted, so that it comes after the others in the next pass, too.
                 del self._waiting[policy]
                 if queue:
                     self._waiting[policy] = queue
@@ -320,7 +320,7 @@ class Scheduler:
         return new
 
     def _share(self, sequences: list[Sequence], chosen: list[tuple[Sequence, Piece]]) -> None:
-        """Keeps what was computed, and copies it to those whose prompts go on with the same pieces."""
+        """Keeps computed pieces, and copies them to sequences whose prompts continue with the same pieces."""
         computed = {sequence.part(piece.start): piece for sequence, piece in chosen}
         for (key, _), piece in computed.items():
             self._prefixes.keep(key, piece)

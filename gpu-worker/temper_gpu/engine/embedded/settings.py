@@ -19,7 +19,7 @@ def require_at_least(subject: str, value: float, least: float, remedy: str) -> N
 
 @dataclass(frozen=True)
 class EmbeddedSettings:
-    """What one embedded engine may use."""
+    """Resources of one embedded engine."""
 
     # Sums of another number of threads may differ in their last bits: fixed for the life of a run, and recorded.
     num_threads: int = DEFAULT_THREADS

@@ -1,4 +1,4 @@
-"""How passes of a model are computed, by its size: numbers of tokens, and threads."""
+"""Sizes of a model's passes, in tokens, and threads that compute them."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ONE_THREAD_PARAMETERS = 2e6
 @dataclass(frozen=True)
 class Sizes:
     allowed: tuple[int, ...]
-    # A pass's fixed cost, in tokens: up to so many tokens of padding are cheaper than a second pass.
+    # A pass's fixed cost, in tokens: this much padding costs as much as a second pass.
     overhead_tokens: float
     # Whether they give the same bits, at every place (proof.py).
     is_proven: bool = True
@@ -37,7 +37,7 @@ class Sizes:
         return max((size for size in self.allowed if size <= max_slots), default=self.allowed[0])
 
     def worthwhile(self, num_tokens: int) -> int:
-        """How many of these waiting tokens the next pass should take: all, or what fills a smaller size."""
+        """Number of waiting tokens that the next pass should take: all, or as many as fill a smaller size."""
         if num_tokens >= self.largest:
             return self.largest
         size = self.at_least(num_tokens)

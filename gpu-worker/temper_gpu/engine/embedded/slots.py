@@ -24,7 +24,7 @@ class Slots:
     request (`max_tokens`) is what fits into the fewest slots.
 
     Requests begin with little room, and slots get longer when an answer needs it. Where memory does not allow that,
-    somebody has to leave (scheduler.py).
+    a request has to leave (scheduler.py).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Slots:
         fits = wanted <= self._cache.capacity
         least = min(INITIAL_CAPACITY, self.max_tokens)
         if not self.sequences and self.num_of(self._cache.capacity) < self.num_of(max(wanted, least)):
-            fits = False  # a long request made the table narrow; nobody is in it now, so it may be widened
+            fits = False  # a long request made the table narrow; it is empty now, so it may be widened
         if not fits:
             self.compact()
             fits = self._resize(max(wanted, self._cache.capacity) if self.sequences else wanted)
@@ -97,7 +97,7 @@ class Slots:
         self.sequences = {sequence.slot: sequence for sequence in sequences}
 
     def clear(self) -> list[Sequence]:
-        """Empties and frees the table and the kept prefixes; returns who was in it."""
+        """Empties and frees the table and the kept prefixes; returns the sequences that were in it."""
         dropped = list(self.sequences.values())
         self._prefixes.clear()
         self.sequences.clear()

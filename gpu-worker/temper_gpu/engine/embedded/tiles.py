@@ -1,5 +1,5 @@
-"""Which tokens of a pass are attended together. What a token attends to in which shape follows from its own request
-(attention.py); who sits where decides only what is read as it stands and what is copied together first.
+"""Plans which tokens of a pass are attended together. A token's keys and shapes follow from its own request
+(attention.py). The slots of other requests decide only which keys are read in place and which are copied first.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, M tokens of a pass.
 """
@@ -16,7 +16,8 @@ from temper_gpu.engine.embedded.pieces import Piece
 MAX_TILE_SCORES = 1 << 19
 # Rows of the smallest slot table, the one for padding included.
 MIN_TABLE_ROWS = 4
-# Requests whose prompts begin alike attend to a chunk so many at a time: one alone is a tile of as many queries.
+# Number of requests with the same prompt prefix that attend to a chunk together. A single one is a tile of as many
+# queries.
 SHARING = 4
 # Rows that are not one after another are copied together first.
 GATHER = 3
@@ -37,7 +38,7 @@ class TilePlan:
 
 @dataclass(frozen=True)
 class PassPlan:
-    """Every token is in one of the tiles that it stands in itself, and in one for each whole chunk before."""
+    """Every token is in one tile of `own`, and in one tile for each whole chunk before it."""
 
     own: list[TilePlan]
     # Blocks by chunk, in the order in which they are added.
@@ -78,8 +79,8 @@ def plan_prefill(pieces: list[Piece]) -> PassPlan:
 
 
 def plan_decode(slots: list[int], positions: list[int], prefixes: Sequence[Sequence[Hashable]]) -> PassPlan:
-    """One query of each of these slots, which ascend, at its position. `prefixes` tell of each slot its prompt's whole
-    chunks: those of equal names have equal keys."""
+    """One query of each of these ascending slots, at its position. `prefixes` name the whole chunks of each slot's
+    prompt: equal names have equal keys."""
     own: dict[tuple[int, int], list[int]] = {}
     answered: dict[int, list[int]] = {}
     prompted: dict[int, dict[Hashable, list[int]]] = {}
@@ -112,7 +113,7 @@ def chunk_start(position: int) -> int:
 
 @dataclass(frozen=True)
 class Placed:
-    """How the rows of a tile are read from the slot table."""
+    """Access to the rows of a tile in the slot table."""
 
     # Adjacent slots in place, or slots to copy.
     slots: slice | list[int]

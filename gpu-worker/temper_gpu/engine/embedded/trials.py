@@ -1,7 +1,7 @@
-"""A pass that fails may be one request's fault: those that took part run once more, each alone.
+"""Repeats the requests of a failed pass, each alone, because one of them may be the cause.
 
-One that fails again fails by itself, and does not end the engine, and with it the worker, as often as it is retried.
-The others sample what they would have sampled: answers do not depend on the load.
+A request that fails again fails alone. Otherwise each of its retries would end the engine, and with it the worker. The
+other requests get the same answers as before, because answers do not depend on the load.
 """
 
 from collections import deque

@@ -26,7 +26,7 @@ def elementwise(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
         return function(*inputs)
     num_elements = first.numel()
     padding = padded_size(num_elements, torch.get_num_threads()) - num_elements
-    # One after another in memory: where they are not, each is computed by itself.
+    # Made contiguous, because elements apart from each other would be computed one by one.
     flat = [each.reshape(-1) for each in inputs]
     if padding:
         flat = [F.pad(each, (0, padding)) for each in flat]

@@ -35,7 +35,7 @@ class Adapters:
         self._folders = folders
         self._prove = prove
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
-        # Being loaded, and being unloaded: who wants one of them waits.
+        # Adapters being loaded, and being unloaded: requests for them wait.
         self._loading: set[str] = set()
         self._leaving: set[str] = set()
         self._changed = threading.Condition()

@@ -1,4 +1,4 @@
-"""A request in the vLLM engine's hands, from submission to its answer."""
+"""A request inside the vLLM engine, from submission to its answer."""
 
 import math
 import threading
@@ -73,8 +73,8 @@ def generate(
     detokenizer: Detokenizer,
     check_each: Callable[[server.Completion], None],
 ) -> Generation:
-    """vLLM searches stop strings in a text of its own. Where ours ends earlier, the rest is dropped; where it does not
-    end yet, vLLM goes on where it stopped. Raises TimeoutError at the deadline."""
+    """vLLM searches stop strings in its own decoded text. If Temper's text ends earlier, the rest is dropped; if it has
+    not ended yet, vLLM continues. Raises TimeoutError at the deadline."""
     request = call.request
     token_ids: list[int] = []
     logprobs: list[float] = []

@@ -1,5 +1,5 @@
-"""HTTP to a vLLM server, one connection a thread. The address of a server of our own is a Unix socket in a folder of
-this user alone; somebody else's has a URL. Nothing is asked anywhere else: redirects and proxies are not followed."""
+"""HTTP to a vLLM server, one connection a thread. A server that Temper starts has a Unix socket in a folder that only
+this user can open; an external one has a URL. Redirects and proxies are not followed."""
 
 import http.client
 import socket
@@ -121,7 +121,7 @@ class Client:
             self.close()
             if self._is_aborted:
                 raise Aborted(f"{type(error).__name__}: {error}") from error
-            # A server closes a connection that has been idle for long; only a new one tells whether it is there.
+            # Servers close idle connections; only a new one shows whether the server is reachable.
             if not kept or isinstance(error, http.client.IncompleteRead):
                 raise Unreachable(f"{type(error).__name__}: {error}") from error
         return self._request(method, path, body, timeout_s)

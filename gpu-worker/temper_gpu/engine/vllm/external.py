@@ -1,8 +1,8 @@
-"""A vLLM server that somebody else runs: found ready, held to what was proven of it, left as it was found.
+"""An external vLLM server: Temper neither starts nor ends it, and unloads what it loaded there.
 
-It may be restarted, also with another model, and others may load adapters there. So each answer is held against the
-server's fingerprint, and against its list of models as that is after the answer; beside, the server is looked at now
-and then. What does not fit ends this life of the server: the next one is proven from the beginning (supervisor.py).
+It may be restarted, also with another model, and others may load adapters there. So each answer is compared with the
+server's fingerprint, and with its list of models after the answer; a watch checks the server between answers, too. A
+mismatch ends this server instance, and the next one is proven from the beginning (supervisor.py).
 """
 
 import logging
@@ -19,7 +19,7 @@ from temper_gpu.engine.vllm.settings import External
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
 
-# A busy server takes its time to answer; one that is away says so at once.
+# A busy server answers late; the connection to an unreachable one fails at once.
 ANSWER_S = 30.0
 # Timeout of optional work: unloading adapters that are no longer used.
 DETACH_S = 3.0
@@ -62,12 +62,12 @@ class ExternalServer:
 
     def recorded(self) -> dict[str, str]:
         """Engine fields for a step's manifest, without address and paths."""
-        told = {"max_model_len": self.context_window, "system_fingerprint": self._fingerprint}
-        flags = " ".join(f"{name}={value}" for name, value in told.items() if value is not None)
+        fields = {"max_model_len": self.context_window, "system_fingerprint": self._fingerprint}
+        flags = " ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
         return {"engine": f"vllm {self.version} (external)", "engineFlags": flags}
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Looks once: who needs it tries again. Raises a TemperError that says what is missing."""
+        """Checks once; the caller retries. Raises a TemperError that says what is missing."""
         client = Client(self.address)
         try:
             self._find(client)
@@ -96,7 +96,7 @@ class ExternalServer:
             )
 
     def confirm(self, client: Client, adapter: str | None, folder: str | None) -> None:
-        """After an answer: the server still lists what it was asked for, so that is what answered."""
+        """Checks after an answer that the server still lists the requested model, which therefore answered."""
         cards = {card.name: card for card in server.list_models(client, ANSWER_S)}
         self._require_card(cards.get(self.served_name))
         if adapter is None:
@@ -109,7 +109,7 @@ class ExternalServer:
             )
 
     def lost(self, error: TemperError) -> TemperError:
-        """Found by a call, or by the watch. Returns the error."""
+        """Records a loss that a call or the watch found. Returns the error."""
         if not self.ended.is_set():
             log.warning("the vLLM server is lost: %s", error)
             self._reason = self._reason or error
@@ -132,7 +132,7 @@ class ExternalServer:
         self._card = bases[0]
 
     def _version(self, client: Client) -> str:
-        """First of all, so it tells whether the server is there, and what it is."""
+        """Runs first, so it finds out whether the server is reachable, and which kind it is."""
         try:
             answer = client.get("/version", ANSWER_S)
         except (Unreachable, TimeoutError) as error:
@@ -155,15 +155,15 @@ class ExternalServer:
         return False
 
     def _unreachable(self, error: Exception) -> TemperError:
-        told = str(error) or f"no answer within {ANSWER_S:g} s"
+        reason = str(error) or f"no answer within {ANSWER_S:g} s"
         if isinstance(error.__cause__, ssl.SSLCertVerificationError):
             return TemperError(
                 "BadConfig",
-                f"{self.address.server} must have a certificate that this host trusts, but has not ({told}); add its "
+                f"{self.address.server} must have a certificate that this host trusts, but has not ({reason}); add its "
                 "authority to the system's, or set SSL_CERT_FILE",
             )
         return server.LostServer(
-            f"{self.address.server} must answer, but does not ({told}); start it, or correct engine.vllm.url in "
+            f"{self.address.server} must answer, but does not ({reason}); start it, or correct engine.vllm.url in "
             "temporal.config.ts. Temper tries again"
         )
 

@@ -87,7 +87,7 @@ class SharedFolders:
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def write_sign(self) -> str:
-        """A folder that holds no adapter: what the server says of it tells whether it sees it."""
+        """A folder without an adapter: the server's error about it shows whether it sees the folder."""
         folder = self._new(".seen-")
         try:
             (folder / "adapter_config.json").write_text("{}")

@@ -1,9 +1,9 @@
-"""Between this process and vLLM: ends vLLM with all its children, whatever ends whom. A program of its own, run by
-path; it imports nothing of the package.
+"""A process between the GPU worker and vLLM, which ends vLLM with all its children when either ends. It is run by path
+and imports nothing of the package.
 
-vLLM starts processes of its own, which outlive it when it is killed. The guard leads a session that all of them are in.
-It ends the session when its stdin ends (the GPU worker holds the other end, so that also SIGKILL ends it), when it is
-told to (SIGTERM), and when vLLM ends. Where the guard itself is killed, Linux kills vLLM, and the GPU worker the rest.
+vLLM's child processes survive when it is killed. The guard leads a session with all of them. It ends the session when
+its stdin ends (the GPU worker has the other end, so that SIGKILL of the worker ends it too), on SIGTERM, and when vLLM
+ends. If the guard itself is killed, Linux kills vLLM, and the GPU worker kills the rest.
 
 usage: guard.py FOLDER COMMAND…    FOLDER is removed in the end.
 """
@@ -18,7 +18,7 @@ import threading
 import time
 
 PR_SET_PDEATHSIG = 1
-# After SIGTERM vLLM ends its children by itself; on a GPU that takes a moment.
+# After SIGTERM vLLM ends its own children, which takes a moment on a GPU.
 GRACE_S = 3.0
 
 

@@ -19,11 +19,11 @@ class VllmHost:
         self._settings = settings
         self._engines: dict[str, VllmEngine] = {}
         self._opening = threading.Lock()
-        # Held while the trainer computes: engines on its GPU make room.
+        # Lock of the trainer while it computes: engines on its GPU make room.
         self.training = Training(self.shared, library.device, needs)
 
     def engine(self, base_model: str) -> VllmEngine:
-        # Looked up without the lock, which is held for as long as another model is being opened.
+        # Looked up without the lock, because opening another model holds it.
         started = self.started()
         if base_model in started:
             return started[base_model]

@@ -29,7 +29,7 @@ GUARD = Path(__file__).with_name("guard.py")
 # argparse refused a flag: another start would end the same way.
 EXIT_USAGE = 2
 KEPT_LINES = 200
-# Asked while it starts.
+# Interval and timeout of the checks while it starts.
 POLL_S, ANSWER_S = 0.25, 5.0
 # The guard gives vLLM three seconds to end in order.
 END_S = 6.0
@@ -58,7 +58,7 @@ class VllmProcess:
         self.address = Address(secrets.token_urlsafe(32), socket=str(self.folder / "server.sock"))
         self.ended = threading.Event()
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
-        # Not in the command line, which every user of this host can read.
+        # The key is not in the command line, which every user of this host can read.
         environment = server_environment(base, settings, str(self.folder)) | {"VLLM_API_KEY": self.address.key}
         flags = [*own_flags(base, source, str(self.address.socket), settings), *flags_of(base, settings)]
         command = [sys.executable, "-I", "-S", str(GUARD), str(self.folder), *settings.program, *flags]
@@ -133,7 +133,7 @@ class VllmProcess:
             return False
 
     def failure(self) -> TemperError:
-        """Why it ended, in its own last words."""
+        """The error for vLLM's end, with its last lines."""
         code = next((line for line in reversed(self._lines) if line.startswith("vLLM ended with ")), "vLLM was killed")
         words = last_words(list(self._lines))
         if code == f"vLLM ended with exit code {EXIT_USAGE}":
@@ -163,7 +163,7 @@ class VllmProcess:
         self.ended.set()
 
     def _read_lines(self) -> None:
-        """Up to the end of all that could write one."""
+        """Logs and keeps lines until all processes that write to the pipe have ended."""
         assert self._guard.stdout is not None
         for data in self._guard.stdout:
             line = data[:MAX_LINE].decode("utf-8", "replace").rstrip()
@@ -172,7 +172,7 @@ class VllmProcess:
                 log_vllm.log(level_of(line), line, extra={"model": self._base.name})
 
     def _kill_session(self) -> None:
-        # The group's id is not reused while one of its processes lives.
+        # The group's id is not reused while one of its processes exists.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -193,8 +193,8 @@ SECRET = re.compile(
 
 
 def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> dict[str, str]:
-    """This process's own, less what would lead another Python astray, and less every key: vLLM reads a folder, and
-    asks nobody for anything."""
+    """This process's environment, without variables that would mislead another Python, and without keys: vLLM reads
+    only a folder."""
     astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"}
     environment = {name: value for name, value in os.environ.items() if name not in astray and not SECRET.search(name)}
     environment |= {
@@ -229,7 +229,7 @@ def is_shared(device: torch.device, settings: VllmSettings) -> bool:
 
 
 def visible_device(index: int) -> str:
-    """This process may see some of the host's GPUs only, under numbers of its own."""
+    """The host's name of a GPU of this process, which may see only some of them, renumbered."""
     seen = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     return seen[index] if index < len(seen) else str(index)
 
@@ -251,6 +251,6 @@ def level_of(line: str) -> int:
 
 def last_words(lines: list[str]) -> str:
     """The last line that names an error; its traceback comes before it."""
-    told = [line for line in lines if not line.startswith("vLLM ended with ")]
-    errors = [line for line in told if "rror:" in line or "xception:" in line]
-    return (errors or told or ["it said nothing"])[-1][-400:]
+    own = [line for line in lines if not line.startswith("vLLM ended with ")]
+    errors = [line for line in own if "rror:" in line or "xception:" in line]
+    return (errors or own or ["it said nothing"])[-1][-400:]

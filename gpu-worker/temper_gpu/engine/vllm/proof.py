@@ -1,10 +1,10 @@
-"""Proof that vLLM samples from an adapter: a fixed probe, and what vLLM samples after it, scored by vLLM and by the
-trainer's own weights.
+"""Proof that vLLM samples from an adapter: a fixed probe, and the tokens that vLLM samples after it, are scored by vLLM
+and by the trainer's own weights.
 
-Two things are asked. Do both agree, token by token, within what rounding in the model's type explains? And where the
-adapter changes more than that: does vLLM differ from the base model as the trainer's weights with the adapter do? The
-second holds for adapters too small for the first to tell. The tokens of the probe are scored at temperature 1, those
-that are sampled at the temperature that they are sampled at: log-probabilities must be those of that distribution.
+There are two checks. Both scores must agree, token by token, within the rounding of the model's type. If the adapter
+changes more than that, vLLM must differ from the base model as the trainer's weights with the adapter do. The second
+check covers adapters that are too small for the first. The probe is scored at temperature 1, sampled tokens at their
+own temperature: log-probabilities must be those of that distribution.
 
 Shapes: T tokens of the probe (but the first) and of what vLLM sampled after it, V vocabulary.
 """
@@ -31,8 +31,8 @@ PROBE_S = 300.0
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far log-probabilities of the same weights may be apart, in nats; and of what an adapter changes, how exactly
-    it must be known for a judgement, and how much of it must be found."""
+    """Bounds for log-probabilities of the same weights, in nats, and for an adapter's change: the noise up to which it
+    can be judged, and the share of it that must be found."""
 
     # On average over a probe: more is another model.
     mean: float
@@ -43,9 +43,9 @@ class Tolerance:
     least_share: float
 
 
-# Measured with vLLM 0.32 on a CPU (docs/engine.md says what), with room for larger models. Below float32
-# the trainer's own rounding is in what an adapter seems to change, so a change must be some times larger to tell
-# anything; and vLLM adds an adapter's product to one that is rounded already, which loses part of a small one.
+# Measured with vLLM 0.32 on a CPU (docs/engine.md says what), with room for larger models. Below float32 an adapter's
+# measured change includes the trainer's own rounding, so it must be a few times larger than that; and vLLM adds an
+# adapter's product to one that is rounded already, which loses part of a small one.
 TOLERANCES = {"float32": Tolerance(2e-3, 1e-4, 0.15, 0.5), "bfloat16": Tolerance(0.15, 0.06, 0.045, 0.2)}
 
 

@@ -17,7 +17,7 @@ from temper_gpu.failures import TemperError
 PARAMETERS = ("top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 # Loading reads a file and copies it to the device.
 LOAD_S = 300.0
-# Asked again, they are answered alike.
+# A retry would get the same answer.
 REFUSALS = (400, 401, 403, 422)
 
 
@@ -102,8 +102,8 @@ def complete(
 
 def parameters(distribution: Distribution) -> dict[str, Any]:
     """Parameters of `Distribution`, with the same names and the same order of effects."""
-    told = {name: getattr(distribution, name) for name in PARAMETERS}
-    return {**told, "logit_bias": {str(token_id): bias for token_id, bias in distribution.logit_bias}}
+    values = {name: getattr(distribution, name) for name in PARAMETERS}
+    return {**values, "logit_bias": {str(token_id): bias for token_id, bias in distribution.logit_bias}}
 
 
 def load_adapter(client: Client, sha256: str, path: str) -> None:
@@ -242,7 +242,7 @@ def read_completion(address: Address, answer: Answer, model: str, prompt: list[i
         fingerprint = body.get("system_fingerprint")
         scored = choice.get("prompt_logprobs")
         tops = [likeliest(top, num_top) for top in choice["logprobs"]["top_logprobs"]] if num_top else []
-        told = None if scored is None else [scored[i][str(prompt[i])]["logprob"] for i in range(1, len(prompt))]
+        scores = None if scored is None else [scored[i][str(prompt[i])]["logprob"] for i in range(1, len(prompt))]
     except (KeyError, IndexError, TypeError) as error:
         raise TemperError(
             "EngineFailed", f"{address.server} must answer with token ids and log-probabilities ({error!r})"
@@ -259,11 +259,11 @@ def read_completion(address: Address, answer: Answer, model: str, prompt: list[i
             f"{address.server} must finish an answer, but gave {len(token_ids)} tokens, {len(logprobs)} "
             f"log-probabilities and the reason {reason}; retry",
         )
-    if not all(isinstance(value, float | int) and math.isfinite(value) for value in [*logprobs, *(told or ())]):
+    if not all(isinstance(value, float | int) and math.isfinite(value) for value in [*logprobs, *(scores or ())]):
         raise TemperError(
             "LossNotFinite", f"{address.server} must give finite log-probabilities, but gave others; check the model"
         )
-    return Completion(token_ids, [float(value) for value in logprobs], reason, tops, told, fingerprint)
+    return Completion(token_ids, [float(value) for value in logprobs], reason, tops, scores, fingerprint)
 
 
 def likeliest(top: Mapping[str, float], num_top: int) -> list[tuple[int, float]]:

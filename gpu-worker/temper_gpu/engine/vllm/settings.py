@@ -13,7 +13,7 @@ from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
-# Tokens of keys and values that stand together; no kernel of vLLM wants larger blocks.
+# Tokens of a block of keys and values; no kernel of vLLM needs larger blocks.
 CACHE_BLOCK = 128
 # Flags that are Temper's own: what the proof and the engine rely on, or what another setting says.
 RESERVED: Mapping[str, str] = {
@@ -45,7 +45,7 @@ class External:
     # A folder that both hosts see, here and there.
     folder: Path
     folder_there: str
-    # How often it is looked at, besides its answers. Each start of a vLLM takes longer.
+    # Interval of the watch. Each start of a vLLM takes longer.
     watch_s: float = 5.0
 
 
@@ -73,7 +73,7 @@ class VllmSettings:
     start_timeout_s: float = 1800.0
     # Between a death and the next start, doubled each time up to the second.
     backoff_s: tuple[float, float] = (0.5, 30.0)
-    # Command in place of Python and the server's module, for stand-ins in tests.
+    # Command that replaces Python and the server's module in tests.
     command: tuple[str, ...] = ()
     # Further variables of its environment.
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -125,8 +125,8 @@ def longest_request(base: BaseModel, settings: VllmSettings) -> int:
     head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     bytes_per_token = 2 * config.num_hidden_layers * num_heads * head_size * base.dtype.itemsize
     # One block stays empty.
-    held = (settings.kv_cache_bytes * num_devices // (bytes_per_token * CACHE_BLOCK) - 1) * CACHE_BLOCK
-    return max(CACHE_BLOCK, min(base.context_window, held))
+    cached = (settings.kv_cache_bytes * num_devices // (bytes_per_token * CACHE_BLOCK) - 1) * CACHE_BLOCK
+    return max(CACHE_BLOCK, min(base.context_window, cached))
 
 
 def context_window(base: BaseModel, settings: VllmSettings) -> int:
@@ -140,7 +140,7 @@ def context_window(base: BaseModel, settings: VllmSettings) -> int:
 
 def recorded(base: BaseModel, settings: VllmSettings) -> dict[str, str]:
     """Engine fields for a step's manifest: its name, version and flags."""
-    # A path is a matter of this host.
+    # Paths are specific to this host.
     flags = ["PATH" if "/" in flag or "\\" in flag else flag for flag in flags_of(base, settings)]
     return {"engine": f"vllm {settings.version}", "engineFlags": " ".join(flags)}
 

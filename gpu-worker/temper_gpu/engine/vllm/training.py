@@ -33,7 +33,7 @@ class Shared(Protocol):
 
 
 class Training:
-    """Entered while a step is computed. Requests wait meanwhile, whatever vLLM releases."""
+    """A context that is entered while a step is computed. Requests wait meanwhile, also if vLLM releases nothing."""
 
     def __init__(
         self, shared: Callable[[], Mapping[str, Shared]], device: torch.device, needs: StepNeeds | None
@@ -42,7 +42,7 @@ class Training:
         self._device = device
         self._needs = needs
         self._plans: dict[tuple[str, str], Release] = {}
-        # After a lack of memory, for as long as this process lives.
+        # Raised by a lack of memory, until the process ends.
         self._least: Release = "nothing"
         self._release: Release = "all"
         self._paused: list[Shared] = []
@@ -59,7 +59,7 @@ class Training:
         return seconds
 
     def take_more_room(self) -> bool:
-        """Whether the next try has more memory than the one that lacked it."""
+        """Whether the next try has more memory than the failed one."""
         has_more, self._has_more_room = self._has_more_room, False
         return has_more
 
@@ -113,8 +113,8 @@ class Training:
         free = free_bytes(self._device)
         if free is None:
             return "all"
-        need, held = needs(base_model, train)
-        plan = plan_release(free, held, need)
+        need, taken = needs(base_model, train)
+        plan = plan_release(free, taken, need)
         fields = {"model": base_model, "release": plan.release, "reason": plan.reason}
         log.info("planned what vLLM releases while steps are trained", extra=fields)
         return plan.release

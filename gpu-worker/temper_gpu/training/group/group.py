@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from temper_gpu.contract import GpuWorkerSettings
 from temper_gpu.failures import FAILURE_TYPES, TemperError
 from temper_gpu.training.ranks import IsCancelled, RankLost, StepCancelled, never_cancelled
 from temper_gpu.training.ranks.joined import Joined
@@ -38,22 +39,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RankSettings:
-    """Settings of the GPU worker that ranks need."""
+    """The GPU worker's settings, and what `auto` became on this host."""
 
-    store: str
-    models: str | None
+    worker: GpuWorkerSettings
     # Devices by rank.
     devices: tuple[str, ...]
     dtype: str
-    # Threads of each rank.
-    threads: int
-    # Whether each rank holds only a part of the base model.
-    shards: bool = False
-    load_in_4bit: bool = False
-    compile_layers: bool = False
 
     def parts_on(self, rank: int) -> torch.device | None:
-        return torch.device(self.devices[rank]) if self.shards else None
+        return torch.device(self.devices[rank]) if self.worker.engine.shard_base_model else None
 
 
 # The entry point of a rank's process: settings, rank, the file to meet at, the pipe to rank 0. It never returns.

@@ -28,7 +28,7 @@ class GroupTrainer(Trainer):
         switching: Switching | None = None,
     ) -> None:
         self._joined = Joined(0, len(settings.devices), self._watch, settings.parts_on(0))
-        compiles = settings.compile_layers
+        compiles = settings.worker.engine.compile_layers
         super().__init__(library, store, device_lock, sampler, read_turns, self._joined, switching, compiles)
         self._enter = enter
         self._settings = settings
@@ -45,7 +45,7 @@ class GroupTrainer(Trainer):
         if group is not None:
             group.close()
         self._joined.leave()
-        if self._settings.shards:
+        if self._settings.worker.engine.shard_base_model:
             # Sharded weights are spread over ranks that are gone.
             self._loaded = None
 

@@ -76,7 +76,7 @@ class _Voice:
 
 
 def _listen(pipe: Connection, works: "SimpleQueue[bytes]") -> None:
-    """Ends this process if the GPU worker is gone, whatever the other threads do."""
+    """Ends this process if the GPU worker is gone, also while other threads compute."""
     while True:
         try:
             works.put(pipe.recv_bytes())

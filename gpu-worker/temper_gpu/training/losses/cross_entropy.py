@@ -4,5 +4,5 @@ from torch import Tensor
 
 
 def cross_entropy(logprobs_N: Tensor, weights_N: Tensor) -> Tensor:
-    """−w log π for each token, with weights that sum to 1 over the step: nats per token, whatever the micro-batches."""
+    """−w log π for each token, with weights that sum to 1 over the step: nats per token, for any micro-batches."""
     return -weights_N * logprobs_N

@@ -15,7 +15,7 @@ def gspo(config: GspoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
     """−min(sA, clip(s, 1 − εl, 1 + εh) A) with s = exp(mean of log ρ over the sequence), as each token's own ratio.
 
     GSPO-token: arXiv 2507.18071, eq. 13 and 14. s has the value of GSPO's ratio (eq. 7) and the gradient of the token
-    that it stands at, so that a token's advantage moves that token. Where all tokens of a sequence are worth the same,
+    at its position, so that a token's advantage moves that token. If all tokens of a sequence have equal advantages,
     that is GSPO's gradient. Means move by thousandths: clipping is reported as it is.
     """
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Rows → micro-batches. A packer lays the tokens; model and losses read a `MicroBatch`, however it was laid."""
+"""Rows → micro-batches. A packer lays out the tokens; model and losses read every `MicroBatch` alike."""
 
 from temper_gpu.training.packing.blocks import Block, block_keys, plan_blocks
 from temper_gpu.training.packing.chains import deal

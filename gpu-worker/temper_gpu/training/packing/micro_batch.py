@@ -18,7 +18,7 @@ class MicroBatch:
     """A sequence is a training row as it was sampled: a chain of tokens from the first to the last.
 
     Chains have one sequence in each row, with padding. Trees have several in one row, which share their common
-    beginnings. Losses are defined on sequences, whatever the layout.
+    prefixes. Losses are defined on sequences, so they do not depend on the layout.
     """
 
     token_ids_BT: Tensor

@@ -1,4 +1,4 @@
-"""Rows in an order in which those that begin alike stand together.
+"""Orders rows so that those with a common prefix are adjacent.
 
 It is the order of the plan, by the first row of each branch: the same rows give the same order, and the same bytes.
 """

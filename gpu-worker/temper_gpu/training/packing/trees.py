@@ -1,4 +1,4 @@
-"""Rows with common beginnings, laid as trees in one row: shared tokens occur once."""
+"""Trees of rows with common prefixes, in one row: shared tokens occur once."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

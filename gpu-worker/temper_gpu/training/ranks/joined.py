@@ -1,5 +1,5 @@
-"""One of several ranks, connected by gloo over this host's loopback, whatever device it computes on: LoRA's gradients
-are small and go through host memory. Parts of a sharded base model go from GPU to GPU, by NCCL.
+"""One of several ranks, connected by gloo over this host's loopback, also on GPUs: LoRA's gradients are small and go
+through host memory. Parts of a sharded base model go from GPU to GPU, by NCCL.
 
 `all_reduce` has no fixed order of additions, so values are gathered and summed here, in the order of the ranks.
 """

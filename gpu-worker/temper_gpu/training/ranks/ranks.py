@@ -1,6 +1,6 @@
 """The communication of a step between the processes that compute it. A single process uses `Alone`.
 
-Every rank lays the same micro-batches and computes its share of them (turns.py). Results are added in the order of the
+Every rank plans the same micro-batches and computes its share of them (turns.py). Results are added in the order of the
 ranks, so as many ranks give the same bits again. Rank 0 makes the optimizer step and commits.
 """
 
