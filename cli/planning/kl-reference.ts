@@ -1,8 +1,9 @@
 /** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
-import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { referencesOf } from '../../store/records/references.ts';
 import type { Store } from '../../store/store.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -22,7 +23,7 @@ export async function readKlReference(
 ): Promise<TrainedPolicy | null> {
   if (text === null) return null;
   const named = readCheckpointName(text);
-  const reference = await findTrainedPolicy(store, await findKept(store, named, recorded?.train.klReference));
+  const reference = await findTrainedPolicy(store, await findKept(store, named, recorded));
   if (!hasLearned(reference))
     throw new UsageError(
       `--kl-reference ${reference.name} has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out`,
@@ -31,7 +32,8 @@ export async function readKlReference(
 }
 
 /** An existing run keeps its checkpoint, because `latest` and `best` move with their run. */
-async function findKept(store: Store, named: CheckpointName, kept: BlobRef | undefined): Promise<CheckpointName> {
+async function findKept(store: Store, named: CheckpointName, recorded: RunConfig | null): Promise<CheckpointName> {
+  const [kept] = referencesOf(recorded);
   if (kept === undefined || typeof named.step === 'number') return named;
   const checkpoints = await listCheckpoints(store, named.run);
   return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;

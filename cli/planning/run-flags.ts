@@ -29,9 +29,9 @@ function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
 export function fieldsOf(
   flags: Readonly<Record<string, unknown>>,
   template: ChatTemplate | null,
-  klReference: BlobRef | null = null,
+  reference: BlobRef | null = null,
 ): ReadonlyMap<string, unknown> {
-  const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': klReference };
+  const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': reference };
   const values = new Map<string, unknown>(Object.entries({ ...flags, ...found }));
   const all: FlagRows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)];
   const rows = all.filter(([flag]) => (values.get(flag) ?? null) !== null);

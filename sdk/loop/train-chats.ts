@@ -20,7 +20,7 @@ export async function trainChats(run: LoopRun, chats: readonly Chat[], options: 
   } = checkOptions('model.trainSft', options);
   if (chats.length === 0) throw noChats(run);
   const { config, checkpoint: parent, store } = run;
-  const { learningRate, train } = readSettings(run, given, { groups: 0, name: 'model.trainSft' });
+  const { learningRate, train } = await readSettings(run, given, { groups: 0, name: 'model.trainSft' });
   const examples = readChatExamples([...chats, ...heldOut], 'model.trainSft');
   const dataset = await store.putBlob(encodeChatExamples(examples));
   const limit = maxExampleTokens === undefined ? {} : { maxExampleTokens };
