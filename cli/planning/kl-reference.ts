@@ -1,5 +1,6 @@
 /** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
 import type { RunConfig } from '../../core/contract.ts';
+import { differingLoraOption } from '../../core/lora-difference.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
@@ -7,7 +8,7 @@ import { referencesOf } from '../../store/records/references.ts';
 import type { Store } from '../../store/store.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { loraDifference } from './lora-difference.ts';
+import { loraFlag } from './run-flags.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import { describeBase, isSameBase, trainedBase } from '../../workers/config/loaded-base.ts';
@@ -57,10 +58,10 @@ export async function checkReference(
     throw new UsageError(
       `--kl-reference must be a checkpoint of a run that trains the same: ${name} has ${kinds[0]}, the run trains ${kinds[1]}; name another checkpoint`,
     );
-  const found = loraDifference(config.train.lora ?? {}, train.lora ?? {}, ['dropout']);
+  const found = differingLoraOption(config.train.lora ?? {}, train.lora ?? {}, ['dropout']);
   if (found !== null)
     throw new UsageError(
-      `--kl-reference must have the LoRA options of the run: ${name} has ${found.flag} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
+      `--kl-reference must have the LoRA options of the run: ${name} has ${loraFlag(found)} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
     );
 }
 
