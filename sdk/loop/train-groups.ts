@@ -37,11 +37,10 @@ export async function trainGroups(
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);
   const refs = trainedGroups(results).map(toGroupRef);
-  const { learningRate, train } = settings;
   const parent = await findParent(run, step);
   return refs.length === 0
     ? skip(run, step, results)
-    : takeStep(run, planLoopTraining(run.config, { step, parent, groups: refs, learningRate, train }), results);
+    : takeStep(run, planLoopTraining(run.config, settings, { step, parent, groups: refs }), results);
 }
 
 /** The groups say which step they are for: given again, they find what was made of them. */
