@@ -1,7 +1,7 @@
 /** Where two adapters have another shape: none can take the other's place. */
 import type { LoraConfig } from './contract.ts';
 
-interface LoraDifference {
+export interface LoraDifference {
   readonly option: string;
   /** As JSON. */
   readonly one: string;
