@@ -4,10 +4,10 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from
 
 import type { z } from 'zod';
 
-import { JUST_THAWED_MS } from '../core/wire-constants.ts';
+import { RESUME_GRACE_MS } from '../core/wire-constants.ts';
 import { firstIssue, isFromLaterVersion } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { pulseOf, type Dependencies } from './dependencies.ts';
+import { pauseDetectorOf, type Dependencies } from './dependencies.ts';
 
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
@@ -37,7 +37,7 @@ export function asActivity<I, O>(
   schema: z.ZodType<I>,
   act: (input: I, scope: Scope) => Promise<O>,
 ): (input: I) => Promise<O> {
-  pulseOf(dependencies);
+  pauseDetectorOf(dependencies);
   return async (input) => {
     const context = Context.current();
     const { scope, stop } = openScope(context, dependencies);
@@ -95,13 +95,13 @@ function describeEnd(reason: unknown): unknown {
 
 function openScope(context: Context, dependencies: Dependencies): { scope: Scope; stop: () => void } {
   const { clock = Date.now } = dependencies;
-  const pulse = pulseOf(dependencies);
+  const pauses = pauseDetectorOf(dependencies);
   const startedAt = clock();
   const limitMs = context.info.heartbeatTimeoutMs ?? Infinity;
   let shown: (() => unknown) | null = null;
   const timer = setInterval(() => context.heartbeat(shown?.() ?? null), BEAT_MS);
   const isFresh = (): boolean =>
-    pulse.longestGapMs(startedAt) < limitMs && (dependencies.contact?.silenceMs(startedAt) ?? 0) < limitMs;
+    pauses.longestPauseMs(startedAt) < limitMs && (dependencies.contact?.silenceMs(startedAt) ?? 0) < limitMs;
   const scope: Scope = {
     signal: context.cancellationSignal,
     isFresh,
@@ -119,17 +119,17 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
 }
 
 /**
- * A frozen worker that was idle is still handed tasks, and starts them when it is thawed. The SDK does not tell when a
- * task was handed out, and one may wait in its queue for long: only both together, an old task and a process that has
- * just stood still, are a sign. The server took the task's time by its own clock; a host whose clock is behind does not
- * see the age, so what begins right after the thaw is refused too. A clock that is ahead refuses nothing by itself.
+ * A suspended worker that was idle still gets tasks, and starts them when it resumes. The SDK does not tell when a task
+ * was assigned, and one may wait in its queue for long: only an old task and a recent pause of the process together are
+ * a sign. The server's clock set the task's time; a host whose clock is behind does not see the age, so tasks that begin
+ * right after a pause are refused too. A clock that is ahead refuses nothing alone.
  */
 function checkEntry({ info }: Context, dependencies: Dependencies): void {
   const { clock = Date.now } = dependencies;
   const limitMs = info.heartbeatTimeoutMs ?? Infinity;
   const ageMs = clock() - info.currentAttemptScheduledTimestampMs;
-  const withinMs = ageMs >= limitMs ? limitMs : JUST_THAWED_MS;
-  if (pulseOf(dependencies).longestGapMs(clock() - withinMs) < limitMs) return;
+  const withinMs = ageMs >= limitMs ? limitMs : RESUME_GRACE_MS;
+  if (pauseDetectorOf(dependencies).longestPauseMs(clock() - withinMs) < limitMs) return;
   const rule = `an activity must start within its heartbeat timeout of ${limitMs} ms`;
   throw new TemperError(
     'StaleAttempt',

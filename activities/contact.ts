@@ -24,7 +24,7 @@ export function createContact(clock: () => number = Date.now): Contact & { answe
     },
     silenceMs(since) {
       const now = clock();
-      // A clock that was ahead and is corrected has recorded times that have not come yet; the same holds for standstills.
+      // A clock that was ahead and is corrected has recorded times that have not come yet; the same holds for pauses.
       const past = silences.filter(({ to }) => to > since && to <= now);
       return Math.max(now - Math.max(last, since), ...past.map(({ from, to }) => to - Math.max(from, since)));
     },

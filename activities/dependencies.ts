@@ -4,7 +4,7 @@ import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
 import type { Store } from '../store/store.ts';
 import type { Contact } from './contact.ts';
-import { startPulse, type Pulse } from './pulse.ts';
+import { startPauseDetector, type PauseDetector } from './pause-detector.ts';
 
 /** A subset of pino's logger. */
 interface Logger {
@@ -21,7 +21,7 @@ export interface Dependencies {
   store: Store;
   logger: Logger;
   /** For tests; by default one for the process. */
-  pulse?: Pulse;
+  pauses?: PauseDetector;
   /** Absent: the server is taken to answer. */
   contact?: Contact;
   clock?: () => number;
@@ -39,12 +39,12 @@ export interface PlayDependencies extends AgentDependencies {
   env?: NodeJS.ProcessEnv;
 }
 
-let processPulse: Pulse | null = null;
+let processDetector: PauseDetector | null = null;
 
-export function pulseOf({ pulse }: Dependencies): Pulse {
-  if (pulse !== undefined) return pulse;
-  processPulse ??= startPulse();
-  return processPulse;
+export function pauseDetectorOf({ pauses }: Dependencies): PauseDetector {
+  if (pauses !== undefined) return pauses;
+  processDetector ??= startPauseDetector();
+  return processDetector;
 }
 
 export function requireAgent(agents: ReadonlyMap<string, LoadedAgent>, name: string): LoadedAgent {

@@ -11,7 +11,7 @@ import { projectFolders } from '../workers/project/folders.ts';
 import { countFlag, mean, readNames, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { trainWith } from './temper-run.ts';
 
-/** Of one run. */
+/** Results of one run. */
 interface Learned {
   /** Share of the held-out games that are won after training. */
   readonly heldOut: number;
@@ -31,7 +31,7 @@ const DEMO = {
   'replacement-rounds': '0',
 };
 
-/** What each changes of the demo. Losses differ in the second update of a step only. */
+/** Flags that each ablation of the demo sets. Losses differ in the second update of a step only. */
 const ABLATIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   demo: {},
   rows: { packing: 'rows' },

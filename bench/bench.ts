@@ -1,4 +1,4 @@
-/** What a bench is, and how its numbers are told. */
+/** Definition of a bench, its options and its output. */
 import { parseArgs } from 'node:util';
 
 import { UsageError } from '../cli/command-line/errors.ts';
@@ -36,7 +36,7 @@ export function countFlag(flags: Flags, name: string): number {
   throw new UsageError(`--${name} must be a whole number from 1, got ${flags[name]}`);
 }
 
-/** Of a flag that takes one whole number from 1, or several. */
+/** Reads a flag that takes one whole number from 1, or several. */
 export function readCounts(name: string, text: string): number[] {
   return text.split(',').map((count) => countFlag({ [name]: count }, name));
 }
@@ -67,7 +67,7 @@ export function showSpread(values: readonly number[], digits = 2): string {
   return `${middle.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
 }
 
-/** Of a flag that lists some of `known`. */
+/** Reads a flag that lists some of `known`. */
 export function readNames(flag: string, text: string, known: readonly string[]): string[] {
   const names = text.split(',');
   const unknown = names.find((name) => !known.includes(name));

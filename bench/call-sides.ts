@@ -157,7 +157,7 @@ const POST = {
   signals: [],
 };
 
-/** As the recorder asks. */
+/** Request as the recorder sends it. */
 function askedFor(call: number, tokens: number): string {
   const messages = [{ role: 'user', content: board(call) }];
   const asked = { temperature: 1, max_tokens: tokens, messages, model: POLICY.model };

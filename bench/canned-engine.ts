@@ -1,4 +1,4 @@
-/** A process of its own that answers every request with the same bytes: told by its parent, whom it tells its port. */
+/** A separate process that answers every request with the same bytes, which its parent sends; it reports its port. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

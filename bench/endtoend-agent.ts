@@ -1,4 +1,4 @@
-/** What `npm run bench -- endtoend` trains: one answer to each prompt of its file, as trl/run.py grades it. */
+/** Agent of `npm run bench -- endtoend`: one answer to each prompt of its file, graded as in trl/run.py. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineAgent } from 'temper-rl';
@@ -9,7 +9,7 @@ export interface Prompt {
   readonly maxTokens: number;
   /** The one right answer; null: the share of digits is the reward. */
   readonly answer: string | null;
-  /** What a tool gives back after an answer: one more turn each. */
+  /** Tool results that follow an answer: one more turn each. */
   readonly results: readonly string[];
 }
 
@@ -18,7 +18,7 @@ interface Message {
   readonly content: string;
 }
 
-/** As an engine on a slower device of its own would take, or a tool. */
+/** Delay of an engine on a separate, slower device, or of a tool. */
 const waitMs = Number(process.env['TEMPER_BENCH_WAIT_MS'] ?? 0);
 const prompts = JSON.parse(readFileSync(process.env['TEMPER_BENCH_PROMPTS'] ?? '', 'utf8')) as Prompt[];
 

@@ -1,4 +1,4 @@
-/** What `npm run bench -- endtoend` trains on, by model. */
+/** Workloads of `npm run bench -- endtoend`, by model. */
 import { question, trainingProblems } from '../examples/multiplication/problems.ts';
 import type { Prompt } from './endtoend-agent.ts';
 import { LEFT_OUT } from './temper-run.ts';
@@ -22,7 +22,7 @@ const NUM_PROMPTS = 40;
 const NONE: readonly string[] = [];
 
 const random = { model: 'random-pocket', learningRate: 1e-5, leftOut: LEFT_OUT, threshold: null };
-/** Where a step of TRL's takes minutes, what its first one warms up is little. */
+/** A first step's warm-up matters little where a step of TRL's takes minutes. */
 const real = { model: 'smollm2', learningRate: 1e-5, groups: 8, groupSize: 8, steps: 1, leftOut: 1, threshold: null };
 
 export const WORKLOADS: Readonly<Record<string, Readonly<Record<string, Workload>>>> = {
@@ -55,7 +55,7 @@ export const WORKLOADS: Readonly<Record<string, Readonly<Record<string, Workload
   },
 };
 
-/** Texts of so many bytes, each a token of the pocket model's, that differ from their first byte on. */
+/** Texts of `bytes` bytes, each a token of the pocket model's, that differ from their first byte on. */
 export function plain(bytes: number, maxTokens: number): Prompt[] {
   return Array.from({ length: NUM_PROMPTS }, (_, index) => {
     const text = Array.from({ length: bytes }, (__, at) => String.fromCodePoint(97 + ((index * 7 + at * at) % 26)));
@@ -63,8 +63,10 @@ export function plain(bytes: number, maxTokens: number): Prompt[] {
   });
 }
 
-/** So many digits, each a token of SmolLM2's, and a task whose answers are long; then what a tool gives back, of 48
- * tokens or so with the template's. */
+/**
+ * Prompts of `numDigits` digits, each a token of SmolLM2's, with a task whose answers are long; then tool results of
+ * about 48 tokens with the template's.
+ */
 function tables(numDigits: number, numResults: number): Prompt[] {
   const task = 'Write a list of forty different numbers between 100 and 999, without any other words.';
   return Array.from({ length: NUM_PROMPTS }, (_, index) => ({

@@ -37,7 +37,7 @@ interface Round {
 }
 
 const THREADS = 2;
-/** A mean over so many steps: a single one is a matter of luck. */
+/** Steps in each mean: single ones vary too much. */
 const SMOOTHED = 5;
 const ALL = 'all';
 const CALLS = { calls: 1000, rounds: 3, tokens: 2 };

@@ -31,7 +31,7 @@ export class EngineMeter {
     clearInterval(this.#timer);
   }
 
-  /** What the engine did between two moments. */
+  /** Work of the engine between two moments. */
   between(fromMs: number, toMs: number): EngineWork {
     const [from, to] = [this.#at(fromMs), this.#at(toMs)];
     return {

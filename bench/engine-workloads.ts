@@ -1,4 +1,4 @@
-/** What the engines are asked in `npm run bench -- engine`. All tokens are bytes of the pocket model's tokenizer. */
+/** Requests of `npm run bench -- engine`. All tokens are bytes of the pocket model's tokenizer. */
 
 /** Tokens that come in, and how many are sampled after them. */
 export type Turn = readonly [tokens: readonly number[], answer: number];

@@ -26,7 +26,7 @@ import {
 import { planWorkload, WORKLOADS, type Workload } from './engine-workloads.ts';
 import { OWN_ENVIRONMENT, readModel, runScript, startScript } from './python.ts';
 
-/** What it took, by conversation: see `Played` of engine_peers.py. */
+/** Times by conversation: see `Played` of engine_peers.py. */
 interface Played {
   tokens: number[];
   first: number[];
@@ -173,7 +173,7 @@ async function makeAdapter(python: string, model: string, folder: string): Promi
   return adapter;
 }
 
-/** Of the peers in this repository: the type of the weights, and over how many policies the embedded engine's requests go. */
+/** Flags for the peers in this repository: weight type, and number of policies of the embedded engine's requests. */
 function readOwnFlags(flags: Flags, peers: readonly string[]): string[] {
   const policies = countFlag(flags, 'policies');
   const [dtype] = readNames('dtype', flags.dtype!, ['float32', 'bfloat16']);

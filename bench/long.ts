@@ -154,7 +154,7 @@ async function startWorker({ project, store, server, engine }: Place, heapMiB: n
   return child;
 }
 
-/** Nobody starts it again here; what it died of stands in its last words. */
+/** Reports a death with the worker's last words: no supervisor restarts it here. */
 async function refuseDeath(worker: ChildProcess, { project }: Place): Promise<never> {
   const [code, signal] = (await once(worker, 'exit')) as [number | null, string | null];
   const lastWords = readFileSync(join(project, 'worker.log'), 'utf8').slice(-2000);

@@ -1,4 +1,4 @@
-/** `npm run bench -- memory`: what `temper doctor --model` plans, and what a random model takes in a process of its own. */
+/** `npm run bench -- memory`: compares the plan of `temper doctor --model` with a random model's use. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { runJsonScript, runScript } from './python.ts';
 
 const SCRIPT = 'memory.py';
 const WANTED = 0.1;
-/** What is done, and the words for it. Each takes less than 12 GiB. */
+/** Rows with their flags. Each takes less than 12 GiB. */
 const ROWS: readonly (readonly string[])[] = [
   ['train', '--tokens', '1000'],
   ['train', '--tokens', '2000'],

@@ -24,7 +24,7 @@ import { readModel } from './python.ts';
 import { runTemper, type Batch, type TemperRound } from './temper-run.ts';
 
 const AGENT = fileURLToPath(new URL('endtoend-agent.ts', import.meta.url));
-/** Of 20 bytes, and as few tokens: what engine and trainer both compute on two cores cannot overlap. */
+/** Prompts of 20 bytes, and as few tokens: engine and trainer can't overlap on two cores while both compute. */
 const PROMPTS = plain(20, 4);
 const [GROUPS, GROUP_SIZE] = [16, 8];
 const LEARNING_RATE = 1e-5;
@@ -87,7 +87,7 @@ function player(tools: Tools, project: string, baseModel: string, workers: Worke
 }
 
 interface Workers {
-  /** Where `temper train` finds them. */
+  /** Environment of `temper train`. */
   readonly env: Readonly<Record<string, string>>;
   readonly enginePort: number;
   close(): Promise<void>;

@@ -21,7 +21,7 @@ export function startScript(
   return spawn(python, [file, ...args], { env: { ...process.env, ...own, ...env }, stdio: [stdin, 'pipe', 'pipe'] });
 }
 
-/** What the script printed; a script that fails ends the bench. */
+/** Returns the script's output; a failure ends the bench. */
 export async function runScript(
   python: string,
   script: string,

@@ -15,14 +15,14 @@ import { openTrl } from './trl/environment.ts';
 
 interface Learned {
   readonly name: string;
-  /** Of each step. */
+  /** Duration of each step. */
   readonly seconds: readonly number[];
   readonly rewards: readonly number[];
 }
 
-/** A mean over so many steps: a single one is a matter of luck. */
+/** Steps in each mean: single ones vary too much. */
 const SMOOTHED = 5;
-/** What the example's README trains with. */
+/** Flags of the example's README. */
 const LIKE_THE_EXAMPLE = { groups: 8, 'group-size': 8, steps: 40, 'learning-rate': 4e-4 };
 const MAX_TOKENS = 40;
 /** Rows of a micro-batch. */

@@ -159,7 +159,7 @@ async function playSlowReaders({ server: { ask } }: Round): Promise<Result[]> {
       withinMs: SLOW_DEADLINE_MS + 3 * HANG_UP_MS,
       listen: (response) => {
         response.pause();
-        // What a client does not read, it does not notice either: whether the server has hung up.
+        // The client notices a disconnect only when it reads.
         void sleep(SLOW_DEADLINE_MS + HANG_UP_MS).then(() => response.resume());
       },
     }),

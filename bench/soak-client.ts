@@ -8,7 +8,7 @@ export interface Outcome {
   readonly ending: Ending;
   /** Its end, if it is long. */
   readonly text: string;
-  /** Until the first byte of the answer's body; null where there was none. */
+  /** Until the first byte of the answer's body; null if there was none. */
   readonly firstMs: number | null;
   readonly sentBytes: number;
 }
@@ -18,9 +18,9 @@ export interface Ask {
   readonly headers?: Record<string, string>;
   /** A generator is sent in chunks, as fast as the server takes them. */
   readonly body?: string | Buffer | (() => Iterable<Buffer>);
-  /** What takes longer hangs. */
+  /** Limit after which a request counts as stuck. */
   readonly withinMs?: number;
-  /** What the client does as it hears of the answer; by default it reads all. */
+  /** Reader of the answer; by default it reads all. */
   readonly listen?: (response: IncomingMessage, asking: ClientRequest) => void;
   /** The client hangs up by then. */
   readonly leaveAfterMs?: number;
@@ -124,7 +124,7 @@ function drained(asking: ClientRequest): Promise<void> {
   });
 }
 
-/** Of Node 22. */
+/** Polyfill of Node 22's function. */
 function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => undefined;
   const promise = new Promise<T>((settle) => (resolve = settle));

@@ -53,7 +53,7 @@ export async function startSoakServe(python: string, folder: string): Promise<So
   };
 }
 
-/** A Python that writes down the engine's key, which nobody is told: what the engine has in use, it says to that alone. */
+/** A Python wrapper that saves the engine's private key: the engine reports its usage only with this key. */
 function tellingPython(python: string, folder: string, keyFile: string): string {
   const file = join(folder, 'python');
   const write = `[ -z "$${ENGINE_KEY_VARIABLE}" ] || (umask 077; printf %s "$${ENGINE_KEY_VARIABLE}" > '${keyFile}')`;
@@ -70,7 +70,7 @@ function enginePort(folder: string): number {
 
 type Measured = Awaited<ReturnType<SoakServer['gauges']>>;
 
-/** What Node's process uses; Linux only. */
+/** Adds the usage of Node's process; Linux only. */
 function addFront(engine: Measured, { pid }: ChildProcess): Measured {
   const proc = `/proc/${pid}`;
   if (!existsSync(proc)) return engine;

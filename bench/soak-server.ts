@@ -14,15 +14,15 @@ import { createClient, type Client } from './soak-client.ts';
 export const KEY = 'a key of this bench';
 /** The pocket model, and a copy of it that takes prompts of 10,000 tokens. */
 export const MODELS = { short: { name: 'pocket', context: 4096 }, long: { name: 'long', context: 16_384 } } as const;
-/** Tokens, and tools: the larger model takes so many, and the smaller one does not. */
+/** Prompt tokens and tools that fit the larger model, and not the smaller one. */
 export const LONG_PROMPT = 10_000;
 export const TOOLS = 200;
 
 export interface SoakServer {
   readonly ask: Client;
-  /** Of what answers by the name of the smaller model: prompts of `beyond` tokens and so many tools are too long for it. */
+  /** Limits of the smaller model's name: prompts of `beyond` tokens and `tools` tools are too long for it. */
   readonly short: { readonly context: number; readonly beyond: number; readonly tools: number };
-  /** Of a body that is announced as too long, all is taken before it is refused. */
+  /** Whether a body that is announced as too long is read before it is refused. */
   readonly takesAll: boolean;
   /** That take a body. */
   readonly paths: readonly string[];
@@ -30,7 +30,7 @@ export interface SoakServer {
   close(): Promise<void>;
 }
 
-/** Of `GET /metrics`; all models added up. */
+/** Values of `GET /metrics`; all models added up. */
 export interface Gauges {
   readonly running: number;
   readonly waiting: number;
@@ -39,7 +39,7 @@ export interface Gauges {
   readonly tasks: number;
   readonly files: number;
   readonly residentMib: number;
-  /** Of the process before the engine; 0 where there is none. */
+  /** Memory of the process before the engine; 0 without one. */
   readonly frontMib: number;
 }
 
@@ -98,7 +98,7 @@ function readyPort(line: string): string | undefined {
   return msg === 'ready' ? port?.toString() : undefined;
 }
 
-/** What the first line says that says something; a server that ends before is an error. */
+/** Returns the first line that is not empty; a server that ends earlier is an error. */
 export async function readLine(
   child: ChildProcess,
   name: string,

@@ -218,12 +218,12 @@ function tallyOf(results: readonly Result[]): Tally {
   return { asked: all.length, endings: counts, wrong: results.flatMap(({ wrong }) => wrong).length };
 }
 
-/** Of both processes. */
+/** Sum of both processes. */
 function totalMib({ residentMib, frontMib }: Gauges): number {
   return residentMib + frontMib;
 }
 
-/** Of memory at rest: the median over all pairs of rounds, which one odd round does not move. */
+/** Growth of memory at rest: the median over all pairs of rounds, which a single odd round does not move. */
 function growthOf(rests: readonly Rest[]): number {
   const slopes = rests.flatMap((later, index) =>
     rests

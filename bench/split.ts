@@ -1,5 +1,5 @@
 /**
- * Where a step's wall time goes. Seconds of one step, from what a run leaves in its store and the engine's counters:
+ * Parts of a step's wall time. Seconds of one step, from the files of a run's store and the engine's counters:
  *
  * - engine         forward passes while the step was played: `forward_s` of GET /health, between two commits
  * - trainer        `trainer.load` + `trainer.train` of the step's summary
@@ -24,7 +24,7 @@ const PARTS = ['engine', 'trainer', 'HTTP', 'store', 'waiting', 'orchestration']
 type Part = (typeof PARTS)[number];
 export type Split = Record<Part, number>;
 
-/** What the store tells of one step. */
+/** Times of one step, from the store. */
 export interface StepTimes {
   step: number;
   play: number;
@@ -35,7 +35,7 @@ export interface StepTimes {
   commit: number;
 }
 
-/** Of one step, on average. */
+/** Engine time of one step, on average. */
 export interface EngineShare {
   forwardS: number;
   calls: number;

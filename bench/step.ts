@@ -20,7 +20,7 @@ interface Model {
   folder(tools: Tools, project: string): Promise<string>;
 }
 
-/** By its parts, one value for each step or round. */
+/** Seconds by part, one value for each step or round. */
 interface Seconds {
   generate: number[];
   update: number[];

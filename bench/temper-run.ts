@@ -25,9 +25,9 @@ export interface Batch {
   steps: number;
   /** And how many before them; see `LEFT_OUT`. */
   leftOut?: number;
-  /** What the command and its agent find in their environment. */
+  /** Environment of the command and its agent. */
   env?: Readonly<Record<string, string>>;
-  /** Of an engine that the local stack does not start. */
+  /** Port of an engine that the local stack does not start. */
   enginePort?: number;
   /** More flags of `temper train`, or others than the bench's. */
   flags?: Readonly<Record<string, string>>;

@@ -6,29 +6,29 @@ import { TemperError } from './failures.ts';
 import { compactJson, membersOf, partsOf } from './json-text.ts';
 
 export interface ChatExample {
-  /** The line that it stands in, counted from 1, or what the line itself says. */
+  /** Line number in the file, counted from 1, or the line's own `id`. */
   readonly id: string;
   readonly messages: readonly Record<string, unknown>[];
   readonly tools?: readonly Record<string, unknown>[];
-  /** Of the file alone: it does not come into a store. */
+  /** Read from the file only; never stored. */
   readonly metadata?: Readonly<Record<string, number>>;
 }
 
 interface ReadExample extends ChatExample {
-  /** Its messages and tools as they stand in a store: the author's numbers, and the author's order in tools and calls. */
+  /** Messages and tools in stored form: the author's numbers, and the author's order in tools and calls. */
   readonly text: string;
 }
 
 const MEMBERS = new Set(['id', 'messages', 'tools', 'metadata']);
 
-/** Of a file's text. `name` is what errors call it. Blank lines are no examples. */
+/** Reads a file's text; `name` is what errors call it. Blank lines are skipped. */
 export function parseChatExamples(text: string, name: string): ReadExample[] {
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   const examples = lines.flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line, index + 1, name)]));
   return checkChatExamples(examples, name);
 }
 
-/** Of values that a script has, trained and held out. `name` is what errors call all of them. */
+/** Reads a script's values, trained and held out; `name` is what errors call all of them. */
 export function readChatExamples(values: readonly unknown[], name: string): ReadExample[] {
   const examples = values.map((value, index) =>
     readExample(JSON.stringify(value) ?? 'null', `chat ${index + 1} of ${name}`, `chat ${index + 1}`),
@@ -60,7 +60,7 @@ function refuseRepeated(examples: readonly ReadExample[], name: string): void {
   }
 }
 
-/** As they stand in a store: the same examples have the same bytes. */
+/** Encodes examples for a store: the same examples have the same bytes. */
 export function encodeChatExamples(examples: readonly ReadExample[]): Uint8Array {
   const lines = examples.map(({ id, text }) => `{"id":${JSON.stringify(id.toWellFormed())},${text}}\n`);
   return new TextEncoder().encode(lines.join(''));

@@ -1,8 +1,8 @@
-/** What differs between two configurations, in words a person can act on. */
+/** Describes how two configurations differ, in words a person can act on. */
 import type { RunConfig } from './contract.ts';
 import { policyName } from './policy-name.ts';
 
-/** One line per key, as `train.lora.rank: 16 → 8` (recorded → asked for); empty where they are equal. What is absent is null. */
+/** Lines such as `train.lora.rank: 16 → 8` (recorded → requested); empty if they are equal. Absent is null. */
 export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig): string[] {
   const isOtherKind = (recorded.train.lora === null) !== (asked.train.lora === null);
   const before = flatten(named(recorded, isOtherKind), '');

@@ -3,7 +3,7 @@ import type { RunConfig, TrainConfig } from './contract.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { findSupervisedProblem } from './supervised.ts';
 
-/** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
+/** Describes a contradiction; null if there is none. `loss-options.ts` checks losses, which no setting changes. */
 export function findConfigProblem(config: RunConfig): string | null {
   const { groupSize, minimumGroupSize, finalLearningRateShare, learningRateSchedule } = config;
   if (minimumGroupSize > groupSize)
@@ -15,7 +15,7 @@ export function findConfigProblem(config: RunConfig): string | null {
   return findStartProblem(config) ?? findRestartsProblem(config) ?? findOptionsProblem(config);
 }
 
-/** Their results stand in the step's history, of which Temporal takes 50 MB. */
+/** Limit because their results are in the step's history, of which Temporal takes 50 MB. */
 const MOST_GROUPS = 10_000;
 
 function findGroupsProblem({ groupsPerStep }: RunConfig): string | null {

@@ -1,6 +1,6 @@
 /**
- * The part of the contract that says what a run is, and what stands in its store. A later option has a default, which
- * `schema-defaults.ts` holds, or is optional. Fields that a user sets carry what help and docs say about them.
+ * Contract types of a run and of what its store holds. A field added later has a default in `schema-defaults.ts`, or is
+ * optional. Fields that a user sets carry their text for help and docs.
  */
 import { z } from 'zod';
 
@@ -76,7 +76,7 @@ export const OptimizerConfig = z
   .meta({ id: 'OptimizerConfig' });
 export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
 
-/** What one optimizer step needs to know beside its parent and its groups. */
+/** Settings of one optimizer step, beside its parent and its groups. */
 export const TrainConfig = z
   .strictObject({
     optimizer: OptimizerConfig,
@@ -190,7 +190,7 @@ export const RolloutConfig = z
   .strictObject({
     temperature: ofRollouts(z.number().positive().max(2), 'sampling temperature in training and evaluation'),
     maxTokens: ofRollouts(positive, 'token limit of a call that sets none'),
-    /** Hash of the Jinja template, which stands in the store. */
+    /** Hash of the Jinja template, which is in the store. */
     chatTemplateSha256: ofRollouts(sha256.optional(), 'Jinja [chat template](engine.md#build-prompts)', {
       flag: 'chat-template',
       placeholder: 'FILE',
@@ -213,7 +213,7 @@ export const RolloutConfig = z
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;
 
-/** One commit of a branch: which bytes stand under `run@step`. */
+/** One commit of a branch: hashes of the bytes of `run@step`. */
 export const Checkpoint = z
   .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
   .meta({ id: 'Checkpoint' });
@@ -223,7 +223,7 @@ export type Checkpoint = z.infer<typeof Checkpoint>;
 export const StartAdapter = z.strictObject({ weights: BlobRef, config: BlobRef }).meta({ id: 'StartAdapter' });
 export type StartAdapter = z.infer<typeof StartAdapter>;
 
-/** What a run is: parsed once from agent file and flags, recorded in `run.json`, compared when the name is used again. */
+/** Configuration of a run: parsed once, recorded in `run.json`, compared when the name is used again. */
 export const RunConfig = z
   .strictObject({
     run: name,
@@ -288,9 +288,9 @@ export const RunConfig = z
       'steps after which the workflow continues as new, with a fresh history',
       { default: 'when Temporal suggests it', isSupervised: true },
     ),
-    /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
+    /** Checkpoint of another run that provides this one's bytes; null: a fresh adapter. */
     parent: Checkpoint.nullable(),
-    /** What the first checkpoint is made from; absent: a fresh adapter, or the parent's. */
+    /** Source of the first checkpoint; absent: a fresh adapter, or the parent's. */
     startAdapter: StartAdapter.optional(),
     /** Steps that are trained on examples; absent: there are none. */
     supervised: SupervisedConfig.optional(),

@@ -93,7 +93,7 @@ export const GpuWorkerSettings = z
     namespace: z.string().nullable().default(null),
     queue: z.string().default(GPU_QUEUE),
     engine: EngineSettings.prefault({}),
-    /** A Python that has vLLM; null where none is started. */
+    /** A Python that has vLLM; null if none is started. */
     vllmPython: z.string().nullable().default(null),
   })
   .meta({ id: 'GpuWorkerSettings' });
@@ -105,7 +105,7 @@ export const ModelPlanInput = z
     /** The model's name and its place; null: it ships with the GPU worker. */
     model: z.string(),
     source: z.string().nullable().default(null),
-    /** A file in the place of the model's own. */
+    /** A file instead of the model's own. */
     chatTemplate: z.string().nullable().default(null),
     /** Tokens of the longest conversation; null: not known. */
     context: positive.nullable().default(null),

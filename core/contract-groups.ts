@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Checkpoint, RolloutConfig, TrainConfig } from './contract-config.ts';
 import { BlobRef, count, GroupRef, judgeName, name, positive, sha256 } from './contract-values.ts';
 
-/** What changes the rewards that were given, and so which groups are trained. */
+/** Rules that change the given rewards, and so which groups are trained. */
 const rewardRules = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
 
 /** Attempts of one scenario, played by one policy. `group` is its index in the step, replacements included. */
@@ -22,22 +22,22 @@ export const RolloutInput = z
     policy: Checkpoint,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
-    /** What training does with attempts that were cut off, or nearly: changes nothing about what is played. */
+    /** Treatment of truncated attempts in training; does not change how they are played. */
     ...rewardRules,
-    /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
+    /** Judge that scores the group in a separate activity; null: the agent's own reward is the verdict. */
     judge: judgeName.nullable(),
     inputsSha256: sha256,
   })
   .meta({ id: 'RolloutInput' });
 export type RolloutInput = z.infer<typeof RolloutInput>;
 
-/** Where a group's two files stand and what they hold, in numbers. */
+/** Keys and statistics of a group's two files. */
 export const GroupResult = z
   .strictObject({
     step: positive,
     group: count,
     scenario: count,
-    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null where it is not judged yet. */
+    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null if it is not judged yet. */
     rolloutsSha256: sha256,
     judgedSha256: sha256.nullable(),
     attempts: positive,
@@ -55,7 +55,7 @@ export const GroupResult = z
   .meta({ id: 'GroupResult' });
 export type GroupResult = z.infer<typeof GroupResult>;
 
-/** What a judge's answers came to; those that could not be used were paid for, too. */
+/** Cost of a judge's answers, unusable ones included. */
 export const JudgeSpending = z
   .strictObject({
     /** Answers that were received. */
@@ -64,7 +64,7 @@ export const JudgeSpending = z
     cached: count,
     promptTokens: count,
     completionTokens: count,
-    /** US dollars; null where it is not known what an answer costs. */
+    /** US dollars; null if it is not known what an answer costs. */
     usd: z.number().min(0).nullable(),
   })
   .meta({ id: 'JudgeSpending' });
@@ -88,7 +88,7 @@ const ofOneGroup = { group: true, scenario: true, seed: true } as const;
 export const DealtGroup = RolloutInput.pick(ofOneGroup).meta({ id: 'DealtGroup' });
 export type DealtGroup = z.infer<typeof DealtGroup>;
 
-/** Several groups of a large step, each played and then judged as if it were handed out by itself. */
+/** Several groups of a large step, each played and judged as if it were scheduled alone. */
 export const PlayGroupsInput = RolloutInput.omit({ ...ofOneGroup, inputsSha256: true })
   .extend({ groups: z.array(DealtGroup).min(1) })
   .meta({ id: 'PlayGroupsInput' });
@@ -97,7 +97,7 @@ export type PlayGroupsInput = z.infer<typeof PlayGroupsInput>;
 export const PlayGroupsResult = z
   .strictObject({
     groups: z.array(GroupResult),
-    /** By the run's judge; null where it has none. */
+    /** Spending on the run's judge; null without one. */
     spent: JudgeSpending.nullable(),
     /** That judging one of them took at most; display only. */
     seconds: z.number().min(0),
@@ -112,19 +112,19 @@ export const JudgeInput = z
     branch: count,
     step: positive,
     groups: z.array(GroupRef),
-    /** Of a large step, in the place of `groups`: so many, from 0 on. The hash below is over them all the same. */
+    /** Number of a large step's groups, counted from 0; replaces `groups`. The hash below still covers them all. */
     played: positive.optional(),
     minimumGroupSize: z.int().min(2),
     ...rewardRules,
     inputsSha256: sha256,
-    /** Of the groups' results as the workflow has them: no part of the hash above. Absent: as before this field was there. */
+    /** Hash of the groups' results as the workflow has them; not part of the hash above. Absent in older inputs. */
     resultsSha256: sha256.optional(),
   })
   .meta({ id: 'JudgeInput' });
 export type JudgeInput = z.infer<typeof JudgeInput>;
 
 /**
- * The verdict on a step: what each group came to, and which of them are trained. Null where that is what the workflow has
+ * The verdict on a step: what each group came to, and which of them are trained. Null if that is what the workflow has
  * already: thousands of results are more than Temporal takes in one answer.
  */
 export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });

@@ -6,20 +6,20 @@ import { SupervisedStep } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, GroupRef, positive, sha256 } from './contract-values.ts';
 import { RECORD_SCHEMA } from './wire-constants.ts';
 
-/** What sampled the groups of a step, where that is older than the step's parent. */
+/** Policy that sampled a step's groups, if it is older than the step's parent. */
 export const Sampler = z
   .strictObject({
     branch: count,
     step: count,
     manifestSha256: sha256,
     adapterSha256: sha256,
-    /** How many optimizer steps lie between it and the parent. */
+    /** Number of optimizer steps between it and the parent. */
     staleness: positive,
   })
   .meta({ id: 'Sampler' });
 export type Sampler = z.infer<typeof Sampler>;
 
-/** Numbers of one optimizer step; part of the commit, so nothing here may depend on time. A name's value is null where it was not finite. */
+/** Numbers of one optimizer step; part of the commit, so nothing here may depend on time. A name's value is null if it was not finite. */
 export const StepMetrics = z.record(z.string(), z.number().nullable()).meta({ id: 'StepMetrics' });
 export type StepMetrics = z.infer<typeof StepMetrics>;
 

@@ -17,7 +17,7 @@ export interface OptionMeta {
   readonly flag?: string;
   /** Another name of the flag. */
   readonly also?: string;
-  /** By default from the field's type. */
+  /** Derived from the field's type by default. */
   readonly kind?: 'boolean';
   readonly placeholder?: string;
   /** Takes `none`, which sets null. */

@@ -6,7 +6,7 @@ import { BlobRef, count, positive, sha256, templateKwargs } from './contract-val
 
 const ofWarmStart = optionsOf('warm-start');
 
-/** Lines of `messages` and, where there are any, `tools`. */
+/** Lines of `messages` and, if there are any, `tools`. */
 const dataset = ofWarmStart(BlobRef, 'JSON lines of chats that the first steps train before the agent is played', {
   flag: 'warm-start',
   placeholder: 'FILE',
@@ -43,7 +43,7 @@ export const SupervisedConfig = z
     ...rendering,
     /** Lines of the dataset. */
     examples: z.int().min(2),
-    /** Never trained, and scored where evaluations are due. */
+    /** Never trained; scored whenever evaluations are due. */
     heldOut: ofWarmStart(positive, 'examples that are held out and scored', {
       flag: 'held-out-examples',
       default: 'a tenth, at most 200',
@@ -61,27 +61,27 @@ export const SupervisedConfig = z
   .meta({ id: 'SupervisedConfig' });
 export type SupervisedConfig = z.infer<typeof SupervisedConfig>;
 
-/** What the tokens of a dataset depend on, beside its base model. */
+/** Inputs that a dataset's tokens depend on, beside its base model. */
 export const ExampleRendering = z
   .strictObject({
     dataset,
     ...rendering,
-    /** As in `RolloutConfig`. */
+    /** Same as in `RolloutConfig`. */
     chatTemplateKwargs: templateKwargs.optional(),
     chatTemplateSha256: sha256.optional(),
   })
   .meta({ id: 'ExampleRendering' });
 export type ExampleRendering = z.infer<typeof ExampleRendering>;
 
-/** What a supervised step trains. */
+/** Data and settings of one supervised step. */
 export const SupervisedStep = z
   .strictObject({
     rendering: ExampleRendering,
-    /** The examples to train, in the order of the deal. */
+    /** Examples to train, in order. */
     examples: z.array(count).min(1),
     /** Examples that the new policy is scored on. Absent: none, an evaluation is not due. */
     heldOut: z.array(count).min(1).optional(),
-    /** True where the policy before the step is scored on them, too. Absent: it is not. */
+    /** True if the policy before the step is scored on them, too. Absent: it is not. */
     scoresParent: z.boolean().optional(),
   })
   .meta({ id: 'SupervisedStep' });

@@ -1,4 +1,4 @@
-/** What the contract's types are made of. */
+/** Building blocks of the contract's types. */
 import { z } from 'zod';
 
 import { NAME_PATTERN } from './wire-constants.ts';
@@ -10,7 +10,7 @@ export const positive = z.int().min(1);
 /** A name of this host, or OWNER/NAME@COMMIT of the Hugging Face hub; never a path: no part begins with a dot. */
 export const BASE_MODEL_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$/;
 export const baseModel = z.string().max(200).regex(BASE_MODEL_PATTERN);
-/** Where content-addressed bytes stand in a store. */
+/** Key of content-addressed bytes in a store. */
 const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
 export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
@@ -20,12 +20,12 @@ export const GroupRef = z
   .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
   .meta({ id: 'GroupRef' });
 export type GroupRef = z.infer<typeof GroupRef>;
-/** So many groups of a step, by the hash of the list of them, as canonical JSON: which ones says the store. */
+/** Number of a step's groups and the hash of their list as canonical JSON; the list itself is in the store. */
 export const GroupList = z.strictObject({ count: positive, sha256 }).meta({ id: 'GroupList' });
 export type GroupList = z.infer<typeof GroupList>;
 /** Variables of a chat template. */
 export const templateKwargs = z.record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]));
-/** As `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`: shown to people, never an address to go to. */
+/** Display name such as `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`; never used as an address. */
 export const judgeName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$/);
 
 /**
@@ -45,7 +45,7 @@ function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((member, key) => (member as Record<PropertyKey, unknown> | null)?.[key], value);
 }
 
-/** What is wrong with a value, and where: `policy.run: Invalid string: must match pattern …`. */
+/** Describes the first problem of a value and its place: `policy.run: Invalid string: must match pattern …`. */
 export function firstIssue({ issues }: z.ZodError): string {
   const [issue] = issues;
   return `${issue?.path.join('.') || 'as a whole'}: ${issue?.message}`;

@@ -28,7 +28,7 @@ export const Prepared = z
     scenarios: BlobRef,
     trainScenarios: positive,
     evalScenarios: positive,
-    /** True where the agent named no evaluation scenarios and a seeded tenth was held out. */
+    /** True if the agent named no evaluation scenarios and a seeded tenth was held out. */
     heldOut: z.boolean(),
     agentCodeSha256: sha256,
   })
@@ -42,15 +42,15 @@ export const InitialiseInput = z
     baseModel,
     seed: z.int().min(0),
     lora: LoraConfig.nullable(),
-    /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
+    /** Source of a fork's adapter and optimizer state; null: the adapter is seeded. */
     parent: Checkpoint.nullable(),
-    /** As in `RunConfig`. */
+    /** Same as in `RunConfig`. */
     startAdapter: StartAdapter.optional(),
-    /** As in `RolloutConfig`: checked before the run begins, and no part of what is made. */
+    /** Same as in `RolloutConfig`: checked before the run begins, not part of the result. */
     ...RolloutConfig.pick({ chatTemplateKwargs: true, chatTemplateSha256: true }).shape,
     /** The examples of the run's supervised steps; likewise. */
     supervised: ExampleRendering.optional(),
-    /** As in the run's `TrainConfig`; likewise. */
+    /** Same as in the run's `TrainConfig`: checked, not part of the result. */
     optimizerKind: TrainConfig.shape.optimizer.shape.kind,
     inputsSha256: sha256,
   })
@@ -68,12 +68,12 @@ export const TrainInput = z
     sampler: Sampler.optional(),
     /** The groups to train, in plan order; none in a supervised step. */
     groups: z.array(GroupRef),
-    /** Of a large step, in the place of `groups`: those that its verdict trains. */
+    /** Groups that a large step's verdict trains; replaces `groups`. */
     groupList: GroupList.optional(),
     learningRate: z.number().min(0),
     seed: z.int().min(0),
     train: TrainConfig,
-    /** The examples to train in the place of groups. Absent: the step trains its groups. */
+    /** The examples to train instead of groups. Absent: the step trains its groups. */
     supervised: SupervisedStep.optional(),
     inputsSha256: sha256,
   })
@@ -86,7 +86,7 @@ export const TrainResult = z
     metrics: StepMetrics,
     /** Seconds by phase (load, train, commit, publish); display only. */
     seconds: z.record(z.string(), z.number()),
-    /** True where the step had been committed before this attempt of the activity. */
+    /** True if the step had been committed before this attempt of the activity. */
     found: z.boolean(),
   })
   .meta({ id: 'TrainResult' });
@@ -137,9 +137,9 @@ export const RUN_STATES = [
 /** One changed setting, in effect from a step of a branch on, and on all later branches. */
 export const SettingChange = z
   .strictObject({
-    /** What `temper set` may change; where each stands in RunConfig says `core/settings.ts`. */
+    /** Settings that `temper set` may change; `core/settings.ts` maps them to fields of RunConfig. */
     setting: z.enum(['learningRate', 'temperature', 'steps', 'groupSize', 'evalEvery', 'maxJudgeUsd']),
-    /** Null where there was none. */
+    /** Null if there was none. */
     from: z.number().nullable(),
     to: z.number(),
     branch: count,
@@ -149,7 +149,7 @@ export const SettingChange = z
   .meta({ id: 'SettingChange' });
 export type SettingChange = z.infer<typeof SettingChange>;
 
-/** A branch takes over after `fromStep`, which stands on `fromBranch`; a run's lineage is the way from branch 0 to the newest. */
+/** A branch replaces its parent after `fromStep` of `fromBranch`; a run's lineage leads from branch 0 to the newest. */
 export const Branch = z.strictObject({ branch: positive, fromBranch: count, fromStep: count }).meta({ id: 'Branch' });
 export type Branch = z.infer<typeof Branch>;
 
@@ -176,13 +176,13 @@ export const StepSummary = z
     sampledTokens: count,
     seconds: z.record(z.string(), z.number()),
     adapterSha256: sha256,
-    /** How many examples a supervised step was dealt, which has no groups. Absent: it is no supervised step. */
+    /** Number of a supervised step's examples; it has no groups. Absent: not a supervised step. */
     examples: count.optional(),
   })
   .meta({ id: 'StepSummary' });
 export type StepSummary = z.infer<typeof StepSummary>;
 
-/** `runs/<run>/state.json`: for people, never read by a workflow. Its steps stand beside it, in `runs/<run>/steps/`. */
+/** `runs/<run>/state.json`: for display, never read by a workflow. Its steps are in `runs/<run>/steps/`. */
 export const RunState = z
   .strictObject({
     run: name,
@@ -207,7 +207,7 @@ export const RunState = z
     changes: z.array(SettingChange),
     /** Empty on branch 0. */
     lineage: z.array(Branch),
-    /** What the judge has cost so far; null where the agent's own reward is the verdict. */
+    /** Judging costs so far; null if the agent's own reward is the verdict. */
     judging: JudgeSpending.nullable(),
     /** Steps in progress, oldest first, where they may overlap; `policy`: the step of the checkpoint that they sample from. */
     overlap: z.array(z.strictObject({ step: positive, phase: z.string(), policy: count })).optional(),
@@ -215,36 +215,36 @@ export const RunState = z
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
 
-/** The run's state between steps, for people. */
+/** The run's state between steps, for display. */
 export const RecordInput = z.strictObject({ state: RunState }).meta({ id: 'RecordInput' });
 export type RecordInput = z.infer<typeof RecordInput>;
 
-/** A step is over, and nobody waits for what is left to do with it: the state after it, and its line of the curve. */
+/** A finished step with no work waiting on the rest of it: the state after it, and its line of the curve. */
 export const CheckpointInput = z
   .strictObject({ state: RunState, summary: StepSummary })
   .meta({ id: 'CheckpointInput' });
 export type CheckpointInput = z.infer<typeof CheckpointInput>;
 
-/** Which run a firing of a schedule is: asked by the firing's workflow, whose id stands for it however often it asks. */
+/** Run of a schedule's firing, identified by the firing's workflow id: repeated calls get the same run. */
 export const AllocateInput = z
   .strictObject({
     schedule: name,
     firing: z.string().min(1),
-    /** What every run of the schedule is, but for its name, seed and parent. */
+    /** Configuration of every run of the schedule, except name, seed and parent. */
     config: RunConfig,
-    /** What the first run begins with; null: a fresh adapter. */
+    /** Checkpoint that the first run starts from; null: a fresh adapter. */
     from: Checkpoint.nullable(),
   })
   .meta({ id: 'AllocateInput' });
 export type AllocateInput = z.infer<typeof AllocateInput>;
 
-/** `concluded` where this very firing has trained its run already: a time can be fired twice, by a backfill. */
+/** `concluded`: this firing has trained its run already. A time can be fired twice, by a backfill. */
 export const Allocated = z
   .strictObject({ number: positive, config: RunConfig, concluded: Checkpoint.nullable() })
   .meta({ id: 'Allocated' });
 export type Allocated = z.infer<typeof Allocated>;
 
-/** A firing's run has ended well: what the next one begins with. */
+/** A firing's run has succeeded: the parent of the next one. */
 export const ConcludeInput = z
   .strictObject({ schedule: name, number: positive, state: RunState })
   .meta({ id: 'ConcludeInput' });
@@ -256,7 +256,7 @@ export const AmendInput = z
   .meta({ id: 'AmendInput' });
 export type AmendInput = z.infer<typeof AmendInput>;
 
-/** Where a run goes on: on a new branch after `rollback.step`, made once for each `requestId`; null: where its newest branch stands. */
+/** Resume point of a run: a new branch after `rollback.step`, one per `requestId`; null: the newest branch's end. */
 export const LocateInput = z
   .strictObject({ run: name, rollback: z.strictObject({ requestId: z.string().min(1), step: count }).nullable() })
   .meta({ id: 'LocateInput' });
@@ -269,7 +269,7 @@ export const Located = z
     lineage: z.array(Branch),
     step: count,
     checkpoint: Checkpoint,
-    /** Of a run whose steps overlap: what the next steps sample from, in order; the last of them is `checkpoint`. */
+    /** Policies that the next steps of an overlapping run sample from, in order; the last one is `checkpoint`. */
     policies: z.array(Checkpoint).optional(),
     dealt: count,
     /** How many of the last steps have no manifest: they had nothing to train. */
@@ -279,7 +279,7 @@ export const Located = z
     /** All that were ever kept, in order, and how many times any were. */
     changes: z.array(SettingChange),
     amendments: count,
-    /** What the run's judge has cost, on all branches; null where it has none. */
+    /** Cost of the run's judge on all branches; null without one. */
     judging: JudgeSpending.nullable(),
   })
   .meta({ id: 'Located' });

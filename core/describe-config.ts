@@ -3,7 +3,7 @@ import type { RunConfig } from './contract.ts';
 import { policyName } from './policy-name.ts';
 import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
 
-/** A base model's name where room is short: a commit is cut to what git shows of it. */
+/** Short form of a base model's name: a commit is cut to the length that git shows. */
 export function shortModelName(name: string): string {
   return name.replace(/@([0-9a-f]{7})[0-9a-f]{33}$/, '@$1');
 }

@@ -1,4 +1,4 @@
-/** Rules of which options of engine and training go together: each stands here once, and is refused where the user speaks. */
+/** Rules of which options of engine and training go together, checked where the user's input is read. */
 import type { LoraConfig } from './contract.ts';
 import { EngineSettings, type EngineKind } from './contract-engine.ts';
 import { TemperError } from './failures.ts';
@@ -8,7 +8,7 @@ type Overridden = 'kind' | 'device' | 'dtype' | 'devices' | 'shardBaseModel' | '
 /** Flags of a command; null, false or absent: as `temporal.config.ts` has it. */
 export type EngineOverrides = { readonly [Name in Overridden]?: EngineSettings[Name] | null };
 
-/** Flags go before the configuration. `usual`: what samples where neither says so. */
+/** Flags override the configuration. `usual`: the engine if neither names one. */
 export function mergeEngineConfig<Configured extends { readonly kind: EngineKind | null }>(
   configured: Configured,
   overrides: EngineOverrides,
@@ -162,7 +162,7 @@ const FIELDS_OF = { embedded: /^engine\.prefixCacheBytes$/, vllm: /^engine\.vllm
 const MANAGED = /^engine\.(vllm\.(args|devices)|kvCacheBytes)$/;
 const SHARED = /^engine\.vllm\.adapters\./;
 
-/** The first field that is set, and that only this engine has a use for; null where none is. */
+/** The first field that is set although only this engine uses it; null if there is none. */
 function fieldOnlyOf(kind: EngineKind, engine: EngineSettings): string | null {
   return findChanged(engine, FIELDS_OF[kind]);
 }

@@ -1,12 +1,12 @@
 /** The one list of failure types, each naming the boundary that was crossed; `npm run contract` writes it for Python. */
 export const FAILURES = {
-  /** The user's agent threw or returned something that is no result: data, kept with the attempt. */
+  /** The user's agent threw or returned an invalid result: data, kept with the attempt. */
   AgentFailed: { retryable: false },
   /** A judge answered nothing usable. */
   JudgeFailed: { retryable: true },
   /** The engine could not be reached or could not answer within the call's budget: an outage, never data. */
   EngineFailed: { retryable: true },
-  /** What plays an attempt outside of this process was ended, or is not there: an outage, never data. */
+  /** The process outside of this one that plays an attempt was ended or is missing: an outage, never data. */
   ProgramFailed: { retryable: true },
   /** The trainer could not do a step for a reason that may pass. */
   TrainerFailed: { retryable: true },
@@ -18,13 +18,13 @@ export const FAILURES = {
   StoreUnavailable: { retryable: true },
   /** The user asked for something that cannot be. */
   BadConfig: { retryable: false },
-  /** What sampled is not what is trained. */
+  /** The sampled policy differs from the trained one. */
   PolicyMismatch: { retryable: false },
   /** A write-once object exists, made from other inputs. */
   StepConflict: { retryable: false },
   /** Loss or gradient was NaN or infinite. */
   LossNotFinite: { retryable: false },
-  /** The activity was handed out longer ago than its heartbeat allows: somebody else has it by now. */
+  /** The activity missed its heartbeat: another worker may have it by now. */
   StaleAttempt: { retryable: true },
   /** A later version of Temper wrote or sent it, and this one does not know all of it: a process of that version does. */
   LaterVersion: { retryable: true },
@@ -40,10 +40,10 @@ export const NON_RETRYABLE: readonly FailureType[] = (Object.keys(FAILURES) as F
 export class TemperError extends Error {
   override readonly name = 'TemperError';
   readonly type: FailureType;
-  /** How long who refused asked to be left alone; null where it did not say. */
+  /** Pause that a refusal asked for; null if it named none. */
   readonly retryAfterMs: number | null;
 
-  /** By name: an agent file may load a second copy of this module, whose errors are as good as ours. */
+  /** Compares names: an agent file may load a second copy of this module, whose errors are equally valid. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && (value as Partial<TemperError>).name === 'TemperError';
   }

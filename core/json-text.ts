@@ -3,7 +3,7 @@
  * first. Blanks between tokens go, and each string is escaped in one way. Expects text that `JSON.parse` takes.
  */
 
-/** Of an object, in order; values as text. */
+/** Members of an object, in order; values as text. */
 export type Members = readonly (readonly [name: string, value: string])[];
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
@@ -13,19 +13,19 @@ export function compactJson(text: string): string {
   return text.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part.startsWith('"') ? escapedOnce(part) : ''));
 }
 
-/** Where a text was cut in the middle of a character: U+FFFD, as whatever encodes it in UTF-8 would write. */
+/** Replaces lone surrogates with U+FFFD, as encoding in UTF-8 would. */
 export function wellFormed<T>(value: T): T {
   const json = JSON.stringify(value) ?? 'null';
   const repaired = wellFormedJson(json);
   return repaired === json ? value : (JSON.parse(repaired) as T);
 }
 
-/** Of what `JSON.stringify` wrote: it escapes halves of surrogate pairs, which other readers of JSON refuse. */
+/** Fixes the output of `JSON.stringify`: it escapes lone surrogates, which other readers of JSON refuse. */
 export function wellFormedJson(json: string): string {
   return json.replace(/\\(?:ud[89a-f][\da-f]{2}|.)/g, (escape) => (escape.length > 2 ? '\uFFFD' : escape));
 }
 
-/** Refuses, by an `Error`, a name that stands twice: readers differ in which of the values they take. */
+/** Throws an `Error` for a duplicate name: readers differ in which of the values they take. */
 export function membersOf(object: string): Members {
   const members = partsOf(object).map((part) => {
     const [name] = part.match(TOKEN)!;

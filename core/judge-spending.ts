@@ -1,4 +1,4 @@
-/** What judges cost, added up. */
+/** Sums of judges' costs. */
 import type { JudgeSpending } from './contract.ts';
 
 interface Paid {
@@ -9,7 +9,7 @@ interface Paid {
 
 export const NOTHING_SPENT: JudgeSpending = { calls: 0, cached: 0, promptTokens: 0, completionTokens: 0, usd: 0 };
 
-/** Of the answers to one question; none of them: the verdict was known. */
+/** Cost of the answers to one question; no answers: the verdict was known. */
 export function spendingOf(answers: readonly Paid[]): JudgeSpending {
   const paid = answers.map(({ promptTokens, completionTokens, usd }) => {
     return { calls: 1, cached: 0, promptTokens, completionTokens, usd };

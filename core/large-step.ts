@@ -1,14 +1,14 @@
 /**
- * A step of more groups than Temporal takes one by one (51,200 events of a history, 2 MiB of an activity's input): its
- * activities play several groups each, and find in the store what they would be told. What is played, judged and trained,
- * and every hash of it, is that of a step of any size.
+ * A step of more groups than Temporal takes one by one (51,200 events of a history, 2 MiB of an activity's input): each
+ * activity plays several groups and reads its inputs from the store. Results and hashes are those of a step of any
+ * size.
  */
 import type { PlayGroupsInput, RolloutInput, RunConfig, TrainInput } from './contract.ts';
 import { hashOf } from './hashes.ts';
 
 /** With a judge and one round of replacements, each group of a smaller step takes up to 24 events. */
 const MOST_ONE_BY_ONE = 2000;
-/** Up to so many activities of a step are pending at once: of one workflow, Temporal refuses more than 2,000. */
+/** Most activities of a step that are pending at once: Temporal refuses more than 2,000 of one workflow. */
 export const PENDING_ACTIVITIES = 500;
 
 export function isLargeStep({ groupsPerStep }: Pick<RunConfig, 'groupsPerStep'>): boolean {
@@ -25,7 +25,7 @@ export function planBundles(plan: readonly Omit<RolloutInput, 'inputsSha256'>[])
   });
 }
 
-/** Of a large step only how many groups it trains is told, and which hash the list of them has. */
+/** Replaces a large step's list of groups with its length and hash. */
 export function withoutLongList(config: Pick<RunConfig, 'groupsPerStep'>, training: TrainInput): TrainInput {
   if (!isLargeStep(config)) return training;
   const { groups } = training;

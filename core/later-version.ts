@@ -1,4 +1,4 @@
-/** What a later version of Temper wrote is right, and stays as it is: only this version cannot read it. */
+/** Files of a later version of Temper are valid and left alone: only this version cannot read them. */
 import { TemperError } from './failures.ts';
 import { RECORD_SCHEMA } from './wire-constants.ts';
 

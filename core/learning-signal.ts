@@ -1,10 +1,10 @@
-/** What a run says when there was nothing to learn from: in one step, in several in a row, and at its end. Pure. */
+/** Messages about steps without a learning signal: for one step, for several in a row, and at a run's end. Pure. */
 import type { GroupResult, RunState, StepSummary } from './contract.ts';
 
 /** Groups that were not trained, by reason. */
 export type Unused = StepSummary['unused'];
 
-/** What a group had, where it could not be trained; and what helps. */
+/** Reasons why a group was not trained, with remedies. */
 const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
   'no-variance': {
     had: 'identical rewards (no learning signal)',
@@ -36,7 +36,7 @@ export function describeUnused(unused: Unused): string {
   return counts.map(([use, count]) => `${count} ${count === 1 ? 'group' : 'groups'} had ${hadOf(use)}`).join(', ');
 }
 
-/** What would help, the most frequent reason first. */
+/** Remedies, the most frequent reason first. */
 export function describeRemedy(unused: Unused): string {
   const uses = Object.entries(unused).toSorted(([, a], [, b]) => b - a);
   return uses.flatMap(([use]) => REASONS[use]?.remedy ?? []).join('; ') || 'giving each step its groups';
@@ -46,7 +46,7 @@ export function describeSkipped(step: number, unused: Unused): string {
   return `step ${step} was skipped: ${describeUnused(unused)}; the policy is unchanged`;
 }
 
-/** Null where it is too early for a warning. `last`: the newest of these steps. */
+/** Null if it is too early for a warning. `last`: the newest of these steps. */
 export function warnOfSkips(stepsInARow: number, last: Pick<StepSummary, 'unused' | 'reward'>): string | null {
   if (stepsInARow < WARNED_SKIPS) return null;
   return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(last.unused)}${hintAtBest(last)}`;
@@ -70,8 +70,8 @@ export function countSkipped(steps: readonly Trained[]): number {
   return steps.length - 1 - steps.findLastIndex((step) => !isSkipped(step));
 }
 
-/** What to try where the reward ended where it began, on held-out scenarios if there are any; null where it moved. */
-export function hintAtStandstill(
+/** Suggests what to try if the reward did not move, on held-out scenarios if there are any; null if it moved. */
+export function hintIfStalled(
   { evalBefore, evalAfter }: Pick<RunState, 'evalBefore' | 'evalAfter'>,
   steps: readonly (Trained & Pick<StepSummary, 'reward'>)[],
 ): string | null {

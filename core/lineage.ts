@@ -1,4 +1,4 @@
-/** Which branch a step of a run stands on. Every rollback makes a branch; nothing of an older one is overwritten. */
+/** Finds the branch of a run's step. Every rollback makes a branch; nothing of an older one is overwritten. */
 import type { Branch, RunState } from './contract.ts';
 
 /** The way from branch 0 to a branch, oldest first; each of its members takes over after its `fromStep`. */
@@ -19,7 +19,7 @@ export function describeLineage(lineage: readonly Branch[]): string | null {
   return [`branch ${newest.branch}`, ...ways].join(', ');
 }
 
-/** What the state of a run says that nobody has steered and no judge has judged. */
+/** State of a run that was never steered or judged. */
 export const NOT_STEERED: Pick<RunState, 'pause' | 'changes' | 'lineage' | 'judging'> = {
   pause: null,
   changes: [],

@@ -15,7 +15,7 @@ export class LineSplitter {
     return lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
   }
 
-  /** What came after the last line's end. */
+  /** Returns the text after the last line break. */
   end(): string[] {
     return this.#rest === '' ? [] : this.push('\n');
   }

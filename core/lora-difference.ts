@@ -1,14 +1,14 @@
-/** Where two adapters have another shape: none can take the other's place. */
+/** Describes why two adapters differ in shape: neither can replace the other. */
 import type { LoraConfig } from './contract.ts';
 
 export interface LoraDifference {
   readonly option: string;
-  /** As JSON. */
+  /** Value as JSON. */
   readonly one: string;
   readonly other: string;
 }
 
-/** The first option that they have otherwise; null where there is none. */
+/** The first option that differs; null if there is none. */
 export function differingLoraOption(
   one: Partial<LoraConfig>,
   other: Partial<LoraConfig>,

@@ -15,7 +15,7 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
       `loss.name must be one of ${LOSS_NAMES.join(', ')}, got ${JSON.stringify(name)}; leave loss.name out for ${DEFAULT_LOSS}`,
     );
   const defaults = LOSS_DEFAULTS[name];
-  // What is switched off of another loss is none of this one's options.
+  // An option of another loss that is switched off is not an error.
   const own = Object.entries(options).filter(([option, value]) => value !== null || Object.hasOwn(defaults, option));
   return { ...defaults, ...Object.fromEntries(own) };
 }
@@ -25,13 +25,13 @@ function doRatiosMove({ maxStaleness, train: { passes, miniBatches } }: WithUpda
   return passes * miniBatches > 1 || maxStaleness > 0;
 }
 
-/** Of GSPO, a hundred times what its paper uses. */
+/** Largest GSPO epsilon accepted: 100 × the paper's. */
 const MAX_SEQUENCE_EPSILON = 0.04;
 
 type WithUpdates = Pick<RunConfig, 'maxStaleness'> & { train: Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'> };
 
 /**
- * Names the loss options that would do nothing; null where there are none. Values that equal the defaults are accepted:
+ * Names the loss options that would do nothing; null if there are none. Values that equal the defaults are accepted:
  * they are what is recorded.
  */
 export function findLossProblem(config: WithUpdates): string | null {

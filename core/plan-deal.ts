@@ -7,11 +7,11 @@ import { createRandom, deriveSeed } from './seeds.ts';
 
 export interface Deal {
   scenario: number;
-  /** How often the whole set was dealt before. */
+  /** Number of complete passes over the set before. */
   epoch: number;
 }
 
-/** `count` deals from place `from` on. */
+/** `count` scenarios from place `from` on. */
 export function planDeal(seed: number, scenarios: number, from: number, count: number): Deal[] {
   const orderOf = (epoch: number): readonly number[] =>
     orders.get(`${seed} ${scenarios} ${epoch}`, () => permutation(scenarios, deriveSeed([seed, 'deal', epoch])));
@@ -21,7 +21,7 @@ export function planDeal(seed: number, scenarios: number, from: number, count: n
   });
 }
 
-/** Of the newest epochs. */
+/** Orders of the newest epochs. */
 const orders = new Remembered<readonly number[]>();
 
 /** Fisher–Yates over 0 … length − 1. */

@@ -3,7 +3,7 @@ import { hashOf } from './hashes.ts';
 import { nameless, type RunPosition } from './plan-step.ts';
 import { supervisedSteps } from './supervised.ts';
 
-/** One attempt at each held-out scenario by the policy that stands after the position's step. */
+/** One attempt at each held-out scenario by the policy after the position's step. */
 export function planEvaluation(config: RunConfig, position: RunPosition): EvaluateInput {
   const { prepared, parent } = position;
   const hashed = {

@@ -9,7 +9,7 @@ export function firingRunName(schedule: string, number: number): string {
   return `${schedule}-${number}`;
 }
 
-/** Each firing deals and samples by a seed of its own, or it would play the day before again. */
+/** Each firing has its own seed for scenarios and sampling, so that it does not repeat the one before. */
 export function planFiring(template: RunConfig, run: string, number: number, parent: Checkpoint | null): RunConfig {
   return { ...template, run, seed: deriveSeed([template.seed, 'schedule', number]), parent };
 }

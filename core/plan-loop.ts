@@ -1,4 +1,4 @@
-/** What a script's own loop makes its steps of. Pure, and without names of runs, as all plans. */
+/** Plans the steps of a script's own loop. Pure and independent of run names, as all plans. */
 import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainInput } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { hashTraining, nameless } from './plan-step.ts';
@@ -9,7 +9,7 @@ export type Split = 'train' | 'val';
 
 export interface LoopGroup {
   split: Split;
-  /** Of a group to be trained the step that it is for; else the step after which it measures. */
+  /** Step that trains the group, or the step after which the group is measured. */
   step: number;
   /** Its place among those that the script gathered for this step. */
   group: number;
@@ -35,7 +35,7 @@ export function planLoopGroup(config: RunConfig, policy: Checkpoint | null, grou
 export interface LoopTraining {
   step: number;
   parent: Checkpoint;
-  /** None where the step trains examples. */
+  /** None if the step trains examples. */
   groups: GroupRef[];
   supervised?: SupervisedStep;
 }

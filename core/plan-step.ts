@@ -28,29 +28,29 @@ export interface PlayPosition {
   prepared: Prepared;
   /** The last step that was played. */
   step: number;
-  /** What the next step samples from. */
+  /** Policy that the next step samples from. */
   policy: Checkpoint;
-  /** How many groups were dealt since the start. */
+  /** Number of groups since the start. */
   dealt: number;
   /** How many steps in a row had nothing to train. */
   emptySteps: number;
 }
 
-/** Where a run stands between two steps: what was played is trained, too. */
+/** Position of a run between two steps: all played groups are trained. */
 export interface RunPosition extends PlayPosition {
-  /** What the next step trains: the newest commit, older than `step` where steps had nothing to train. */
+  /** Parent of the next training step: the newest commit, older than `step` if steps had nothing to train. */
   parent: Checkpoint;
-  /** With `maxStaleness`: what the so many steps after the next one sample from, in order; the last is `parent`. */
+  /** Policies for the `maxStaleness` steps after the next one, in order; the last one is `parent`. */
   upcoming?: Checkpoint[];
 }
 
 interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming'> {
   checkpoint: Checkpoint;
-  /** What the next steps sample from, in order; by default what is trained next is what samples. */
+  /** Policies for the next steps, in order; by default the parent of the next training step. */
   policies?: Checkpoint[] | undefined;
 }
 
-/** Where a run stands that has this checkpoint as its newest. */
+/** Position of a run whose newest checkpoint is this one. */
 export function positionAt({ checkpoint, policies = [checkpoint], ...place }: Place): RunPosition {
   const [policy = checkpoint, ...upcoming] = policies;
   return { ...place, policy, parent: checkpoint, ...(upcoming.length === 0 ? {} : { upcoming }) };
@@ -68,10 +68,10 @@ export function policiesAtStart<Policy>({ maxStaleness }: Overlap, first: Policy
   return Array.from({ length: maxStaleness + 1 }, () => first);
 }
 
-/** A run whose groups carry no signal for so many steps in a row is ended, with a word about it. */
+/** Consecutive steps without learning signal after which a run ends with a message. */
 export const EMPTY_STEPS_LIMIT = 10;
 
-/** Of a fork its parent is an input too, and so are the files of an adapter from elsewhere. */
+/** Inputs include a fork's parent and the files of an imported adapter. */
 export function planInitialise(config: RunConfig, branch: number): InitialiseInput {
   const { lora, optimizer } = config.train;
   const { baseModel, seed, parent, startAdapter } = config;
@@ -88,7 +88,7 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   return { ...begun, lora, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
-/** The groups that a step lacks: all of them, then a fresh one for each without signal. The deal goes on where it stopped. */
+/** The groups that a step lacks: all of them, then one for each without signal, with the scenarios that come next. */
 export function planGroups(config: RunConfig, position: PlayPosition, played: GroupResult[] = []): RolloutInput[] {
   return dealMissing(config, position, played).map(withInputsHash);
 }
@@ -98,7 +98,7 @@ export function dealMissing(config: RunConfig, position: PlayPosition, played: G
   return dealGroups(config, position, played.length, config.groupsPerStep - trainedGroups(played).length);
 }
 
-/** Any one group of a step, dealt first or as a replacement. */
+/** Any single group of a step, original or replacement. */
 export function planGroup(config: RunConfig, position: PlayPosition, group: number): RolloutInput {
   return withInputsHash(dealGroups(config, position, group, 1)[0]!);
 }
@@ -108,7 +108,7 @@ export function trainedGroups(played: GroupResult[]): GroupResult[] {
   return played.filter((group) => group.use === 'trained').toSorted((a, b) => a.group - b.group);
 }
 
-/** What the verdict on a step is made from: all that was played for it, whatever it came to. */
+/** Input of a step's verdict: all groups played for it, whatever their results. */
 export function planJudging(config: RunConfig, position: PlayPosition, played: GroupResult[]): JudgeInput {
   const hashed = {
     branch: position.branch,
@@ -131,12 +131,12 @@ export function hashJudging({ branch, step, groups, minimumGroupSize, ...rules }
 
 export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;
 
-/** What training makes of the rewards that were given. */
+/** Picks the rules that change the given rewards. */
 export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: RewardRules): RewardRules {
   return { truncated, overlongBuffer, overlongPenalty };
 }
 
-/** Null where no group carries a signal: then there is no step to commit, and the policy stays. */
+/** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
 export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   const groups = trainedGroups(played).map(toGroupRef);
   if (groups.length === 0) return null;
@@ -154,14 +154,14 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }
 
-/** Nothing where the parent itself has sampled. */
+/** Empty if the parent itself has sampled. */
 function planSampler({ policy, upcoming = [], parent }: RunPosition): Pick<TrainInput, 'sampler'> {
   // A step that trained nothing leaves its parent's checkpoint to the step after it.
   const staleness = new Set([policy, ...upcoming, parent].map(({ manifestSha256 }) => manifestSha256)).size - 1;
   return staleness === 0 ? {} : { sampler: { ...nameless(policy), staleness } };
 }
 
-/** What a step is made of; a manifest holds all of it, so that it can be held to its own hash. */
+/** Hash of a step's inputs; a manifest holds all of them, so that it can be verified. */
 export function hashTraining(
   hashed: Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'>,
   parent: Omit<Checkpoint, 'run'>,
@@ -170,7 +170,7 @@ export function hashTraining(
   return hashOf({ ...hashed, train, parent: nameless(parent) });
 }
 
-/** Where a run stands after a step; without a new checkpoint the step was empty. */
+/** Position of a run after a step; without a new checkpoint the step was empty. */
 export function planNext(position: RunPosition, played: GroupResult[], checkpoint: Checkpoint | null): RunPosition {
   const newest = checkpoint ?? position.parent;
   return positionAt({
@@ -184,7 +184,7 @@ export function planNext(position: RunPosition, played: GroupResult[], checkpoin
   });
 }
 
-/** Where a run stands that has played a step and may not have trained it yet; `policy` is what the next one samples from. */
+/** Position of a run that has played a step and may not have trained it yet; the next step samples from `policy`. */
 export function planAhead(position: PlayPosition, played: GroupResult[], policy: Checkpoint): PlayPosition {
   return {
     branch: position.branch,
@@ -231,7 +231,7 @@ function dealGroups(config: RunConfig, position: PlayPosition, from: number, cou
     scenarios: prepared.scenarios,
     scenario,
     attempts: config.groupSize,
-    // By epoch, so that a scenario that a small set deals twice to one step is not played twice the same way.
+    // The epoch varies the seed, so that a small set's scenario is not played twice in the same way within a step.
     seed: deriveSeed([config.seed, 'group', epoch]),
     policy,
     rollout: config.rollout,
@@ -242,7 +242,7 @@ function dealGroups(config: RunConfig, position: PlayPosition, from: number, cou
 }
 
 export function withInputsHash(dealt: DealtRollout): RolloutInput {
-  // Who judges, and what is trained of it, changes nothing about what is played.
+  // The judge and the choice of trained groups change nothing about what is played.
   const { branch, step, group, scenarios, scenario, attempts, seed, policy, rollout, minimumGroupSize } = dealt;
   const place = { branch, step, group };
   const played = { scenarios, scenario, attempts, seed, policy: nameless(policy), rollout, minimumGroupSize };

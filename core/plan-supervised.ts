@@ -59,7 +59,7 @@ export function planSupervised(config: RunConfig, { branch, step: last, parent }
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }
 
-/** Where a run stands after a supervised step: nothing was dealt to groups. */
+/** Position of a run after a supervised step, which has no groups. */
 export function positionAfter(position: RunPosition, { checkpoint }: TrainResult): RunPosition {
   const { branch, prepared, step, dealt } = position;
   return positionAt({ branch, prepared, step: step + 1, dealt, checkpoint, emptySteps: 0 });

@@ -1,4 +1,4 @@
-/** Names of checkpoints: as engines serve them, and as people may write them in every command. */
+/** Names of checkpoints, as engines serve them and as users may write them in every command. */
 import { fillTemplate } from './fill-template.ts';
 import { BRANCH_POLICY_NAME, NAME_PATTERN, POLICY_NAME, POLICY_NAME_PATTERN } from './wire-constants.ts';
 import type { Checkpoint } from './contract.ts';
@@ -8,7 +8,7 @@ export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'>;
 /** A checkpoint as a person names it: `RUN[~BRANCH][@STEP]`. */
 export interface CheckpointName {
   readonly run: string;
-  /** Null where it is not named: branch 0 for a number, else the branches that the run stands on. */
+  /** Branch in the name; null if absent: branch 0 for a number, else the branches of the run's lineage. */
   readonly branch: number | null;
   readonly step: number | 'latest' | 'best';
 }
@@ -23,7 +23,7 @@ export function policyName(policy: Policy): string {
   return fillTemplate(policy.branch === 0 ? POLICY_NAME : BRANCH_POLICY_NAME, policy);
 }
 
-/** Null where the name is not a policy's: a base model answers to its own name. */
+/** Null if the name is not a policy's: a base model answers to its own name. */
 export function parsePolicyName(name: string): Policy | null {
   const match = POLICY_NAME_PATTERN.exec(name);
   if (match === null) return null;
@@ -31,7 +31,7 @@ export function parsePolicyName(name: string): Policy | null {
   return { run, branch: Number(branch ?? 0), step: Number(step) };
 }
 
-/** Null where the text names no checkpoint. A run alone is its latest one. */
+/** Null if the text names no checkpoint. A run alone is its latest one. */
 export function parseCheckpointName(text: string): CheckpointName | null {
   const match = CHECKPOINT_NAME.exec(text);
   if (match === null) return null;

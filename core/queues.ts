@@ -1,6 +1,6 @@
 /**
- * Who listens where. Queue names and workflow ids are addresses on the wire: they change with a migration only. Each
- * holds the store's id: projects that share a namespace have runs and agents of one name.
+ * Names of task queues and workflow ids. They are addresses on the wire and change with a migration only. Each holds
+ * the store's id: projects that share a namespace have runs and agents of one name.
  */
 
 /** Workflow tasks of every run, as the configuration names the queue. */
@@ -25,17 +25,17 @@ export function runOfWorkflowId(workflowId: string): string | null {
   return /^run\/[^/]+\/([^/]+)$/.exec(workflowId)?.[1] ?? null;
 }
 
-/** Of one step of a script's own loop. */
+/** Workflow of one step of a script's own loop. */
 export function trainWorkflowId(storeId: string, project: string, model: string, step: number): string {
   return `train/${storeId}/${project}/${model}/${step}`;
 }
 
-/** Of a schedule, and of its firings' workflows: there Temporal appends the time that fired. */
+/** Id of a schedule and of its firings' workflows; Temporal appends the time of the firing to the latter. */
 export function scheduleId(storeId: string, name: string): string {
   return `schedule/${storeId}/${name}`;
 }
 
-/** The schedule of this store that an id addresses; null for other people's. */
+/** Schedule of this store that an id addresses; null for ids of other stores. */
 export function nameOfScheduleId(storeId: string, id: string): string | null {
   const prefix = scheduleId(storeId, '');
   return id.startsWith(prefix) ? id.slice(prefix.length) : null;

@@ -1,6 +1,6 @@
 /**
- * What takes long and always comes to the same. A workflow that is replayed plans each step of its history again, and has
- * ten seconds for all of them: an order of 500,000 examples takes one of them.
+ * Cache of slow pure functions. A workflow that is replayed plans each step of its history again within ten seconds: an
+ * order of 500,000 examples takes one of them.
  */
 const KEPT = 4;
 

@@ -1,4 +1,4 @@
-/** What a run is where nobody said otherwise (docs: algorithms, defaults). */
+/** Default configuration of a run (docs: algorithms, defaults). */
 import { findConfigProblem } from './config-rules.ts';
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
@@ -33,8 +33,8 @@ const TRAIN = {
 } as const;
 
 /**
- * Of a correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of its
- * inverse where only a policy that has moved far is meant (0.5 nats a token, what TRL begins with).
+ * Caps of the correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of
+ * its inverse if only large drift is meant (0.5 nats a token, TRL's default).
  */
 const RATIO_CAP = 2;
 const GEOMETRIC_CAP = 1.01;
@@ -59,10 +59,10 @@ const RUN = {
   parent: null,
 } as const;
 
-/** Where all weights are trained: about a tenth of an adapter's. */
+/** Learning rate for training all weights: about a tenth of an adapter's. */
 const FULL_LEARNING_RATE = 5e-6;
 
-/** What a starter must say (`run`, `agent`, `baseModel`) and may say. */
+/** Options that a starter must give (`run`, `agent`, `baseModel`) and may give. */
 export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
   Partial<Omit<RunConfig, 'rollout' | 'train'>> & {
     rollout?: Partial<RolloutConfig>;
@@ -108,7 +108,7 @@ function capOf({
   return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
 }
 
-/** How rows are laid and how large micro-batches are: planned for a machine, and kept by a run that goes on from this one. */
+/** Row layout and micro-batch size: planned for a machine, and kept by a run that continues this one. */
 export function layoutOf(run: RunConfig | null): Partial<Pick<TrainConfig, 'packing' | 'microBatchTokens'>> {
   return run === null ? {} : { packing: run.train.packing, microBatchTokens: run.train.microBatchTokens };
 }

@@ -1,4 +1,4 @@
-/** Numbers for people, made from results; pure. */
+/** Statistics for display, computed from results; pure. */
 import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from './contract.ts';
 import { countUnused } from './learning-signal.ts';
 import { NOT_STEERED } from './lineage.ts';
@@ -39,7 +39,7 @@ export function describeInProgress({ step, phase, policy }: NonNullable<RunState
   return `step ${step} ${phase === 'wait' ? 'played' : phase} by checkpoint ${policy}`;
 }
 
-/** What judging added to one step. */
+/** Judging costs of one step. */
 export interface StepJudging {
   metrics: Record<string, number>;
   seconds: Record<string, number>;
@@ -48,15 +48,15 @@ export interface StepJudging {
 /** The agents' own rewards are the verdicts. */
 export const NOT_JUDGED: StepJudging = { metrics: {}, seconds: {} };
 
-/** What a step is summarised from. */
+/** Inputs of a step's summary. */
 export interface StepFacts {
   config: RunConfig;
   /** After the step. */
   position: Pick<RunPosition, 'step' | 'parent'>;
   played: GroupResult[];
-  /** Empty where the agents' own rewards are the verdicts. */
+  /** Empty if the agents' own rewards are the verdicts. */
   judged: StepJudging;
-  /** Null where no group carried a signal. */
+  /** Null if no group carried a signal. */
   trained: TrainResult | null;
   seconds: Record<string, number>;
 }
@@ -81,7 +81,7 @@ export function summariseStep({ config, position, played, judged, trained, secon
   };
 }
 
-/** Absent where there are none. */
+/** Absent if there are none. */
 function counted<Name extends string>(name: Name, count: number): Partial<Record<Name, number>> {
   return count === 0 ? {} : ({ [name]: count } as Record<Name, number>);
 }

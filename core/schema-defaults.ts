@@ -25,7 +25,7 @@ export const SCHEMA_DEFAULTS = {
 
 type Defaults = Readonly<Record<string, unknown>>;
 
-/** As reading with the schema does, for values that no schema has read. */
+/** Fills in defaults as reading with the schema does, for values that no schema has read. */
 export function fillDefaults<T extends object>(value: T, defaults: Defaults): T {
   const members = new Map<string, unknown>(Object.entries(value));
   for (const [name, usual] of Object.entries(defaults)) {
@@ -36,7 +36,7 @@ export function fillDefaults<T extends object>(value: T, defaults: Defaults): T 
   return Object.fromEntries(members) as T;
 }
 
-/** What is hashed and stored of a value. */
+/** Form of a value that is hashed and stored. */
 export function omitDefaults<T extends object>(value: T, defaults: Defaults): Partial<T> {
   const members = Object.entries(value).flatMap(([name, member]: [string, unknown]) => {
     const usual = defaults[name];

@@ -1,4 +1,4 @@
-/** What of a run's configuration may be changed while it is under way: where it stands, its rule, and what is planned with it. */
+/** Settings of a run that may change while it is in progress: their fields, rules and plans. */
 import { findConfigProblem } from './config-rules.ts';
 import type { RunConfig, SettingChange } from './contract.ts';
 import { isSupervisedOnly } from './supervised.ts';
@@ -16,7 +16,7 @@ interface Rule {
 
 const isCount = (least: number) => (value: number) => Number.isSafeInteger(value) && value >= least;
 
-/** As the contract's schemas, which do not come into the workflow's bundle; a test holds both to each other. */
+/** Rules of the contract's schemas, which are not in the workflow's bundle; a test compares the two. */
 const RULES: Readonly<Record<Setting, Rule>> = {
   learningRate: { isGood: (value) => Number.isFinite(value) && value >= 0, words: 'a number of at least 0' },
   temperature: { isGood: (value) => value > 0 && value <= 2, words: 'greater than 0 and at most 2' },
@@ -40,7 +40,7 @@ export function applySettings(config: RunConfig, settings: Settings): RunConfig 
   return { ...config, ...others, rollout: { ...config.rollout, temperature } };
 }
 
-/** What of the given values is not so yet; in effect from `place` on. */
+/** Changes among the given values that are not in effect yet; they apply from `place` on. */
 export function planChanges(
   config: RunConfig,
   settings: Settings,
@@ -77,7 +77,7 @@ export function formatReason(reason: string | null): string {
   return reason === null ? '' : `, because: ${reason}`;
 }
 
-/** Why these values cannot be, after `stepsDone` steps of a run with this configuration; null where they can. */
+/** Describes why these values are invalid after `stepsDone` steps of such a run; null if they are valid. */
 export function findSettingsProblem(config: RunConfig, stepsDone: number, settings: Settings): string | null {
   return (
     findValuesProblem(settings) ??

@@ -18,7 +18,7 @@ interface Judged {
   readonly overlongCosts?: readonly number[] | undefined;
 }
 
-/** What each attempt's length costs, as verdicts record it for the trainer; nothing without a buffer. */
+/** Penalties for each attempt's length, as verdicts record them for the trainer; nothing without a buffer. */
 export function overlongCosts(
   { overlongBuffer, overlongPenalty }: OverlongRules,
   attempts: readonly Attempt[],
@@ -28,8 +28,8 @@ export function overlongCosts(
 }
 
 /**
- * By attempt: the reward that its advantage is computed from, less what long answers cost; the lowest of its group where
- * a cut attempt is penalised; null where an attempt is no data. The trainer penalises, too, but at each turn.
+ * Rewards that advantages are computed from, by attempt: less the cost of long answers; the lowest of its group if a
+ * truncated attempt is penalised; null for a discarded attempt. The trainer penalises, too, but at each turn.
  */
 export function trainedRewards(
   { truncated }: Pick<RewardRules, 'truncated'>,

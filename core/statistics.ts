@@ -1,4 +1,4 @@
-/** Numbers over attempts, as they stand in results and curves. */
+/** Statistics over attempts, as in results and curves. */
 
 export type Metrics = Record<string, number | boolean>;
 
@@ -19,7 +19,7 @@ function meanMetric(name: string, attempts: readonly Metrics[]): [string, number
   return [isRate ? `${name}Rate` : name, mean(values.map(Number)) ?? 0];
 }
 
-/** True where the rewards tell nothing apart. */
+/** True if all rewards are equal. */
 export function hasNoVariance(rewards: readonly number[]): boolean {
   return rewards.every((reward) => reward === rewards[0]);
 }

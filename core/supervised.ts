@@ -2,7 +2,7 @@
 import type { ExampleRendering, RunConfig, SupervisedConfig } from './contract.ts';
 import { planLearningRate } from './plan-learning-rate.ts';
 
-/** In the place of an agent's name; `workers/supervised-agent.ts` is what a worker is started with. */
+/** Instead of an agent's name; `workers/supervised-agent.ts` is what a worker is started with. */
 export const SUPERVISED_AGENT = 'temper-sft';
 
 /** Before the fields of a run's supervised steps, in messages and flags. */
@@ -64,7 +64,7 @@ export function planRendering({ rollout }: Pick<RunConfig, 'rollout'>, supervise
   };
 }
 
-/** Names what contradicts itself; null where nothing does. */
+/** Describes a contradiction; null if there is none. */
 export function findSupervisedProblem(config: RunConfig): string | null {
   const { supervised, steps, warmupSteps } = config;
   if (supervised === undefined) return null;

@@ -1,4 +1,4 @@
-/** What the newest steps warn of, and what to change: the same in `show`, live view, report and Temporal's UI. Pure. */
+/** Warnings about the newest steps, with remedies: the same in `show`, live view, report and Temporal's UI. Pure. */
 import type { StepSummary } from './contract.ts';
 import { countSkipped, isSkipped, warnOfSkips } from './learning-signal.ts';
 import { mean } from './statistics.ts';
@@ -8,18 +8,18 @@ export interface TrainingWarning {
   readonly text: string;
 }
 
-/** One step may be bad luck: each of so many trained steps must be beyond a threshold. */
+/** Trained steps in a row that must be beyond a threshold: a single one may be noise. */
 export const WARNED_STEPS = 3;
 /** They are looked for among the newest ones: a workflow carries no more. */
 export const WATCHED_STEPS = 10;
-/** Of the entropy of the first steps, what must be left. */
+/** Smallest share of the first steps' entropy that must remain. */
 const LEAST_ENTROPY_SHARE = 0.1;
-/** Of k3 between the policy and what sampled: at 0.05 ratios are off by a third, about where the ranges of losses clip. */
+/** Largest k3 between policy and sampler: at 0.05 ratios are off by a third, about where the losses clip. */
 const MOST_DRIFT = 0.05;
 /** The same with equal weights: half of what ends a run by default, or of what a step says that ends it. */
 const MOST_MISMATCH = 5e-4;
 const MISMATCH_SHARE = 0.5;
-/** Of a step's attempts. */
+/** Largest share of a step's attempts that may be truncated. */
 const MOST_TRUNCATED_SHARE = 0.2;
 
 type Observed = Pick<
@@ -32,7 +32,7 @@ export interface EntropyOfStep {
   readonly entropy: number;
 }
 
-/** Of the first steps that trained groups: what later ones are compared with. */
+/** Entropies of the first steps that trained groups, to compare later ones with. */
 export function entropiesAtStart(steps: readonly Pick<Observed, 'step' | 'train' | 'examples'>[]): EntropyOfStep[] {
   const found: EntropyOfStep[] = [];
   for (const { step, train, examples } of steps) {
@@ -60,7 +60,7 @@ export function warnOfTraining(steps: readonly Observed[], first = entropiesAtSt
   return found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]));
 }
 
-/** Those that begin with the last step: none is told again at each step that it lasts. */
+/** Warnings that begin with the last step: none is repeated at each step that it lasts. */
 export function warnOfLastStep(steps: readonly Observed[]): TrainingWarning[] {
   const known = new Set(warnOfTraining(steps.slice(0, -1)).map(({ kind }) => kind));
   return warnOfTraining(steps).filter(({ kind }) => !known.has(kind));
@@ -73,7 +73,7 @@ function warnOfEntropy(newest: readonly Observed[], first: readonly EntropyOfSte
   return `entropy fell to ${entropies.at(-1)!.toFixed(3)} nats per token, from ${before.toFixed(3)} in the first steps: attempts become the same, and new answers are no longer found; lower --learning-rate, raise --entropy-coefficient or --temperature`;
 }
 
-/** Where updates lie between sampling and training: of later steps, or of the passes before. */
+/** Warns if later steps or earlier passes update the policy between sampling and training. */
 function warnOfDrift(newest: readonly Observed[]): string | null {
   const drifts = newest.map(({ train }) => driftOf(train));
   if (!areAll(drifts, (drift) => drift > MOST_DRIFT)) return null;
@@ -88,7 +88,7 @@ function driftOf(train: Observed['train']): number | null {
   return drifts.length === 0 ? null : Math.max(...drifts);
 }
 
-/** Where sampler and trainer have the same weights, and nothing corrects for what they differ in. */
+/** Warns if sampler and trainer have the same weights but differ, and nothing corrects for it. */
 function warnOfMismatch(newest: readonly Observed[]): string | null {
   const comparable = ({ train }: Observed) => train['staleness'] === undefined && train['correctedShare'] === undefined;
   const found = newest.map((step) => (comparable(step) ? (step.train['logprobK3'] ?? null) : null));

@@ -2,8 +2,8 @@ import { fillTemplate } from '../core/fill-template.ts';
 import { STORE_KEYS } from '../core/wire-constants.ts';
 
 /**
- * Where everything stands in the store; keys are relative to the root, `/` between names. Beside these, GPU workers
- * write the view `branches/<b>/checkpoints/<n>/adapter/` in PEFT's format.
+ * Keys of the store, relative to its root, `/` between names. Beside these, GPU workers write the view
+ * `branches/<b>/checkpoints/<n>/adapter/` in PEFT's format.
  */
 
 export interface StepPlace {
@@ -22,26 +22,26 @@ export const BLOBS_PREFIX = 'blobs';
 export const blobKey = (sha256: string): string => fillTemplate(STORE_KEYS.blob, { sha256 });
 
 export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
-/** The run as it was started: configuration, agent, versions. Write-once. */
+/** Original configuration, agent and versions of the run. Write-once. */
 export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
 /** `Prepared`. Write-once. */
 export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.json`;
-/** A view of the scenarios' blob for people. */
+/** A readable view of the scenarios' blob. */
 export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenarios.jsonl`;
-/** For people; replaced as the run goes on. */
+/** For display; replaced after each step. */
 export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
 /** The curve, `store/records/curve.ts`. */
 export const curvePrefix = (run: string): string => `${runPrefix(run)}/steps`;
 export const curveFileKey = (run: string, branch: number, number: number): string =>
   `${curvePrefix(run)}/${branch}.${number}.jsonl`;
 
-/** What was changed by `temper set`, in order from 1. Write-once. */
+/** Changes by `temper set`, in order from 1. Write-once. */
 export const changesPrefix = (run: string): string => `${runPrefix(run)}/changes`;
 export const changesKey = (run: string, number: number): string => `${changesPrefix(run)}/${number}.json`;
 
 export const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
 const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(run)}/${branch}`;
-/** Where a branch comes from; branch 0 has none. Write-once. */
+/** Origin of a branch; branch 0 has none. Write-once. */
 export const branchKey = (run: string, branch: number): string => `${branchPrefix(run, branch)}/branch.json`;
 export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
 export const stepPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.step, place);
@@ -57,13 +57,13 @@ export const viewPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.
 export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
 export const rolloutsKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.rollouts, place);
 export const judgedKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.judged, place);
-/** What a judge answered for a group, in order from 0, by the question's hash: the run paid for it. Write-once. */
+/** Judge's answers for a group, in order from 0, by the question's hash: the run paid for them. Write-once. */
 export const groupAnswersPrefix = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.answers`;
 export const groupAnswerKey = (place: GroupPlace, question: string, number: number): string =>
   `${groupAnswersPrefix(place)}/${question}.${number}.json`;
 export const groupTimesKey = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.times.json`;
 
-/** What all groups of a step came to, and which of them are trained. Write-once. */
+/** Results of a step's groups, and which of them are trained. Write-once. */
 export const stepVerdictKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.verdict, place);
 
 /** A group that a script's own loop played for an evaluation. */
@@ -86,11 +86,11 @@ export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPre
 
 export const SCHEDULES_PREFIX = 'schedules';
 export const firingsPrefix = (schedule: string): string => `${SCHEDULES_PREFIX}/${schedule}`;
-/** The schedule as it was created: what its runs name before the first of them exists. Replaced where it is created anew. */
+/** Configuration of the schedule, with references of its future runs. Replaced if it is created anew. */
 export const scheduleKey = (schedule: string): string => `${firingsPrefix(schedule)}/schedule.json`;
-/** Which run a firing of a schedule is, and what it begins with. Write-once. */
+/** Run of a firing, with its parent. Write-once. */
 export const firingKey = (schedule: string, number: number): string => `${firingsPrefix(schedule)}/${number}.json`;
-/** What it ended with, where it ended well. Write-once. */
+/** Final checkpoint of a firing that succeeded. Write-once. */
 export const conclusionKey = (schedule: string, number: number): string =>
   `${firingsPrefix(schedule)}/${number}.concluded.json`;
 
@@ -98,5 +98,5 @@ export const deletionPrefix = (run: string): string => `deletions/${run}`;
 /** That a run is being deleted: its name stays taken until all of it is gone. */
 export const deletionKey = (run: string): string => `${deletionPrefix(run)}/deletion.json`;
 
-/** What a judge said, by the hash of what it was asked; shared by the store's runs. Write-once. */
+/** Judge's verdict, by the question's hash; shared by the store's runs. Write-once. */
 export const verdictKey = (sha256: string): string => `judgments/${sha256}.json`;

@@ -10,11 +10,11 @@ export interface Store {
   putBlob(bytes: Uint8Array): Promise<BlobRef>;
   /** Verified by length and hash: other bytes, or none, are StoreCorrupt. */
   getBlob(ref: BlobRef): Promise<Uint8Array>;
-  /** How long a blob is, without reading it; null where it is missing. */
+  /** How long a blob is, without reading it; null if it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null>;
-  /** Drops a blob, where there is one: for what no manifest needs any more (`store/records/prune.ts`), and for a corrupt one before it is put again. */
+  /** Drops a blob, if there is one: for what no manifest needs any more (`store/records/prune.ts`), and for a corrupt one before it is put again. */
   removeBlob(ref: BlobRef): Promise<void>;
-  /** Write-once: whoever comes second gets the winner's bytes and `created: false`. */
+  /** Write-once: a second writer gets the winner's bytes and `created: false`. */
   publish(key: string, bytes: Uint8Array): Promise<Published>;
   read(key: string): Promise<Uint8Array | null>;
   /** For what is displayed only: the last writer wins, and a power cut may lose it. */
@@ -23,12 +23,12 @@ export interface Store {
   list(prefix: string): AsyncIterable<string>;
   /** All objects under a folder, however deep, in any order. */
   describe(prefix: string): AsyncIterable<StoredObject>;
-  /** What is left of writes whose writers were killed, wherever it lies; nobody reads it. Of those under way, too. */
+  /** Unfinished writes of killed writers, and those in progress; never read. */
   unfinished(): AsyncIterable<StoredObject>;
   /** Drops an object (`store/records/garbage.ts`), unless it was written since it was described: then false. */
   removeUnchanged(object: StoredObject): Promise<boolean>;
   openJournal(prefix: string): Promise<JournalSegments>;
-  /** Drops all under a prefix: for journals of committed steps and views of pruned checkpoints, never for what stands under a hash. */
+  /** Removes all under a prefix: journals of committed steps, views of pruned checkpoints; never hashed objects. */
   removeFolder(prefix: string): Promise<void>;
   /** Before the process ends: waits a moment for journals that are still on their way. */
   close(): Promise<void>;
@@ -41,12 +41,12 @@ export interface Published {
 
 /** For what nothing needs any more: how large an object is, and since when it is as it is. */
 export interface StoredObject {
-  /** Of an unfinished write a name that no key has, or the key that it was to have. */
+  /** Name of an unfinished write, which no key has, or its intended key. */
   key: string;
   bytes: number;
-  /** By the clock of the disk or of the server. An old blob that is put again counts as written now. */
+  /** Time of the disk or the server. An old blob that is written again counts as new. */
   modifiedAtMs: number;
-  /** Of an unfinished upload in parts. */
+  /** Upload in parts that is unfinished. */
   uploadId?: string;
 }
 

@@ -1,19 +1,19 @@
-/** What the local stack tells whoever started it: data, shown by the command line. */
+/** Events of the local stack as data; the command line shows them. */
 
 export type ChildState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'stopped';
 
 export interface ChildStatus {
   readonly name: string;
-  /** Whose worker it is; null where it plays no agent. */
+  /** Whose worker it is; null if it plays no agent. */
   readonly agentFile: string | null;
   readonly state: ChildState;
   readonly pid: number | null;
-  /** How often it died by itself. */
+  /** Number of unexpected exits. */
   readonly deaths: number;
 }
 
 export type StackEvent =
-  /** Something is installed or built; `done` of `total` in `unit`, null where unknown. */
+  /** Progress of an installation or a build; `done` of `total` in `unit`, null if unknown. */
   | {
       readonly kind: 'progress';
       readonly task: 'temporal-cli' | 'python' | 'model' | 'vllm' | 'stack';

@@ -1,6 +1,6 @@
 /**
- * What a worker of `temper sft` is started with: such a run has examples in the place of an agent, and its worker prepares
- * and records it. It imports nothing, so that its hash changes with this file alone.
+ * Agent of workers of `temper sft`: such a run has examples instead of an agent, and its worker prepares and records
+ * it. It imports nothing, so that its hash changes with this file alone.
  */
 export default {
   [Symbol.for('temper.agent')]: true,

@@ -1,6 +1,6 @@
 /**
  * Registers tsx, with a cache of compiled files that only this user can write. By default tsx loads code from
- * `tsx-<uid>` in the temporary directory, whoever created that folder.
+ * `tsx-<uid>` in the temporary directory, even if another user created that folder.
  */
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -47,7 +47,7 @@ function isOwn(path) {
   return uid === process.geteuid() && mode === (FOLDER | 0o700);
 }
 
-/** Whoever can write to a parent can replace what is in it, except in a sticky folder. */
+/** Writers of a parent can replace what is in it, except in a sticky folder. */
 function onlyOwnersWrite(path) {
   const { uid, gid, mode } = lstatSync(path);
   if (uid !== process.geteuid() && uid !== 0) return false;

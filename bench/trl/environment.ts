@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { installPackages } from '../../test/run/packages.ts';
 import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
 
-/** What its scripts are started with; installs it where it is not. */
+/** Environment of its scripts; installs it if missing. */
 export async function openTrl(python: string): Promise<Record<string, string>> {
   const lock = join(import.meta.dirname, 'requirements.lock');
   const packages = await installPackages(python, { cache: 'bench', lock, what: 'installing TRL' });

@@ -6,7 +6,7 @@ import { writePage } from '../report/shell.ts';
 import { printJson } from '../terminal/output.ts';
 import type { EvalContext } from './command.ts';
 import { renderEvalReport } from './eval-page.ts';
-import { readPlannedEval, type PlannedEval } from './read-planned-eval.ts';
+import { planEval, type EvalPlan } from './plan-eval.ts';
 import { summariseOutcomes, type EvalSummary, planMeasures, type Outcome } from './summarise.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { formatNumber } from '../terminal/format.ts';
@@ -20,7 +20,7 @@ import { playScenarios } from './play.ts';
 import type { Player } from './players.ts';
 
 export async function evaluate(context: EvalContext): Promise<number> {
-  const plan = await readPlannedEval(context);
+  const plan = await planEval(context);
   const outcomes = await withEngine(plan, context, (engine) => playEach(plan, engine, context));
   const { agentFile, scenarios, notes } = plan;
   const summary = summariseOutcomes(agentFile.agent.name, scenarios, notes, outcomes);
@@ -32,11 +32,7 @@ export async function evaluate(context: EvalContext): Promise<number> {
 }
 
 /** Plays models one after the other, because concurrent ones would distort latencies. */
-async function playEach(
-  plan: PlannedEval,
-  engine: EngineAddress | null,
-  context: CommandEnvironment,
-): Promise<Outcome[]> {
+async function playEach(plan: EvalPlan, engine: EngineAddress | null, context: CommandEnvironment): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const player of plan.players) outcomes.push(await play(plan, player, engine, context));
   return outcomes;
@@ -44,7 +40,7 @@ async function playEach(
 
 /** Catches the failure of one model, so that the results of the others are kept. */
 async function play(
-  plan: PlannedEval,
+  plan: EvalPlan,
   player: Player,
   engine: EngineAddress | null,
   { signal, output }: CommandEnvironment,

@@ -5,10 +5,10 @@ import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { createRewrite, type Player } from './players.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
-import type { PlannedEval } from './read-planned-eval.ts';
+import type { EvalPlan } from './plan-eval.ts';
 
 export interface PlayOptions {
-  readonly plan: PlannedEval;
+  readonly plan: EvalPlan;
   readonly player: Player;
   /** Engine of the local stack; null for a hosted player. */
   readonly engine: EngineAddress | null;

@@ -21,7 +21,7 @@ export function findPlayedBase(checkpoints: readonly CheckpointTarget[]): Played
   );
 }
 
-/** What the local stack is started with. */
+/** Engine settings for the local stack. */
 export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfig {
   const { dtype, loadIn4bit, checkpoint } = played;
   checkTrainedWeights(`${checkpoint} must be played`, { ...engine, loadIn4bit });
@@ -30,7 +30,7 @@ export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfi
   return { ...engine, dtype, loadIn4bit, ...ofWholeWeights };
 }
 
-/** Of a local stack that another command started. */
+/** Checks a local stack that another command started. */
 export function checkPlayedBase(played: PlayedBase, loaded: LoadedBase): void {
   if (isSameBase(played, loaded)) return;
   throw new UsageError(

@@ -11,7 +11,7 @@ import {
 } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { readBaseModel, settleBaseModel, type ModelContext } from '../planning/base-model.ts';
+import { readBaseModel, pinModel, type ModelContext } from '../planning/base-model.ts';
 import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
@@ -73,14 +73,14 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
   const prices = parsePrices(flags.price, names);
   const checkpoints = found.flatMap(({ checkpoint }) => checkpoint ?? []);
   const shared = checkpoints[0] ?? null;
-  const settle = (each: Found, index: number): Player => ({
+  const toPlayer = (each: Found, index: number): Player => ({
     ...each,
     ...settingsOf({ flags, template, agent }, each, shared),
     adapterSha256: each.checkpoint?.adapterSha256 ?? null,
     price: prices.get(names[index]!) ?? null,
   });
   return {
-    players: found.map(settle),
+    players: found.map(toPlayer),
     base: findPlayedBase(checkpoints),
     models: Object.fromEntries(found.flatMap(({ models }) => Object.entries(models))),
     template,
@@ -102,7 +102,7 @@ async function createFinder(
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
     const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
-    const base = await settleBaseModel(await readBaseModel(name, context, template !== null), null, context);
+    const base = await pinModel(await readBaseModel(name, context, template !== null), null, context);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
   };
 }

@@ -39,9 +39,9 @@ export const forkCommand = defineCommand({
       'a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run',
   },
   async run(context): Promise<number> {
-    const { readPlannedFork } = await import('./read-planned-fork.ts');
+    const { planFork } = await import('./plan-fork.ts');
     const { playRun } = await import('../session/play-run.ts');
-    return playRun(context, await readPlannedFork(context), context.flags);
+    return playRun(context, await planFork(context), context.flags);
   },
 });
 

@@ -41,7 +41,7 @@ function refuseTrainingFlags(flags: Context['flags']): void {
 function engineOf(configured: EngineConfig, flags: Context['flags'], kind: EngineKind): MergedEngine {
   const merged = mergeEngineConfig(configured, engineOverrides(flags), kind);
   const engine = { ...merged, threads: flags.threads ?? configured.threads };
-  // What the project says of training is for its other GPU workers.
+  // Training settings of the project are for its other GPU workers.
   return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false, compileLayers: false } : engine;
 }
 

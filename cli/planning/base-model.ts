@@ -20,11 +20,7 @@ export async function readBaseModel(
 }
 
 /** Pins a model of the hub to a commit and downloads it. `recorded`: its name in an existing run or a parent. */
-export async function settleBaseModel(
-  model: BaseModel,
-  recorded: string | null,
-  context: ModelContext,
-): Promise<BaseModel> {
+export async function pinModel(model: BaseModel, recorded: string | null, context: ModelContext): Promise<BaseModel> {
   const config = await loadConfig(context.project, context.env);
   return pinBaseModel(model, recorded, { config, ...programContext(context) });
 }

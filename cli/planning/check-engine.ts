@@ -1,4 +1,4 @@
-/** What the engine and the trainer of this project could not compute: refused before anything is started. */
+/** Refuses configurations that this project's engine and trainer can't compute, before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
 import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';

@@ -1,4 +1,4 @@
-/** What samples for a run: decided before the run is planned, by the machine, the run's options and what has sampled so far. */
+/** Decides a run's engine before the run is planned: by the machine, the run's options and its earlier engine. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
@@ -28,7 +28,7 @@ export async function decideRunEngine(
   return decideEngine(engine, engineOverrides(flags), use, { env, cache: cacheFolder(env) });
 }
 
-/** Of the run's newest checkpoint; null where it has none yet. The embedded engine has no name in manifests. */
+/** Engine of the run's newest checkpoint; null without one. The embedded engine has no name in manifests. */
 async function samplerOf({ file, state }: StoredRun, store: Store): Promise<EngineKind | null> {
   const { run } = file.config;
   const standing =

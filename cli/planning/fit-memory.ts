@@ -17,7 +17,7 @@ import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { isBuiltIn } from './base-model.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { RunPlan } from './plan-run.ts';
 
 /** Smaller models always fit: planning would waste seconds. */
 const SMALL_MODEL_BYTES = 256 << 20;
@@ -29,11 +29,11 @@ const FULL_SHARE = 8;
  * known.
  */
 export async function fitToMemory(
-  plan: PlannedRun,
+  plan: RunPlan,
   asked: EngineFlags,
   context: CommandEnvironment,
   longestExample: number | null = null,
-): Promise<PlannedRun> {
+): Promise<RunPlan> {
   const { project, env, output } = context;
   const configured = await loadConfig(project, env);
   const { config, template, models, hasOwnMicroBatch } = plan;
@@ -62,7 +62,7 @@ export async function fitToMemory(
 type Memory = NonNullable<ModelReport['memory']>;
 
 function refuseTooLarge(
-  config: PlannedRun['config'],
+  config: RunPlan['config'],
   { devices, microBatchTokens }: Memory,
   longest: number | null,
   engine: EngineSettings,
@@ -74,7 +74,7 @@ function refuseTooLarge(
 }
 
 /** Lowers the micro-batch size; a longer example gets a micro-batch of its own. */
-function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): PlannedRun {
+function withMicroBatch(plan: RunPlan, fitted: number, output: Output): RunPlan {
   const { config } = plan;
   const { microBatchTokens } = config.train;
   if (fitted >= microBatchTokens) return plan;
@@ -84,7 +84,7 @@ function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): Plann
   return { ...plan, config: { ...config, train: { ...config.train, microBatchTokens: fitted } } };
 }
 
-function isSmall({ baseModel, train }: PlannedRun['config'], source: string | undefined): boolean {
+function isSmall({ baseModel, train }: RunPlan['config'], source: string | undefined): boolean {
   if (source === undefined) return isBuiltIn(baseModel);
   const small = train.lora === null ? SMALL_MODEL_BYTES / FULL_SHARE : SMALL_MODEL_BYTES;
   const names = statSync(source, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(source) : null;
@@ -94,7 +94,7 @@ function isSmall({ baseModel, train }: PlannedRun['config'], source: string | un
 type Device = Memory['devices'][number];
 
 function tooLarge(
-  { baseModel, train }: PlannedRun['config'],
+  { baseModel, train }: RunPlan['config'],
   { tokens, limit }: { readonly tokens: number; readonly limit: string },
   { device, bytes, needed, parts }: Device,
   canBeQuantized: boolean,

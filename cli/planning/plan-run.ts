@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
 import type { EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { modulePath } from '../../workers/process/module-path.ts';
-import { settleBaseModel, type ModelContext } from './base-model.ts';
+import { pinModel, type ModelContext } from './base-model.ts';
 import { keepRecordedDate, type ChatTemplate } from './chat-template.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { checkEngine, refuseIdleCorrection } from './check-engine.ts';
@@ -20,7 +20,7 @@ import { checkReference } from './kl-reference.ts';
 import { checkScenarios, type AgentFile } from './load-agent.ts';
 import { checkStartAdapter } from './start-adapter.ts';
 
-export interface PlannedRun extends Existing {
+export interface RunPlan extends Existing {
   readonly config: RunConfig;
   readonly agentFile: string;
   readonly models: Readonly<Record<string, string>>;
@@ -54,15 +54,15 @@ export interface AskedRun {
   readonly flags: EngineFlags | null;
 }
 
-export interface Draft extends AskedRun, Pick<PlannedRun, 'template' | 'examples' | 'hasOwnMicroBatch'> {
+export interface Draft extends AskedRun, Pick<RunPlan, 'template' | 'examples' | 'hasOwnMicroBatch'> {
   readonly flags: EngineFlags;
 }
 
-export async function planRun(draft: Draft, context: ModelContext): Promise<PlannedRun> {
+export async function planRun(draft: Draft, context: ModelContext): Promise<RunPlan> {
   const { asked, known, agentFile, adapter, store, flags, template, examples, hasOwnMicroBatch } = draft;
   const decided = await decideRunEngine(asked, known, store, flags, context);
   await checkAsked(draft, context, decided.kind);
-  const { config, models } = await settleRun(draft, context);
+  const { config, models } = await pinRun(draft, context);
   return {
     config,
     agentFile: agentFile?.path ?? modulePath('./supervised-agent'),
@@ -93,13 +93,13 @@ export async function checkAsked(
 }
 
 /** Pins the base model, which may download it. */
-export async function settleRun(
+export async function pinRun(
   { asked, model, parent, known, reference, store, flags }: AskedRun,
   context: ModelContext,
-): Promise<Pick<PlannedRun, 'config' | 'models'>> {
+): Promise<Pick<RunPlan, 'config' | 'models'>> {
   const recorded = known?.file.config ?? null;
   const named = (recorded ?? parent?.config)?.baseModel ?? null;
-  const { name: baseModel, models } = await settleBaseModel(model, named, context);
+  const { name: baseModel, models } = await pinModel(model, named, context);
   const config = keepRecordedDate({ ...asked, baseModel }, recorded);
   if (parent !== null) checkSameBase(parent, config);
   const { project, env } = context;

@@ -7,10 +7,10 @@ import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { findLocalModel } from './base-model.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { RunPlan } from './plan-run.ts';
 
 /** Refuses an example that cannot be rendered, by its line. Returns the tokens of the longest one; null if unknown. */
-export async function proveExamples(plan: PlannedRun, context: CommandEnvironment): Promise<number | null> {
+export async function proveExamples(plan: RunPlan, context: CommandEnvironment): Promise<number | null> {
   const { config, examples, models, template } = plan;
   const { baseModel, supervised } = config;
   if (supervised === undefined || examples === null || isTemplateElsewhere(plan)) return null;
@@ -24,7 +24,7 @@ export async function proveExamples(plan: PlannedRun, context: CommandEnvironmen
 }
 
 /** The template of a parent is only in the store: the GPU worker makes the same check when the run begins. */
-function isTemplateElsewhere({ config, template }: PlannedRun): boolean {
+function isTemplateElsewhere({ config, template }: RunPlan): boolean {
   return template === null && config.rollout.chatTemplateSha256 !== undefined;
 }
 

@@ -18,14 +18,14 @@ import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
 import { formatTime, plural } from '../terminal/format.ts';
 import type { ScheduleCreateContext } from './command.ts';
-import { readPlannedSchedule, type PlannedSchedule, type Timing } from './read-planned-schedule.ts';
+import { planSchedule, type SchedulePlan, type Timing } from './plan-schedule.ts';
 import { withSchedules } from './server.ts';
 
 /** Catch-up window: firings missed by more are skipped, because runs are long and the next time comes anyway. */
 const CATCH_UP_MINUTES = 10;
 
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
-  let plan = await readPlannedSchedule(context);
+  let plan = await planSchedule(context);
   const { template, store, config } = plan;
   if (template !== null) {
     const tried = { template, isInherited: false, baseModel: config.baseModel, models: {} };
@@ -36,7 +36,7 @@ export async function scheduleCreate(context: ScheduleCreateContext): Promise<nu
   return EXIT.ok;
 }
 
-function tell({ output, env, args }: ScheduleCreateContext, plan: PlannedSchedule, next: Date | null): void {
+function tell({ output, env, args }: ScheduleCreateContext, plan: SchedulePlan, next: Date | null): void {
   const { name, config, timing, begins } = plan;
   output.line(
     `${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${plural(config.steps, 'step')} each`,
@@ -53,7 +53,7 @@ function tell({ output, env, args }: ScheduleCreateContext, plan: PlannedSchedul
 }
 
 /** Returns the first firing time. */
-async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
+async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
   const { queues } = await loadConfig(place.project, place.env);
   const storeId = await store.id();

@@ -1,4 +1,4 @@
-/** Where `temper serve` listens and which key it takes: checked before anything is started. */
+/** Address and key of `temper serve`, checked before anything is started. */
 import { randomBytes } from 'node:crypto';
 import { isLoopback } from '../../core/loopback.ts';
 import { checkAllowedHosts } from '../command-line/listening.ts';

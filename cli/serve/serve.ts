@@ -8,7 +8,7 @@ import { trainedBase } from '../../workers/config/loaded-base.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
-import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
+import { servePolicy } from '../../workers/serving/serve-policy.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
@@ -30,18 +30,18 @@ export async function serve(context: ServeContext): Promise<number> {
   let engine: ServedEngine | null = null;
   let isLoaded = false;
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
-  const front = await openPolicyFront({ ...place, policy: served, engine: () => (isLoaded ? engine : null) });
+  const serving = await servePolicy({ ...place, policy: served, engine: () => (isLoaded ? engine : null) });
   try {
     if (output.isTerminal) output.errorLine(`loading ${policy} on ${trained.manifest.baseModel} …`);
     engine = await startEngine(context, config, trained);
     await loadPolicy(engine, policy, signal);
     isLoaded = true;
-    const told = { ...place, port: front.port, policy, models: names, adapterSha256 };
+    const told = { ...place, port: serving.port, policy, models: names, adapterSha256 };
     if (flags.json) printJson(output, servedJson(told));
     else for (const line of servedLines(told)) output.line(line);
     await untilStopped(engine, signal);
   } finally {
-    await front.close();
+    await serving.close();
     await engine?.close();
   }
   return EXIT.ok;
@@ -79,7 +79,7 @@ async function startEngine(
     onEvent: createEventPrinter((line) => output.errorLine(line)),
     config: { ...config, engine },
     models: writeKnownModels(project, config),
-    // As the flags say by name.
+    // These flags name the differences.
     anyBase: engine.dtype !== trained.dtype || engine.loadIn4bit !== trained.loadIn4bit,
   });
 }

@@ -8,14 +8,14 @@ import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { fitToMemory } from '../planning/fit-memory.ts';
 import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
-import type { PlannedRun } from '../planning/plan-run.ts';
+import type { RunPlan } from '../planning/plan-run.ts';
 
-export function playRun(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+export function playRun(context: CommandEnvironment, plan: RunPlan, asked: EngineFlags): Promise<number> {
   return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
 }
 
 /** Needs only the store. The other flags were compared with the run's configuration. */
-async function showCompleted(context: CommandEnvironment, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+async function showCompleted(context: CommandEnvironment, plan: RunPlan, asked: EngineFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
   const idle = idleFlags(asked);
@@ -36,7 +36,7 @@ function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags)
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
 }
 
-async function play(context: CommandEnvironment, planned: PlannedRun, asked: EngineFlags): Promise<number> {
+async function play(context: CommandEnvironment, planned: RunPlan, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
@@ -72,11 +72,7 @@ async function play(context: CommandEnvironment, planned: PlannedRun, asked: Eng
   return EXIT.ok;
 }
 
-function detached(
-  { output }: CommandEnvironment,
-  { config, agentFile }: PlannedRun,
-  left: StackReleased | null,
-): number {
+function detached({ output }: CommandEnvironment, { config, agentFile }: RunPlan, left: StackReleased | null): number {
   output.line(`detached from ${config.run}: ${whatGoesOn(agentFile, left)}`);
   return EXIT.interrupted;
 }
@@ -90,7 +86,7 @@ function whatGoesOn(agentFile: string, left: StackReleased | null): string {
 }
 
 /** Writes the report and prints the result with its path. */
-async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config }: PlannedRun): Promise<void> {
+async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config }: RunPlan): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
   const { version } = await import('../../workers/version.ts');

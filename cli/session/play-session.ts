@@ -24,12 +24,12 @@ import { showRun } from '../watch/watch-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { checkSameConfig } from '../planning/find-existing.ts';
-import type { PlannedRun } from '../planning/plan-run.ts';
+import type { RunPlan } from '../planning/plan-run.ts';
 import { setMaxListeners } from 'node:events';
 
 export interface Session {
   readonly overrides: EngineOverrides;
-  readonly plan: PlannedRun;
+  readonly plan: RunPlan;
   readonly project: string;
   readonly viewer: Viewer;
   readonly signal: AbortSignal;
@@ -111,7 +111,7 @@ const ignore = () => undefined;
 /** Starts or joins the run: concurrent commands, and a command after a crash, get the same one. */
 async function joinRun(
   client: Client,
-  { config, template, examples, adapterFiles, store, isSteered }: PlannedRun,
+  { config, template, examples, adapterFiles, store, isSteered }: RunPlan,
   project: string,
 ): Promise<WorkflowHandle<typeof trainRun>> {
   for (const bytes of [template?.bytes, examples, ...adapterFiles]) if (bytes) await store.putBlob(bytes);

@@ -48,9 +48,9 @@ export const sftCommand = defineCommand({
   projectFlags: async (environment, { steps: _steps, ...flags }) =>
     (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
   async run(context): Promise<number> {
-    const { readPlannedSft } = await import('./read-planned-sft.ts');
+    const { planSft } = await import('./plan-sft.ts');
     const { playRun } = await import('../session/play-run.ts');
-    return playRun(context, await readPlannedSft(context), context.flags);
+    return playRun(context, await planSft(context), context.flags);
   },
 });
 

@@ -31,9 +31,9 @@ export const trainCommand = defineCommand({
   projectFlags: async (environment, flags) =>
     (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
   async run(context): Promise<number> {
-    const { readPlannedRun } = await import('./read-planned-run.ts');
+    const { planTrain } = await import('./plan-train.ts');
     const { playRun } = await import('../session/play-run.ts');
-    return playRun(context, await readPlannedRun(context), context.flags);
+    return playRun(context, await planTrain(context), context.flags);
   },
 });
 

@@ -11,12 +11,12 @@ import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
 import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
-import type { PlannedTry, TriedScenario } from './read-planned-try.ts';
+import type { TryPlan, TriedScenario } from './plan-try.ts';
 import type { TriedAttempt, TriedGroup } from './tried.ts';
 import { fileURLToPath } from 'node:url';
 
 export interface TryOptions {
-  readonly plan: PlannedTry;
+  readonly plan: TryPlan;
   /** Engine of the local stack; null for a hosted player. */
   readonly engine: EngineAddress | null;
   readonly signal: AbortSignal;
@@ -126,7 +126,7 @@ class Trial {
 }
 
 /** Counts tokens by the engine's ids, and for a hosted model by its server's usage. */
-function countTokens({ record, facts }: SingleAttempt, { player }: PlannedTry) {
+function countTokens({ record, facts }: SingleAttempt, { player }: TryPlan) {
   if (player.hosted === null) {
     const sum = (lengths: readonly number[]) => lengths.reduce((total, length) => total + length, 0);
     return {
@@ -140,7 +140,7 @@ function countTokens({ record, facts }: SingleAttempt, { player }: PlannedTry) {
   return { promptTokens: cost?.promptTokens ?? null, completionTokens: cost?.completionTokens ?? null };
 }
 
-async function describeReplay({ agentFile }: PlannedTry, saved: SavedAttempt): Promise<string | null> {
+async function describeReplay({ agentFile }: TryPlan, saved: SavedAttempt): Promise<string | null> {
   const { changed, notAsked } = await replaySaved(agentFile.agent, saved);
   if (changed !== null) return changed.text;
   const answers = saved.calls.length + (saved.hostedCalls?.length ?? 0);

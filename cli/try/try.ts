@@ -7,7 +7,7 @@ import { printJson } from '../terminal/output.ts';
 import type { TryContext } from './command.ts';
 import { groupLines, summaryLines } from './lines.ts';
 import { playTry } from './play.ts';
-import { readPlannedTry, type PlannedTry } from './read-planned-try.ts';
+import { planTry, type TryPlan } from './plan-try.ts';
 import type { TriedGroup, TrySummary, TriedAttempt } from './tried.ts';
 import { warningsOf } from './warnings.ts';
 import { mean } from '../../core/statistics.ts';
@@ -16,7 +16,7 @@ export async function tryAgent(context: TryContext): Promise<number> {
   // Errors of an agent in TypeScript name its lines as they were written.
   process.setSourceMapsEnabled(true);
   const saveFolder = folderOf(context);
-  const plan = await readPlannedTry(context);
+  const plan = await planTry(context);
   const groups = await withEngine(plan, context, (engine) => play(plan, context, engine, saveFolder));
   const summary = summarise(plan, groups);
   tell(context, summary, saveFolder);
@@ -32,7 +32,7 @@ function folderOf({ flags, cwd }: TryContext): string | null {
 }
 
 function play(
-  plan: PlannedTry,
+  plan: TryPlan,
   { flags, output, signal }: TryContext,
   engine: Parameters<typeof playTry>[0]['engine'],
   saveFolder: string | null,
@@ -52,7 +52,7 @@ function play(
   });
 }
 
-function summarise({ agentFile, player }: PlannedTry, groups: readonly TriedGroup[]): TrySummary {
+function summarise({ agentFile, player }: TryPlan, groups: readonly TriedGroup[]): TrySummary {
   const { name, reward } = agentFile.agent;
   const notes = [
     ...(player.hosted === null

@@ -57,7 +57,7 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
   const { models } = projectFolders(options.project);
   const { loadIn4bit } = trainedBase(plan.manifest);
   const engine: Partial<EngineSettings> = {
-    // As many threads as the recorded step had: sums depend on it.
+    // Threads of the recorded step: sums depend on them.
     threads: Number(plan.manifest.platform['threads'] ?? DEFAULT_THREADS),
     loadIn4bit,
     // Weights in 4 bits are not sharded.

@@ -1,7 +1,7 @@
 /** Last lines of a command that played a run: how the run ended. */
 import type { RunState } from '../../core/contract.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
-import { hintAtStandstill } from '../../core/learning-signal.ts';
+import { hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
   describeHeadline,
@@ -37,7 +37,7 @@ function heldOutLine(steps: RunProgress['steps']): string[] {
 
 /** A failed run has a remedy in its failure message. */
 function hintLine(state: RunState, steps: RunProgress['steps']): string[] {
-  const hint = state.state === 'failed' ? null : hintAtStandstill(state, steps);
+  const hint = state.state === 'failed' ? null : hintIfStalled(state, steps);
   return hint === null ? [] : [`hint: ${hint}`];
 }
 

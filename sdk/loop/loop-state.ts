@@ -1,6 +1,6 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
-import { hintAtStandstill } from '../../core/learning-signal.ts';
+import { hintIfStalled } from '../../core/learning-signal.ts';
 import { rewardRules } from '../../core/plan-step.ts';
 import { summariseSupervised } from '../../core/plan-supervised.ts';
 import { KEPT_EVALS, KEPT_NOTES, newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
@@ -118,7 +118,7 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
 /** The script's last word on a model whose reward stood still. */
 export async function tellStandstill(run: LoopRun): Promise<void> {
   const state = await readState(run.store, run.name);
-  const hint = state && hintAtStandstill(state, await readSteps(run.store, run.name));
+  const hint = state && hintIfStalled(state, await readSteps(run.store, run.name));
   if (hint !== null) run.backend.tell(`${run.name}: hint: ${hint}`);
 }
 

@@ -42,7 +42,7 @@ class FileJournal implements JournalSegments {
       this.#file ??= openNextFree(this.#files, this.#folder, this.#next);
       this.#file.append(record);
     } catch (error) {
-      // Behind a torn record nothing is read: whoever comes next begins a segment of its own.
+      // Nothing is read after a torn record: the next writer begins a new segment.
       this.#broken = asUnavailable(error, this.#root);
       throw this.#broken;
     }

@@ -1,7 +1,7 @@
 /**
- * The store in a folder. Bytes are written to a temporary file beside their place and synchronised, then renamed (blobs:
- * one name, one content) or linked (write-once: EEXIST means that somebody was first), then the folder is synchronised.
- * What is under a name is therefore always whole, whatever is killed when.
+ * The store in a folder. Bytes are written to a temporary file beside their place and synchronised, then renamed
+ * (blobs: one name, one content) or linked (write-once: EEXIST means that another writer was first), then the folder is
+ * synchronised. A name therefore always has complete content, even if a writer is killed.
  */
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -136,14 +136,14 @@ export class FileStore implements Store {
     return join(this.#root, checkKey(key));
   }
 
-  /** Of a temporary file, too, which no key names. */
+  /** Accepts names of temporary files, which are no keys. */
   #pathOf(key: string): string {
     const name = nameOf(key);
     if (!TEMPORARY.test(name)) return this.#path(key);
     return join(name === key ? this.#root : this.#path(key.slice(0, -name.length - 1)), name);
   }
 
-  /** Everything under a folder that is no folder, temporary files included. */
+  /** Everything under a folder except folders, temporary files included. */
   async *#walk(prefix: string): AsyncIterable<StoredObject> {
     const folder = prefix === '' ? this.#root : this.#path(prefix);
     for (const { name, isFolder } of (await this.#files.readFolder(folder)) ?? []) {
@@ -157,13 +157,13 @@ export class FileStore implements Store {
     }
   }
 
-  /** Up to that of a run, as a bucket forgets them by itself. */
+  /** Removes empty folders up to the run's own: a bucket has no empty folders. */
   async #removeEmptyFolders(key: string): Promise<void> {
     const names = key.split('/').slice(0, -1);
     while (names.length > 1 && (await this.#files.removeEmptyFolder(join(this.#root, ...names)))) names.pop();
   }
 
-  /** So that an old one is not removed at this moment. False where it is gone, or another user's: then it is put again. */
+  /** So that an old one is not removed at this moment. False if it is gone, or another user's: then it is put again. */
   async #renew(file: string): Promise<boolean> {
     const modifiedAtMs = await this.#files.modifiedAt(file);
     if (modifiedAtMs !== null && Date.now() - modifiedAtMs < KEPT_UNNAMED_MS / 2) return true;
@@ -215,7 +215,7 @@ export class FileStore implements Store {
     return temporary;
   }
 
-  /** A temporary file that stays is litter, not an error: nobody lists or reads it. */
+  /** A leftover temporary file is not an error: it is never listed or read. */
   async #discard(temporary: string): Promise<void> {
     await this.#files.unlink(temporary).catch(() => undefined);
   }
@@ -233,7 +233,7 @@ function ignoreMissing(error: unknown): void {
   if (errorCode(error) !== 'ENOENT') throw error;
 }
 
-/** Of both languages: `.<uuid>.tmp`, and `.<name>.<pid>.<random>.tmp` (`gpu-worker/temper_gpu/store/file_store.py`). */
+/** Temporary names: `.<uuid>.tmp`, and Python's `.<name>.<pid>.<random>.tmp` (`store/file_store.py` there). */
 const TEMPORARY = /^\.([0-9a-f-]{36}|.+\.\d+\.[0-9a-f]{8})\.tmp$/;
 
 const nameOf = (key: string): string => key.slice(key.lastIndexOf('/') + 1);

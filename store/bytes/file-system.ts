@@ -6,25 +6,25 @@ import { dirname } from 'node:path';
 export interface FileSystem {
   /** With its parents; those it made are on disk when it returns. */
   makeFolder(folder: string): Promise<void>;
-  /** A new file, on disk when it returns where `durable`. Fails where the name is taken. */
+  /** Creates a file; on disk on return if `durable`. Fails if the name is taken. */
   createFile(file: string, bytes: Uint8Array, durable: boolean): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Fails with EEXIST where the name is taken: that is what makes a write-once object. */
   link(from: string, to: string): Promise<void>;
   unlink(file: string): Promise<void>;
   removeFolder(folder: string): Promise<void>;
-  /** False where something is in it, or it is gone. */
+  /** False if it is missing or not empty. */
   removeEmptyFolder(folder: string): Promise<boolean>;
   /** Puts the names of a folder on disk. */
   syncFolder(folder: string): Promise<void>;
-  /** Null where there is no such file. */
+  /** Null if there is no such file. */
   fileBytes(file: string): Promise<number | null>;
-  /** When it was written last, in milliseconds; null where there is no such file. */
+  /** Time of the last write in milliseconds; null if there is no such file. */
   modifiedAt(file: string): Promise<number | null>;
   /** Makes it as if it was written now. */
   touch(file: string): Promise<void>;
   readFile(file: string): Promise<Uint8Array | null>;
-  /** Null where there is no such folder. */
+  /** Null if there is no such folder. */
   readFolder(folder: string): Promise<FolderEntry[] | null>;
   /** A new file for appending, synchronously: a record is written before its answer is handed on. */
   openAppend(file: string): AppendFile;
@@ -105,7 +105,7 @@ function makeFolderSync(folder: string): void {
   }
 }
 
-/** Node's recursive mkdir says ENOENT where the disk is read-only; the first missing folder, made alone, says why. */
+/** Node's recursive mkdir says ENOENT if the disk is read-only; the first missing folder, made alone, says why. */
 function reasonOf(error: unknown, folder: string): unknown {
   if (errorCode(error) !== 'ENOENT') return error;
   let missing = folder;
@@ -134,7 +134,7 @@ async function syncMade(above: string, folder: string): Promise<void> {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows opens no folders; its file system keeps names by itself.
+  // Windows can't open folders; its file system keeps names without it.
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {

@@ -1,6 +1,6 @@
 /**
- * The folder of somebody else's store, to be read alone. A link in it may name any file of this user's, and a copy of the
- * run would then hold that file: links, pipes and devices are not listed, and are refused where something names them.
+ * Read-only view of another user's store. A link in it may name any file of this user's, and a copy of the run would
+ * then contain that file: links, pipes and devices are not listed, and are refused if something names them.
  */
 import { constants } from 'node:fs';
 import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { dirname, join, relative } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 
-/** Absent on Windows, where no pipe waits for a writer either. */
+/** Absent on Windows, which has no such pipes. */
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK }: Record<string, number | undefined> = constants;
 const PLAIN = (O_RDONLY ?? 0) | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
@@ -68,7 +68,7 @@ async function readPlainFile(file: string, real: string): Promise<Uint8Array> {
   }
 }
 
-/** Linux tells where an open file is; elsewhere the file at that place must be the same one. */
+/** Linux reports an open file's path; elsewhere the file at that place must be the same one. */
 async function isAt(handle: FileHandle, real: string): Promise<boolean> {
   if (process.platform === 'linux')
     // A file that its writer has just replaced is still the one that was there.

@@ -1,7 +1,7 @@
 import { TemperError } from '../../core/failures.ts';
 import { requireKnownSchema } from '../../core/later-version.ts';
 
-/** As JSON files of the store end: with a newline. */
+/** Ends with a newline, as all JSON files of the store. */
 export function encodeJson(value: unknown): Uint8Array {
   return new TextEncoder().encode(`${JSON.stringify(value)}\n`);
 }

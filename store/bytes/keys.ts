@@ -1,7 +1,7 @@
 /** Keys of the store: relative, `/` between names, none of which leads anywhere else. */
 import { TemperError } from '../../core/failures.ts';
 
-/** What branches, runs and blobs are named with; a leading dot is for temporary files alone. */
+/** Names of branches, runs and blobs; a leading dot is for temporary files alone. */
 const NAME = /^[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*$/;
 
 export const isKey = (key: string): boolean => key.split('/').every((name) => NAME.test(name));

@@ -7,9 +7,9 @@ import { checkKey } from './keys.ts';
 import type { Store } from '../store.ts';
 
 export interface OpenStoreOptions {
-  /** Where journals lie until a bucket has them; who writes none needs none. */
+  /** Folder for journals until a bucket has them; only needed to write some. */
   spoolFolder?: string;
-  /** Somebody else's folder, to be read alone: what its links name is not in it. */
+  /** Read-only folder of another user: its links are not followed. */
   isForeign?: boolean;
 }
 
@@ -24,7 +24,7 @@ export async function openStore(uri: string, options: OpenStoreOptions = {}): Pr
   if (scheme === undefined) return openFolder(resolve(uri), options);
   if (scheme === 'file') return openFolder(fileFolder(uri), options);
   if (scheme === 's3') {
-    // The SDK is large: only who has a bucket waits for it.
+    // The SDK is large and only loaded for buckets.
     const { openS3Store } = await import('./s3-store.ts');
     return openS3Store(bucketAddress(uri), options);
   }
@@ -47,7 +47,7 @@ function fileFolder(uri: string): string {
 
 function bucketAddress(uri: string): { bucket: string; prefix: string } {
   const [bucket = '', ...names] = uri.slice('s3://'.length).replace(/\/$/, '').split('/');
-  // Not shown: somebody may have written a key before the @.
+  // The URI is not shown: it may have a key before the @.
   if (bucket.includes('@')) {
     const rule = "the store's URI must be like s3://bucket/prefix, without credentials";
     throw new TemperError('BadConfig', `${rule}; put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`);

@@ -8,7 +8,7 @@ export interface S3Timeouts {
 }
 
 export const S3_TIMEOUTS: S3Timeouts = { connectMs: 5000, idleMs: 30_000 };
-/** With the SDK's pauses between them: a server that is away is told within a second, a silent one within two minutes. */
+/** Attempts with the SDK's pauses: an unreachable server fails within a second, a silent one within two minutes. */
 const ATTEMPTS = 3;
 /** For as many requests as are sent at once, each of which may be an upload in parts. */
 const AGENT = { maxSockets: 160 };
@@ -21,12 +21,12 @@ export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise
     retryMode: 'standard',
     requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs, httpAgent: AGENT, httpsAgent: AGENT },
   });
-  // A server of one's own has seldom a host name for every bucket.
+  // A server of one's own has seldom a host name forevery bucket.
   client.config.forcePathStyle = (await configuredEndpoint(client)) !== null;
   return client;
 }
 
-/** For messages: where requests go, without a user's name or password; null for AWS itself. */
+/** Address for messages, without a user's name or password; null for AWS itself. */
 export async function describeEndpoint(client: S3Client): Promise<string | null> {
   const endpoint = await configuredEndpoint(client);
   if (endpoint === null) return null;

@@ -2,7 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import { S3_REFUSALS } from '../../core/wire-constants.ts';
 
-/** Which store, as people know it. */
+/** The store's name for users. */
 export interface S3Place {
   uri: string;
   /** Null for AWS itself. */
@@ -26,16 +26,16 @@ export function asS3Failure(error: unknown, { uri, endpoint }: S3Place, hasAnswe
   return new TemperError(isRetried ? 'StoreUnavailable' : 'BadConfig', message, { cause });
 }
 
-/** An answer to HEAD has no body, and 400 has many reasons: the request that follows is told which. */
+/** An answer to HEAD has no body, and 400 has many reasons: the next request's answer explains. */
 export const isUnexplained = (error: unknown): boolean => statusOf(error) === 400;
 
-/** Somebody's object has this key already. */
+/** Another writer's object has this key already. */
 export const isTaken = (error: unknown): boolean => statusOf(error) === 412;
 
-/** Somebody else writes this key at this moment: nothing is decided yet. */
+/** Another writer is writing this key: nothing is decided yet. */
 export const isContended = (error: unknown): boolean => statusOf(error) === 409;
 
-/** What came is not what was stored. */
+/** The received bytes differ from the stored ones. */
 export function isChecksumMismatch(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('Checksum mismatch');
 }

@@ -1,7 +1,7 @@
 /**
- * Journals of a store in a bucket. A record goes to a file of this host first, without fsync, and is uploaded behind
- * the writer's back: objects cannot grow, so that every upload is a segment of its own, and what is appended later goes
- * to the next. Who opens a journal reads what the bucket has and what still lies on this host.
+ * Journals of a store in a bucket. A record goes to a file of this host first, without fsync, and is uploaded in the
+ * background: objects cannot grow, so every upload is a segment, and later records go to the next one. Opening a
+ * journal reads the bucket's segments and those still on this host.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -16,7 +16,7 @@ import { asUnavailable } from './unavailable.ts';
 export interface UploadLimits {
   /** A segment is uploaded when its first record is so old … */
   everyMs: number;
-  /** … or when it has so many bytes. */
+  /** … or when it has this many bytes. */
   bytes: number;
 }
 
@@ -91,7 +91,7 @@ class S3Journal implements JournalSegments {
       this.#part.bytes += record.length;
       if (this.#part.bytes >= this.#limits.bytes) this.#handOver();
     } catch (error) {
-      // Behind a torn record nothing is read: whoever comes next begins a segment of its own.
+      // Nothing is read after a torn record: the next writer begins a new segment.
       this.#broken = asUnavailable(error, this.#spool.folder);
       throw this.#broken;
     }

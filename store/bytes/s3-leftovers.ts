@@ -16,7 +16,7 @@ interface Upload {
   UploadId: string;
 }
 
-/** What the server does not say is taken to be new. */
+/** A missing time counts as now. */
 export function modifiedAtMs({ LastModified }: { LastModified?: Date | undefined }): number {
   return LastModified?.getTime() ?? Infinity;
 }
@@ -46,7 +46,7 @@ export async function* listUploads(
   }
 }
 
-/** False where it was completed or given up, or has another part since then. */
+/** False if it was completed or given up, or has another part since then. */
 export async function abortUnchanged(client: S3Client, upload: Upload, describedMs: number): Promise<boolean> {
   const parts = await describeParts(client, upload);
   if (parts === null || parts.newestMs > describedMs) return false;
@@ -54,7 +54,7 @@ export async function abortUnchanged(client: S3Client, upload: Upload, described
   return true;
 }
 
-/** Null: there is no such upload any more. */
+/** Null: the upload is gone. */
 async function describeParts(client: S3Client, upload: Upload): Promise<{ bytes: number; newestMs: number } | null> {
   const found = { bytes: 0, newestMs: 0 };
   let marker: Pick<ListPartsCommandInput, 'PartNumberMarker'> = {};

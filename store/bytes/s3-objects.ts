@@ -1,4 +1,4 @@
-/** Objects of one bucket under one prefix, by the store's keys. Every refusal is typed; nothing waits for ever. */
+/** Objects of one bucket under one prefix, by the store's keys. Every refusal is typed; nothing waits forever. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
@@ -32,7 +32,7 @@ export interface S3Bucket {
   partBytes: number;
 }
 
-/** A body that broke off, and a key that somebody writes at this moment, are asked for again so many times. */
+/** Tries for a body that broke off, and for a key that is being written. */
 const TRIES = 4;
 const PAUSE_MS = 200;
 /** More would wait for a connection, and the SDK counts that wait as the server's. */
@@ -49,19 +49,19 @@ export class S3Objects {
     this.place = target.place;
   }
 
-  /** Null where there is no such object. */
+  /** Null if there is no such object. */
   get(key: string): Promise<Uint8Array | null> {
     return this.#typed(() => orNull(this.#getWhole(key), 'NoSuchKey'));
   }
 
-  /** Null where there is no such object. */
+  /** Null if there is no such object. */
   size(key: string): Promise<number | null> {
     return this.#typed(() => this.#sizeOf(key));
   }
 
   /**
-   * Of this length, and not so old that somebody may be about to remove it. Also false where the server does not say why
-   * it refuses: it says so to the write that follows.
+   * Whether an object has this length and is too new to be removed as garbage. Also false if the server does not say
+   * why it refuses: the write that follows gets its reason.
    */
   async has(key: string, bytes: number): Promise<boolean> {
     const isThere = await this.#typed(async () => {
@@ -85,7 +85,7 @@ export class S3Objects {
     });
   }
 
-  /** False where the key is taken, perhaps by this very call: its answer may have been lost, and the SDK asks again. */
+  /** False if the key is taken, perhaps by this very call: its answer may have been lost, and the SDK asks again. */
   putNew(key: string, bytes: Uint8Array): Promise<boolean> {
     return this.#typed(async () => {
       const command = new PutObjectCommand({ ...this.#object(key), Body: bytes, IfNoneMatch: '*' });
@@ -135,7 +135,7 @@ export class S3Objects {
     }
   }
 
-  /** False where it is not there, or was written since then. */
+  /** False if it is not there, or was written since then. */
   removeUnchanged({ key, modifiedAtMs: described, uploadId }: StoredObject): Promise<boolean> {
     const { client } = this.#target;
     return this.#typed(async () => {

@@ -1,4 +1,4 @@
-/** Where segments of journals lie on this host until the bucket has them. */
+/** Journal segments on this host until the bucket has them. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -18,7 +18,7 @@ export class Spool {
   readonly #objects: S3Objects;
   readonly #limit = pLimit(PARALLEL_UPLOADS);
   readonly #uploads = new Set<Promise<void>>();
-  /** By key; those that are asked for at this moment. */
+  /** Uploads in progress, by key. */
   readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(folder: string, files: FileSystem, objects: S3Objects) {
@@ -27,7 +27,7 @@ export class Spool {
     this.#objects = objects;
   }
 
-  /** By name, whoever wrote them: processes that died, and those that are writing. */
+  /** Segments by name, from all processes: those that died and those still writing. */
   async read(prefix: string): Promise<Map<string, Uint8Array>> {
     try {
       const entries = (await this.#files.readFolder(join(this.folder, prefix))) ?? [];
@@ -65,7 +65,7 @@ export class Spool {
     } catch (error) {
       throw asUnavailable(error, this.folder);
     }
-    // What is being uploaded would stay in the bucket.
+    // An upload in progress would stay in the bucket.
     const late = [...this.#underWay].filter(([key]) => key.startsWith(`${prefix}/`));
     await Promise.allSettled(late.map(([, upload]) => upload));
   }

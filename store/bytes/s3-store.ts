@@ -24,16 +24,16 @@ export interface S3Address {
 }
 
 export interface S3StoreOptions {
-  /** Where journals lie until they are uploaded; without one none can be opened. */
+  /** Folder for journals until they are uploaded; required to open one. */
   spoolFolder?: string;
-  /** Larger objects go up in parts of this size, which S3 wants to be at least 5 MiB. */
+  /** Larger objects are uploaded in parts of this size; S3 requires at least 5 MiB. */
   partBytes?: number;
   timeouts?: S3Timeouts;
   uploads?: UploadLimits;
 }
 
 const PART_BYTES = 16 * 1024 ** 2;
-/** What is lost of a journal where a whole host is. */
+/** Limits of the journal records that are lost with a host. */
 const UPLOADS: UploadLimits = { everyMs: 2000, bytes: 1024 ** 2 };
 
 export async function openS3Store({ bucket, prefix }: S3Address, options: S3StoreOptions = {}): Promise<S3Store> {
@@ -94,7 +94,7 @@ export class S3Store implements Store {
     return verifyBlob(await this.#objects.get(ref.key), ref, this.uri);
   }
 
-  /** How long a blob is, without reading it; null where it is missing. */
+  /** How long a blob is, without reading it; null if it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null> {
     return this.#objects.size(ref.key);
   }
@@ -103,7 +103,7 @@ export class S3Store implements Store {
     return this.#objects.remove(ref.key);
   }
 
-  /** Where an answer was lost, the winner's bytes may be one's own, with `created: false`. */
+  /** If an answer was lost, the winner's bytes may be one's own, with `created: false`. */
   async publish(key: string, bytes: Uint8Array): Promise<Published> {
     if (await this.#objects.putNew(key, bytes)) return { created: true, bytes };
     const winner = await this.#objects.get(key);
@@ -121,7 +121,7 @@ export class S3Store implements Store {
 
   async *list(prefix: string): AsyncIterable<string> {
     const names = (await this.#objects.names(prefix)).filter((name) => !name.startsWith('.'));
-    // S3 orders `a-b` before `a/`; folders stand here as if their names had no slash.
+    // S3 orders `a-b` before `a/`; folders are sorted as if their names had no slash.
     const plain = (name: string): string => name.replace(/\/$/, '');
     for (const name of names.toSorted((a, b) => (plain(a) < plain(b) ? -1 : 1))) yield `${prefix}/${name}`;
   }
@@ -154,7 +154,7 @@ export class S3Store implements Store {
     await this.#knownSpool?.settle(CLOSE_WITHIN_MS);
   }
 
-  /** Of this store alone: hosts may work for several. */
+  /** Separate for each store: a host may work for several. */
   async #spool(): Promise<Spool | null> {
     const { spoolFolder } = this.#settings;
     if (spoolFolder === null) return null;

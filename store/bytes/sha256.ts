@@ -7,7 +7,7 @@ export function hashBytes(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** What names these bytes, in any store. */
+/** Reference to these bytes in any store. */
 export function blobRef(bytes: Uint8Array): BlobRef {
   const sha256 = hashBytes(bytes);
   return { key: blobKey(sha256), sha256, bytes: bytes.length };

@@ -2,7 +2,7 @@ import type { BlobRef } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashBytes } from './sha256.ts';
 
-/** The bytes themselves, where they are what the reference says. `place` is for people. */
+/** Returns the bytes if they match the reference. `place` is for messages. */
 export function verifyBlob(bytes: Uint8Array | null, ref: BlobRef, place: string): Uint8Array {
   if (bytes === null) throw corrupt(`${ref.key} is missing in ${place}`);
   const sha256 = hashBytes(bytes);

@@ -1,11 +1,11 @@
-/** Chat templates that runs bring in the place of their model's own: blobs, which a run's configuration names by hash. */
+/** Chat templates that runs bring instead of their model's own: blobs, which a run's configuration names by hash. */
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashBytes } from '../bytes/sha256.ts';
 import { blobKey } from '../layout.ts';
 import type { Store } from '../store.ts';
 
-/** Null where a run has the model's own. */
+/** Null if a run has the model's own. */
 export async function readRunTemplate(store: Store, { rollout }: Pick<RunConfig, 'rollout'>): Promise<Buffer | null> {
   const { chatTemplateSha256: sha256 } = rollout;
   if (sha256 === undefined) return null;

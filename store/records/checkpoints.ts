@@ -1,4 +1,4 @@
-/** The committed steps of a run, as people choose among them. */
+/** The committed steps of a run, as a list to choose from. */
 import type { EvalResult } from '../../core/contract.ts';
 import { childNumbers } from './children.ts';
 import { branchesPrefix, stepsPrefix, type StepPlace } from '../layout.ts';
@@ -14,7 +14,7 @@ interface CommittedStep extends StepPlace {
 }
 
 interface Weights {
-  /** Of adapter and optimizer state. */
+  /** Size of adapter and optimizer state. */
   bytes: number;
   /** Pruned ones may be there: another checkpoint or run has the same bytes. */
   weights: 'kept' | 'pruned' | 'missing';

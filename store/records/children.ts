@@ -1,6 +1,6 @@
 import type { Store } from '../store.ts';
 
-/** So many groups of a step are read at once: it may have more files than a process may open. */
+/** Groups of a step that are read at once: it may have more files than a process may open. */
 export const GROUPS_AT_ONCE = 64;
 
 /** Names directly under a folder, in order, those of folders without their `/`. */

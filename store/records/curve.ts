@@ -1,6 +1,6 @@
 /**
- * A run's curve for people: a line for each step, in files of a hundred by branch, `steps/<branch>.<number>.jsonl`. To add
- * a step costs the same however long the run is; nothing is appended, for S3 appends nothing.
+ * A run's curve for display: a line for each step, in files of a hundred by branch, `steps/<branch>.<number>.jsonl`.
+ * The cost of adding a step does not grow with the run; nothing is appended, because S3 can't append.
  */
 import type { StepSummary } from '../../core/contract.ts';
 import { parseStored, StepSummaryLineSchema } from './file-schemas.ts';
@@ -19,7 +19,7 @@ const FILE_NAME = /\/(\d+)\.(\d+)\.jsonl$/;
 
 /**
  * The newest word on each step. What a file holds beyond the end is of an earlier life of the run, and goes. `checkFresh`
- * throws where this process stood still meanwhile: what it has read is old by then, and would take others' steps away.
+ * throws if this process stood still meanwhile: what it has read is old by then, and would take others' steps away.
  */
 export async function addToCurve(
   store: Store,
@@ -38,9 +38,7 @@ export async function addToCurve(
   }
 }
 
-/**
- * Each step once, in order: a branch goes on where the one before it was left, so its first step ends that one's part.
- */
+/** Each step once, in order: the first step of a branch ends the part of the branch before it. */
 export async function readCurve(store: Store, run: string, end: CurveEnd | null): Promise<StepSummary[]> {
   const files: { branch: number; number: number; key: string }[] = [];
   for await (const key of store.list(curvePrefix(run))) {

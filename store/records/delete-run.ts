@@ -18,7 +18,7 @@ export interface RunDeletion {
   objects: StoredObject[];
   /** That nothing else names. */
   blobs: StoredObject[];
-  /** Why blobs are left to `temper gc`; null where none are. */
+  /** Why blobs are left to `temper gc`; null if none are. */
   leftBecause: string | null;
   bytes: number;
 }
@@ -55,7 +55,7 @@ export async function deleteRun(store: Store, run: string): Promise<RunDeletion>
   return plan;
 }
 
-/** Somebody may have continued it before it was marked; from then on nobody does. */
+/** Another process may have continued the run before it was marked; after that none does. */
 async function refuseContinued(store: Store, run: string): Promise<void> {
   try {
     await refuseNeeded(store, run);

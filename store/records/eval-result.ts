@@ -2,7 +2,7 @@ import type { EvalResult } from '../../core/contract.ts';
 import { mean, meanMetrics } from '../../core/statistics.ts';
 import type { AttemptRecord } from './trajectories.ts';
 
-/** What an evaluation's attempts say, in numbers. */
+/** Summary of an evaluation's attempts. */
 export function summariseEval(step: number, attempts: readonly AttemptRecord[], rolloutsSha256: string): EvalResult {
   const data = attempts.filter(({ status }) => status === 'ok');
   return {

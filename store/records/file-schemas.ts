@@ -1,7 +1,7 @@
 /**
- * What stands in the files that people look at. A run may have been pulled from somebody else's store: no file is taken
- * for what its name says before it was parsed. A later version may have added members at any level: they are kept and
- * ignored, and known ones have their types. Only the wire between processes is strict.
+ * Schemas of the files for display. A run may have been pulled from another user's store, so each file is parsed before
+ * use. A later version may have added members at any level: they are kept and ignored, and known ones have their types.
+ * Only the wire between processes is strict.
  */
 import { z } from 'zod';
 
@@ -57,9 +57,9 @@ export const RunFileSchema = z.looseObject({
   config: tolerant(RunConfig),
   agentCodeSha256: z.string(),
   versions: z.record(z.string(), z.string()),
-  /** Null where the run began with a fresh adapter. */
+  /** Null if the run began with a fresh adapter. */
   parent: CheckpointInFile,
-  /** Where a script owns the loop: whose model it is. Its groups, and when they are trained, are in no plan. */
+  /** Model of a script that owns the loop; no plan has its groups, or says when they are trained. */
   loop: z.looseObject({ project: z.string(), model: z.string() }).optional(),
 });
 
@@ -178,7 +178,7 @@ export function parseStored<T>(fileSchema: z.ZodType<T>, value: unknown, key: st
   );
 }
 
-/** Whose run a file is, against the folder that it stands in: a folder that was renamed is not taken for another run. */
+/** Checks that a file's run is that of its folder: a renamed folder is not taken for another run. */
 export function checkRunOf(file: { readonly run: string }, run: string, key: string, remedy: string): void {
   if (file.run === run) return;
   throw new TemperError(
@@ -187,7 +187,7 @@ export function checkRunOf(file: { readonly run: string }, run: string, key: str
   );
 }
 
-/** Null where there is no such file. */
+/** Null if there is no such file. */
 export async function readStored<T>(store: Store, key: string, fileSchema: z.ZodType<T>): Promise<T | null> {
   const bytes = await store.read(key);
   return bytes === null ? null : parseStored(fileSchema, decodeJson(bytes, key), key);

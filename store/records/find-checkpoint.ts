@@ -1,4 +1,4 @@
-/** The checkpoint that somebody means: by a person's name for it, by its place, or what a run stands on. */
+/** Finds a checkpoint by a user's name for it, by its place, or as the current one of a run. */
 import type { Checkpoint, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
@@ -11,7 +11,7 @@ import { checkpointOf } from './manifest.ts';
 import { readCommit, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
-/** Refused where there is none, with what to name instead. */
+/** Refused if there is none, with what to name instead. */
 export async function findCheckpoint(store: Store, { run, branch, step }: CheckpointName): Promise<Checkpoint> {
   const { state } = await requireRun(store, run);
   if (step === 'best') return findBest(store, run, branch);
@@ -45,7 +45,7 @@ async function findLatest(
   );
 }
 
-/** By the mean reward of its evaluation: of one branch, or of all that the run's curve consists of. */
+/** Compares mean rewards of evaluations: of one branch, or of all that the run's curve consists of. */
 async function findBest(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
   const branches = await readBranches(store, run);
   const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
@@ -62,15 +62,15 @@ function nameBranch(run: string, branch: number | null): string {
   return branch === null ? run : `branch ${branch} of ${run}`;
 }
 
-/** With the hashes that its readers verify; null where the step is not committed. */
+/** With the hashes that its readers verify; null if the step is not committed. */
 export async function readCheckpoint(store: Store, place: StepPlace): Promise<Checkpoint | null> {
   const commit = await readCommit(store, place);
   return commit && checkpointOf(place.run, commit);
 }
 
 /**
- * The commit that a run's state tells of. Steps that trained nothing have none, and a branch that has just begun stands
- * on one of the branch before it: hence by the adapter's hash.
+ * The commit in a run's state. Steps that trained nothing have none, and a new branch may still be at a commit of the
+ * branch before it: hence by the adapter's hash.
  */
 export async function findCurrentCheckpoint(store: Store, state: RunState): Promise<Checkpoint | null> {
   for (let branch = state.branch; branch >= 0; branch--) {
@@ -83,7 +83,7 @@ export async function findCurrentCheckpoint(store: Store, state: RunState): Prom
   return null;
 }
 
-/** Of branch 0, where a script's own loop has all of its steps. */
+/** Searches branch 0, which has all steps of a script's own loop. */
 export async function findNewestCheckpoint(
   store: Store,
   run: string,

@@ -13,18 +13,18 @@ import type { Store } from '../store.ts';
 export interface ConfiguredCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly file: RunFile;
-  /** Its run's, as it was when the checkpoint was made. */
+  /** Rollout settings of its run when the checkpoint was made. */
   readonly config: RunConfig;
 }
 
 /** A checkpoint whose weights can be used. */
 export interface TrainedPolicy extends ConfiguredCheckpoint {
-  /** As engines serve it: `run@step`, or `run~branch@step`. */
+  /** Name under which engines serve it: `run@step`, or `run~branch@step`. */
   readonly name: string;
   readonly manifest: Manifest;
 }
 
-/** Refused where there is no such checkpoint. */
+/** Refused if there is no such checkpoint. */
 export async function findConfiguredCheckpoint(store: Store, wanted: CheckpointName): Promise<ConfiguredCheckpoint> {
   const checkpoint = await findCheckpoint(store, wanted);
   const { file } = await requireRun(store, checkpoint.run);
@@ -32,7 +32,7 @@ export async function findConfiguredCheckpoint(store: Store, wanted: CheckpointN
   return { checkpoint, file, config: configAt(file.config, changes, checkpoint) };
 }
 
-/** Refused where there is no such checkpoint, or where its weights are gone. */
+/** Refused if there is no such checkpoint, or where its weights are gone. */
 export async function findTrainedPolicy(store: Store, wanted: CheckpointName): Promise<TrainedPolicy> {
   const configured = await findConfiguredCheckpoint(store, wanted);
   const { checkpoint } = configured;

@@ -1,6 +1,6 @@
 /**
- * What nothing needs: blobs that nothing names, writes that were never finished, journals of runs that have ended, and
- * folders of runs without a `run.json`. What was written lately stays: somebody may be about to name it.
+ * Finds garbage: unreferenced blobs, unfinished writes, journals of runs that have ended, and folders of runs without a
+ * `run.json`. Recent objects stay: a reference may be about to be written.
  */
 import pLimit from 'p-limit';
 
@@ -14,13 +14,13 @@ export type GarbageKind = 'unfinished' | 'blob' | 'journal' | 'folder';
 
 export interface Garbage extends StoredObject {
   kind: GarbageKind;
-  /** Of a journal or a folder. */
+  /** Run of a journal or a folder. */
   run: string | null;
 }
 
 export interface GarbagePlan {
   objects: Garbage[];
-  /** What stays although it may be garbage, and why. */
+  /** Possible garbage that stays, and why. */
   notes: string[];
 }
 
@@ -33,7 +33,7 @@ export async function planGarbage(store: Store, beforeMs: number): Promise<Garba
   const folders = await describeRuns(store);
   const blobs: StoredObject[] = [];
   for await (const blob of store.describe(BLOBS_PREFIX)) blobs.push(blob);
-  // After the blobs were listed: whoever names one of them later has put it again.
+  // Read after the blobs were listed: a later reference to one of them has written it again.
   const [byRuns, bySchedules] = [await readNamed(store, folders), await readScheduled(store)];
   const objects = [...(await findUnfinished(store, notes))];
   for (const folder of folders) for (const found of await findInFolder(store, folder, beforeMs)) objects.push(found);
@@ -70,7 +70,7 @@ async function findUnfinished(store: Store, notes: string[]): Promise<Garbage[]>
   return found;
 }
 
-/** All of a folder that is no run, and the journals of one that has ended: who continues it makes their calls again. */
+/** All of a folder without a run, and the journals of one that has ended: continuing it repeats their calls. */
 async function findInFolder(store: Store, folder: RunFolder, beforeMs: number): Promise<Garbage[]> {
   const { run, objects, newestMs, isRun } = folder;
   if (!isRun) return newestMs < beforeMs ? objects.map((object) => ({ ...object, kind: 'folder', run })) : [];
@@ -81,7 +81,7 @@ async function findInFolder(store: Store, folder: RunFolder, beforeMs: number): 
   return journals.map((object) => ({ ...object, kind: 'journal', run }));
 }
 
-/** Before when a blob must have been written, so that nobody is about to name it. */
+/** Latest write time of blobs that are safe to remove: newer ones may be about to be referenced. */
 async function findHorizon(
   store: Store,
   folders: readonly RunFolder[],
@@ -98,7 +98,7 @@ async function findHorizon(
   for (const { run, objects } of folders.filter(({ isRun }) => isRun)) {
     const stored = await readRun(store, run);
     if (stored?.file.loop === undefined || (stored.state !== null && isEnded(stored.state))) continue;
-    // What a script's next step trains is named by its commit alone, and that may wait for a GPU worker for days.
+    // A script's next step is named by its commit alone, and that may wait for a GPU worker for days.
     const committed = objects.filter(({ key }) => key.endsWith('/manifest.json'));
     const newest = committed.reduce((latest, { modifiedAtMs }) => Math.max(latest, modifiedAtMs), 0);
     if (newest >= horizon) continue;

@@ -25,7 +25,7 @@ export async function listGroups(store: Store, place: StepPlace): Promise<number
   return played.map((name) => Number.parseInt(name, 10)).toSorted((a, b) => a - b);
 }
 
-/** Throws StoreCorrupt where the file has another hash than it was written with, if that is known. */
+/** Throws StoreCorrupt if the file has another hash than it was written with, if that is known. */
 export async function readRollouts(store: Store, key: string, written?: string): Promise<StoredRollouts | null> {
   const bytes = await readWritten(store, key, written);
   return bytes && parseRollouts(bytes, key);
@@ -43,7 +43,7 @@ async function readWritten(store: Store, key: string, written?: string): Promise
   throw new TemperError('StoreCorrupt', `${rule}; restore it from a copy of the run`);
 }
 
-/** Throws StoreCorrupt where a file that must be there is missing. */
+/** Throws StoreCorrupt if a file that must be there is missing. */
 export function requireFile<T>(file: T | null, key: string): T {
   if (file !== null) return file;
   throw new TemperError('StoreCorrupt', `${key} is missing; restore it from a copy of the run`);
@@ -57,7 +57,7 @@ export function parseJudged(bytes: Uint8Array, key: string): StoredVerdict {
   return { judged: parseStored(JudgedSchema, decodeJson(bytes, key), key) as Judged, sha256: hashBytes(bytes) };
 }
 
-/** Whoever comes second takes the winner's. */
+/** A second writer gets the first one's verdict. */
 export async function publishVerdict(store: Store, place: GroupPlace, verdict: Judged): Promise<StoredVerdict> {
   const { bytes } = await store.publish(judgedKey(place), encodeJson(verdict));
   return parseJudged(bytes, judgedKey(place));

@@ -1,4 +1,4 @@
-/** What a group's two files say, in numbers: a pure function of their contents. */
+/** Summary of a group's two files: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
 import type { RewardRules } from '../../core/plan-step.ts';
 import { overlongCosts, trainedRewards, type OverlongRules } from '../../core/shaped-rewards.ts';
@@ -20,14 +20,14 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
   };
 }
 
-/** By attempt, by call; nothing is written where no turn earned anything. */
+/** Turn rewards by attempt and call; nothing is written if no turn has one. */
 export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): Pick<Judged, 'turnRewards'> {
   const turns = earned.map((calls) => calls.map((reward) => weight * reward));
   const hasAny = (calls: readonly number[]): boolean => calls.some((reward) => reward !== 0);
   return turns.some(hasAny) ? { turnRewards: turns.map((calls) => (hasAny(calls) ? calls : null)) } : {};
 }
 
-/** What of a group's plan its numbers depend on. */
+/** Parts of a group's plan that its summary depends on. */
 export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize'> & RewardRules;
 
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
@@ -62,7 +62,7 @@ export function summariseGroup(
   };
 }
 
-/** Where somebody else judges, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
+/** With a judge, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
 function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
   if (judge === 'agent') return {};
   const means = {

@@ -1,6 +1,6 @@
 /**
- * Checkpoints that somebody is about to use: runs that have not begun yet, judges of runs under way, and schedules. No
- * manifest refers to them yet, or ever will.
+ * Checkpoints about to be used: by runs that have not begun, by judges of active runs, and by schedules. No manifest
+ * refers to them yet, or ever will.
  */
 import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import { SCHEDULES_PREFIX } from '../layout.ts';
@@ -24,7 +24,7 @@ export async function readIntended(store: Store): Promise<Intended> {
     add(judgingPolicy(config), `the run ${run} is judged by it`);
   }
   for (const { name, from, config } of await readActiveSchedules(store)) {
-    // Once a run of it has ended well, the next one begins with what that ended with.
+    // Later firings start from the final checkpoint of the last run that succeeded.
     if (newestOf(await readFirings(store, name)) === null) add(from, `the schedule ${name} begins with it`);
     add(judgingPolicy(config), `the runs of the schedule ${name} are judged by it`);
   }
@@ -37,7 +37,7 @@ export async function readIntended(store: Store): Promise<Intended> {
   return intended;
 }
 
-/** Null where it is no checkpoint of this store that judges. */
+/** Null unless a checkpoint of this store judges. */
 function judgingPolicy(config: { readonly judge?: string | null | undefined } | undefined): Policy | null {
   return parsePolicyName(config?.judge?.replace(/^engine\//, '') ?? '');
 }

@@ -1,7 +1,7 @@
 import { journalsPrefix } from '../layout.ts';
 import type { Store } from '../store.ts';
 
-/** Journals are kept until so many steps after the commit. */
+/** Steps after the commit for which journals are kept. */
 export const KEPT_JOURNAL_STEPS = 2;
 
 /** Drops the journals of a run that nothing will ask for any more. */

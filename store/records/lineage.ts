@@ -1,6 +1,6 @@
 /**
- * Where a run stands, as its store tells it: branches and changed settings are published here, and the position after a
- * step is found again from manifests and groups. What is written for display is not looked at.
+ * Position of a run according to its store: branches and changed settings are published here, and the position after a
+ * step is derived from manifests and groups. Files for display are not read.
  */
 import type { z } from 'zod';
 
@@ -22,7 +22,7 @@ import type { Store } from '../store.ts';
 
 type Rollback = NonNullable<LocateInput['rollback']>;
 
-/** `branches/<b>/branch.json`; `requestId` says whose wish it was, so that one told again finds its branch. */
+/** `branches/<b>/branch.json`; `requestId` identifies the request, so that a repeated one finds its branch. */
 type BranchFile = z.output<typeof BranchFileSchema>;
 
 /** All branches but 0, in order of their numbers. */
@@ -41,7 +41,7 @@ export async function openBranch(store: Store, run: string, { requestId, step }:
     const made = files.find((file) => file.requestId === requestId);
     if (made !== undefined) return made.branch;
     const newest = files.at(-1)?.branch ?? 0;
-    // What was pruned, and is there because another run has the same bytes, is this run's again.
+    // Pruned blobs that exist because another run has the same bytes belong to this run again.
     await unmarkPruned(store, await requireWeights(store, run, step));
     const fromBranch = branchOfStep(planLineage(files, newest), step);
     const file: BranchFile = { schema: 1, branch: newest + 1, fromBranch, fromStep: step, requestId };
@@ -56,7 +56,7 @@ export async function findLastStep(store: Store, run: string): Promise<number> {
   const { branch, fromStep } = newest;
   const begun = (await readAllChanges(store, run)).changes.filter((change) => change.branch === branch);
   const last = Math.max(0, ...(await childNumbers(store, layout.stepsPrefix(run, branch))));
-  // So many may have been played, and even decided, while the first of them was not trained yet.
+  // These steps may have been played, and even decided, before the first of them was trained.
   const inProgress = Array.from({ length: (await readMaxStaleness(store, run)) + 1 }, (_, ahead) => last - ahead);
   const ended = await Promise.all(inProgress.map((step) => hasEnded(store, { run, branch, step })));
   const unfinished = inProgress.filter((step, index) => step > fromStep && !ended[index]);
@@ -64,13 +64,13 @@ export async function findLastStep(store: Store, run: string): Promise<number> {
   return Math.max(fromStep, finished, ...begun.map(({ step }) => step - 1));
 }
 
-/** Of a run whose steps overlap, how many are played ahead of the one that trains. */
+/** Steps that an overlapping run plays ahead of training. */
 export async function readMaxStaleness(store: Store, run: string): Promise<number> {
   const file = await readStored(store, layout.runKey(run), RunFileSchema);
   return file?.config.maxStaleness ?? 0;
 }
 
-/** Where a run goes on: where a branch takes over; null: after the last finished step of the newest one. */
+/** Position from which a run continues: the start of a branch; null: after the last finished step of the newest one. */
 export async function findPosition(store: Store, run: string, made: number | null): Promise<Located> {
   const branches = await readBranches(store, run);
   const branch = made ?? branches.at(-1)?.branch ?? 0;
@@ -91,7 +91,7 @@ export async function findPosition(store: Store, run: string, made: number | nul
   };
 }
 
-/** What the next steps sample from: the checkpoints after the last steps, none of them from before the branch began. */
+/** Policies for the next steps: the checkpoints after the last steps, none of them from before the branch began. */
 async function findPolicies(
   store: Store,
   run: string,
@@ -136,7 +136,7 @@ export async function requireWeights(store: Store, run: string, step: number): P
   return { run, branch: manifest.branch, step: manifest.step };
 }
 
-/** Every group that was played has one file, those that were replaced included: what the deal counts. */
+/** Every played group has one file, replaced ones included, so the files count the scenarios used. */
 async function countGroups(store: Store, run: string, lineage: readonly Branch[], last: number): Promise<number> {
   const groups = stepsTo(last).map((step) => listGroups(store, { run, branch: branchOfStep(lineage, step), step }));
   return (await Promise.all(groups)).flat().length;

@@ -27,7 +27,7 @@ export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: 
   return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
 }
 
-/** What a trained step was made from, as its input has it, but for its parent; null in a run's first commit. */
+/** Inputs of a trained step but its parent; null in a run's first commit. */
 export function trainingOf(manifest: Manifest): Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'> | null {
   const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised } = manifest;
   if (train === null) return null;

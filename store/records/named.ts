@@ -31,11 +31,11 @@ export async function describeRuns(store: Store): Promise<RunFolder[]> {
   }));
 }
 
-/** A hash, wherever it stands: what a later version of Temper names is named, too. */
+/** Any hash counts as a reference, so that those of a later version of Temper do, too. */
 const HASH = /[0-9a-f]{64}/g;
 const NAMING = /^runs\/[^/]+\/(run|prepared|branches\/\d+\/steps\/\d+\/manifest)\.json$/;
 
-/** Of a blob, by its key. */
+/** Hash in a blob's key. */
 export const blobHash = ({ key }: StoredObject): string => key.slice(BLOBS_PREFIX.length + 1);
 
 /** All hashes in what of runs names blobs: as they were started and prepared, and their commits. */

@@ -1,4 +1,4 @@
-/** A LoRA adapter as PEFT saves it, in a folder outside of the store: what it computes, and the two files that a run begins with. */
+/** A LoRA adapter in PEFT's format, outside of the store: its settings, and the two files that a run starts from. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { blobRef } from '../bytes/sha256.ts';
 export const PEFT_CONFIG_FILE = 'adapter_config.json';
 const WEIGHTS_FILE = 'adapter_model.safetensors';
 
-/** Of PEFT's config, what decides what the adapter computes. `target_modules` may be a pattern: the file's tensors say it. */
+/** PEFT's settings of an adapter's arithmetic. `target_modules` may be a pattern: the file's tensors decide. */
 const PeftConfig = z.looseObject({
   peft_type: z.literal('LORA'),
   r: z.int().min(1),
@@ -21,7 +21,7 @@ const PeftConfig = z.looseObject({
   base_model_name_or_path: z.string().nullish(),
 });
 
-/** Members that change nothing of what a saved adapter computes: where it comes from, how it was begun and trained. */
+/** Members without effect on what a saved adapter computes: its origin, initialisation and training. */
 const FREE = new Set([
   ...Object.keys(PeftConfig.shape),
   ...'target_modules exclude_modules layers_pattern task_type auto_mapping inference_mode revision peft_version'.split(
@@ -30,7 +30,7 @@ const FREE = new Set([
   ...'lora_dropout qalora_group_size ensure_weight_tying runtime_config megatron_core'.split(' '),
   ...'eva_config corda_config loftq_config lora_ga_config'.split(' '),
 ]);
-/** What every other member says where it is off, besides nothing at all: PEFT goes on adding kinds of adapters. */
+/** Values that switch off any other member, besides an empty one: PEFT keeps adding kinds of adapters. */
 const OFF: Readonly<Record<string, readonly unknown[]>> = {
   bias: ['none'],
   // Others change the base model.
@@ -42,7 +42,7 @@ export interface PeftAdapter {
   readonly files: readonly Uint8Array[];
   readonly refs: StartAdapter;
   readonly lora: LoraConfig;
-  /** As the folder names it; null where it does not. */
+  /** Name in the folder's config; null if absent. */
   readonly baseModel: string | null;
 }
 
@@ -76,7 +76,7 @@ export async function readPeftAdapter(folder: string, called: string): Promise<P
   };
 }
 
-/** By the last part of its name: a folder, a name of the hub and one with a commit may be the same model. */
+/** Compares the last parts of names: a folder, a name of the hub and one with a commit may be the same model. */
 export function isOfModel({ baseModel }: PeftAdapter, name: string): boolean {
   return baseModel === null || lastPart(baseModel) === lastPart(name);
 }
@@ -142,7 +142,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Of a path, a name of the hub, or such a name with a commit. */
+/** Takes a path, a name of the hub, or such a name with a commit. */
 function lastPart(name: string): string {
   return name
     .replace(/@[^@/]*$/, '')

@@ -1,6 +1,6 @@
 /**
- * Retention: weights and optimizer states of steps that nobody asked to keep and nothing needs any more. Manifests, rollouts
- * and verdicts stay for the life of the run. A step is marked before its first blob goes.
+ * Retention: removes weights and optimizer states of steps that are neither kept by request nor needed. Manifests,
+ * rollouts and verdicts stay for the life of the run. A step is marked before its first blob is removed.
  */
 import pLimit from 'p-limit';
 import type { BlobRef, RunState } from '../../core/contract.ts';
@@ -18,9 +18,9 @@ import { isUnderWay, listRuns, readCommit, readState } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 export interface Retention {
-  /** The newest so many of each branch. */
+  /** Number of newest checkpoints to keep, of each branch. */
   keepLast: number;
-  /** The so many best by a metric of their evaluation, of each branch. */
+  /** Number of checkpoints that are best by a metric of their evaluation, of each branch. */
   keepBest: { metric: string; count: number }[];
   /** Every nth step; null: none for that reason. */
   keepEvery: number | null;
@@ -74,7 +74,7 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
   const kept = wanted.filter(({ weights }) => weights !== 'pruned');
   const needed = await neededBlobs(store, run, wanted);
   const unneeded = (checkpoint: CheckpointEntry) => weightsOf(checkpoint).filter(({ sha256 }) => !needed.has(sha256));
-  // Who was killed after a mark left blobs behind; those of a marked one that others need are no work.
+  // A process that was killed after a mark left blobs behind; those that others need don't count as work.
   const hasWork = (entry: CheckpointEntry) => entry.weights === 'kept' || unneeded(entry).length > 0;
   const pruned = checkpoints.filter((entry) => !reasons.has(entry) && entry.areThere && hasWork(entry));
   const blobs = [...new Map(pruned.flatMap(unneeded).map((ref) => [ref.sha256, ref])).values()];
@@ -122,7 +122,7 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
   );
 }
 
-/** All others stay. Refused where one that is named must stay, or is none. */
+/** Removes the named checkpoints only. Refused if one of them must stay, or does not exist. */
 function keepUnnamed(
   checkpoints: readonly CheckpointEntry[],
   run: string,
@@ -155,7 +155,7 @@ function reasonsToKeep(
   { state, needed }: { state: RunState | null; needed: number },
 ): Reasons {
   const reasons: Reasons = new Map();
-  // The reason that matters most is the one that is told.
+  // Only the most important reason is reported.
   const keep = (entries: readonly CheckpointEntry[], because: string) => {
     for (const entry of entries) if (!reasons.has(entry)) reasons.set(entry, because);
   };
@@ -201,7 +201,7 @@ function hasOwnParent(entry: CheckpointEntry, checkpoints: readonly CheckpointEn
 
 const weightsOf = ({ commit }: CheckpointEntry): BlobRef[] => [commit.manifest.adapter, commit.manifest.optimizer];
 
-/** What the kept checkpoints of this run and all those of other runs refer to. */
+/** Blobs that the kept checkpoints of this run and all those of other runs refer to. */
 async function neededBlobs(store: Store, run: string, kept: readonly CheckpointEntry[]): Promise<Set<string>> {
   const needed = new Set(kept.flatMap(weightsOf).map(({ sha256 }) => sha256));
   const limit = pLimit(AT_ONCE);

@@ -6,7 +6,7 @@ import type { Store } from '../store.ts';
 
 interface PrunedFile {
   schema: 1;
-  /** False where a copy brought them back. */
+  /** False if a copy restored them. */
   pruned: boolean;
 }
 
@@ -17,12 +17,12 @@ export async function isMarkedPruned(store: Store, place: StepPlace): Promise<bo
   return bytes !== null && (decodeJson(bytes, prunedKey(place)) as PrunedFile).pruned;
 }
 
-/** True where a blob of a step is gone, and was meant to go. */
+/** True if a blob of a step was removed on purpose. */
 export async function isPruned(store: Store, place: StepPlace, ref: BlobRef): Promise<boolean> {
   return (await isMarkedPruned(store, place)) && (await store.blobBytes(ref)) === null;
 }
 
-/** Before the first blob goes: who finds one missing must find the reason too. */
+/** Written before the first blob is removed: readers of a missing one must find the reason. */
 export async function markPruned(store: Store, place: StepPlace): Promise<void> {
   const { created } = await store.publish(prunedKey(place), encode(true));
   if (!created) await store.replace(prunedKey(place), encode(true));

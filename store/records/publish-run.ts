@@ -1,4 +1,4 @@
-/** The one writer of `run.json`. Write-once: a name stands for one configuration. */
+/** The only writer of `run.json`. Write-once: a name has one configuration. */
 import { createRequire } from 'node:module';
 
 import { describeConfigDifferences } from '../../core/config-differences.ts';
@@ -13,7 +13,7 @@ import type { RunFile } from './run-reader.ts';
 export type NewRun = Pick<RunFile, 'config' | 'agentCodeSha256' | 'loop'>;
 
 export interface PublishedRun {
-  /** As it stands in the store: written now, or by whoever was first. */
+  /** Content of the store: written now, or by an earlier process. */
   recorded: RunFile;
   /** Between the recorded configuration and this one; then the name belongs to another run. */
   differences: string[];

@@ -33,7 +33,7 @@ async function readReferences(store: Store, run: string): Promise<BlobRef[]> {
   return commits.flatMap((commit) => referencesOf(commit?.manifest ?? null));
 }
 
-/** Of all runs, and of schedules whose runs are still to come: why each is needed, by its hash. */
+/** References of all runs, and of schedules' future runs: the reason for each, by hash. */
 export async function readAllReferences(store: Store): Promise<Map<string, string>> {
   const references = new Map<string, string>();
   for (const { name, config } of await readActiveSchedules(store))

@@ -1,4 +1,4 @@
-/** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
+/** Reads a run's files in the store for `show`, `report` and `runs`, without a server. */
 import pLimit from 'p-limit';
 import type { z } from 'zod';
 
@@ -28,7 +28,7 @@ import { parseCommit, type Commit, type Manifest } from './manifest.ts';
 import type { Store } from '../store.ts';
 import { inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
-/** `run.json`: the run as it was started. */
+/** `run.json`: the original run. */
 export type RunFile = z.output<typeof RunFileSchema>;
 
 export interface StoredRun {
@@ -41,7 +41,7 @@ export interface StoredRun {
 export interface PlayedGroup {
   group: number;
   rollouts: Rollouts;
-  /** Null where the group was played and is not judged yet. */
+  /** Null if the group was played and is not judged yet. */
   judged: Judged | null;
   judgedSha256: string | null;
 }
@@ -81,7 +81,7 @@ export function parseState(value: unknown, run: string): RunState | null {
   return state;
 }
 
-/** What becomes of a file that only people read. */
+/** Remedy for a broken display file. */
 export const REWRITTEN = 'it is only for display: delete it, and the run writes it again when it continues';
 
 export function renamed(folder: string, run: string): string {
@@ -93,7 +93,7 @@ export async function isUnderWay(store: Store, run: string): Promise<boolean> {
   return state === null || !isEnded(state);
 }
 
-/** Nothing moves it any more, unless somebody starts it again. */
+/** The run does nothing until it is started again. */
 export function isEnded({ state }: { readonly state: RunState['state'] | 'starting' }): boolean {
   return state === 'completed' || state === 'stopped' || state === 'cancelled' || state === 'failed';
 }
@@ -164,7 +164,7 @@ async function readInOrder(store: Store, key: string, timesKey: string): Promise
   return { header, attempts: attempts.map((record) => inOrder(record, times?.callOrders?.[record.attempt])) };
 }
 
-/** For people: what a model, an agent or another store wrote is text and numbers where it should be. */
+/** Checks that text and numbers have their types: a model, an agent or another store wrote them. */
 function checkRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
   parseStored(RolloutHeaderSchema, header, key);
   for (const attempt of attempts) parseStored(AttemptSchema, attempt, key);

@@ -1,4 +1,4 @@
-/** What schedules leave in the store: which run each firing is, and the checkpoint that it ended with. */
+/** Schedules' files in the store: the run of each firing, and its final checkpoint. */
 import type { z } from 'zod';
 
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
@@ -9,10 +9,10 @@ import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { conclusionKey, firingKey, firingsPrefix, scheduleKey, SCHEDULES_PREFIX } from '../layout.ts';
 import type { Store } from '../store.ts';
 
-/** What `schedules/<name>/schedule.json` tells: Temporal knows more of it, but is not asked by who removes weights. */
+/** Content of `schedules/<name>/schedule.json`: retention reads it without asking Temporal. */
 export interface NewSchedule {
   config: RunConfig;
-  /** What its first run begins with, as `--from` named it. */
+  /** Parent of its first run, as given by `--from`. */
   from: Checkpoint | null;
 }
 
@@ -63,7 +63,7 @@ export interface ConclusionFile {
 
 export interface Firing extends FiringFile {
   number: number;
-  /** Null where the run goes on, or did not end well. */
+  /** Null while the run is active, or if it failed. */
   checkpoint: Checkpoint | null;
 }
 
@@ -74,7 +74,7 @@ export async function readFirings(store: Store, schedule: string): Promise<Firin
   return firings.filter((firing) => firing !== null);
 }
 
-/** What the next firing begins with: what the last one that ended well ended with. */
+/** Parent of the next firing: the final checkpoint of the last firing that succeeded. */
 export function newestOf(firings: readonly Firing[]): Checkpoint | null {
   return firings.findLast(({ checkpoint }) => checkpoint !== null)?.checkpoint ?? null;
 }

@@ -9,7 +9,7 @@ import { parseStored, StepVerdictFileSchema } from './file-schemas.ts';
 import { summariseGroup, type Summarised } from './group-result.ts';
 import type { Judged, Rollouts } from './trajectories.ts';
 
-/** A group as its files have it: what it came to, and by attempt what its advantage is computed from; null is no data. */
+/** A group from its files: its result, and by attempt the reward for its advantage; null: discarded. */
 export interface DecidedGroup {
   result: GroupResult;
   rewards: (number | null)[];
@@ -47,13 +47,13 @@ export function toGroupVerdict(decision: Decision, rewards: DecidedGroup['reward
   return { ...toGroupRef(decision), use: decision.use, rewards };
 }
 
-/** The one that stands: whoever comes second takes the winner's. */
+/** A second writer gets the first one's verdict. */
 export async function publishStepVerdict(store: Store, place: StepPlace, verdict: StepVerdict): Promise<StepVerdict> {
   const { bytes } = await store.publish(stepVerdictKey(place), encodeJson(verdict));
   return parseStepVerdict(bytes, stepVerdictKey(place));
 }
 
-/** Null where the step was not judged yet. */
+/** Null if the step was not judged yet. */
 export async function readStepVerdict(store: Store, place: StepPlace): Promise<StepVerdict | null> {
   const bytes = await store.read(stepVerdictKey(place));
   return bytes && parseStepVerdict(bytes, stepVerdictKey(place));

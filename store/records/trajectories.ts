@@ -1,6 +1,6 @@
 /**
- * What was played, lossless: gzipped JSON lines, a header and then one line per attempt. The bytes are under a hash, so
- * nothing here depends on time, process or host.
+ * Lossless record of played attempts: gzipped JSON lines, a header and then one line per attempt. The bytes are hashed,
+ * so they do not depend on time, process or host.
  */
 import { gunzip, gzip } from 'node:zlib';
 import { promisify } from 'node:util';
@@ -19,7 +19,7 @@ export interface ChatMessage {
   [member: string]: unknown;
 }
 
-/** What was asked, with the run's defaults filled in; `model` and `seed` follow from the place. */
+/** Request with the run's defaults filled in; `model` and `seed` follow from the place. */
 export interface CallRequest {
   messages: ChatMessage[];
   temperature?: number;
@@ -43,29 +43,29 @@ export interface CallRecord {
   logprobs: number[];
   adapterSha256: string | null;
   /**
-   * How many turns of its attempt came before; where some turn of the group has a reward of its own, or where a judge
-   * reads an attempt that was played one call after the other, in another order than that of the record.
+   * Number of earlier turns of its attempt. Present if some turn of the group has a reward of its own, or if a judge
+   * reads an attempt with sequential calls in another order than that of the record.
    */
   turn?: number;
-  /** What the agent said that this turn earned; part of the attempt's reward. */
+  /** Reward of this turn from the agent; part of the attempt's reward. */
   reward?: number;
 }
 
 /** One call of a hosted model: never trained, so its tokens are counts. */
 export interface HostedCallRecord {
-  /** As the agent names it: `openai/gpt-5-mini`. */
+  /** Name used by the agent: `openai/gpt-5-mini`. */
   model: string;
   key: string;
   occurrence: number;
   label: string | null;
   request: CallRequest;
   choices: { message: ChatMessage; finishReason: string }[];
-  /** What the model's server said against the request; null where it answered. */
+  /** Error of the model's server; null if it answered. */
   refusal: string | null;
-  /** As the server counts; null where it does not say. */
+  /** Tokens counted by the server; null if it reports none. */
   promptTokens: number | null;
   completionTokens: number | null;
-  /** Null where nobody knows. */
+  /** Null if unknown. */
   usd: number | null;
 }
 
@@ -89,7 +89,7 @@ export interface AttemptRecord {
   /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
   unclaimedAnswers: number;
   calls: CallRecord[];
-  /** Where the agent called hosted models, in an order that does not depend on timing. */
+  /** Calls of hosted models, in an order that does not depend on timing. */
   hostedCalls?: HostedCallRecord[];
   /** In a script's own loop alone. */
   trajectory?: TrajectoryRecord;
@@ -101,14 +101,14 @@ export interface HistoryRecord {
   tools: unknown[] | null;
 }
 
-/** What a script's trajectory says beyond its calls, lossless. */
+/** Members of a script's trajectory beyond its calls, lossless. */
 interface TrajectoryRecord {
   history: HistoryRecord;
   additionalHistories: HistoryRecord[];
   metadata: Record<string, string | number | boolean | null>;
-  /** What a judge said of it. */
+  /** The judge's explanation. */
   explanation: string | null;
-  /** Answered calls whose choices stand in no history: never trained. */
+  /** Answered calls whose choices are in no history: never trained. */
   otherCalls: CallRecord[];
   /** The trajectory's own reward, where turns have rewards beside it. */
   outcome?: number;
@@ -119,7 +119,7 @@ export interface RolloutHeader {
   inputsSha256: string;
   branch: number;
   step: number;
-  /** Group, scenario and its id stand here for a group, and with each attempt in an evaluation. */
+  /** Group, scenario and its id are here for a group, and with each attempt in an evaluation. */
   group?: number;
   scenarioId?: string;
   scenario?: number;
@@ -140,21 +140,21 @@ export interface Judged {
   inputsSha256: string;
   rolloutsSha256: string;
   judge: string;
-  /** By attempt; null for one that is no data. */
+  /** One for each attempt; null if discarded. */
   rewards: (number | null)[];
-  /** By attempt, by call: what of the reward each turn earned; null where none did. Absent where no attempt has any. */
+  /** Parts of the reward by attempt and call; null if no turn has one. Absent if no attempt has any. */
   turnRewards?: (number[] | null)[];
-  /** By attempt: what its length costs where an advantage is computed. Absent where the run has no overlong buffer. */
+  /** Length penalty of each attempt's advantage. Absent without an overlong buffer. */
   overlongCosts?: number[];
   explanations: (string | null)[];
-  /** What the judge gave, from 0 to 1, before the agent's own reward was weighed in; absent where the agent judged. */
+  /** The judge's scores from 0 to 1, before the agent's reward was weighed in; absent if the agent judged. */
   scores?: (number | null)[];
-  /** The verdict's name in the cache; null where there was nothing to judge. */
+  /** The verdict's name in the cache; null if there was nothing to judge. */
   verdict?: string | null;
   metrics: Record<string, number>;
 }
 
-/** As they were played, as far as the record tells: calls of one turn, or without one, in the order of the record. */
+/** Calls in playing order as far as recorded: calls of one turn, or without one, in the order of the record. */
 export function inPlayOrder(calls: readonly CallRecord[]): CallRecord[] {
   return calls.toSorted((left, right) => (left.turn ?? 0) - (right.turn ?? 0));
 }
@@ -167,7 +167,7 @@ export function wasCut({ finishReason }: CallRecord): boolean {
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
-/** Where gzip names the operating system; it must not depend on it. */
+/** Byte in which gzip names the operating system; overwritten to be independent of it. */
 const GZIP_SYSTEM_BYTE = 9;
 const UNKNOWN_SYSTEM = 255;
 

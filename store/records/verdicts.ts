@@ -1,6 +1,6 @@
 /**
- * What was judged, kept before it is used. A verdict stands under the hash of its question, for all runs of the store;
- * the answers that a run paid for stand beside the group that they were for, so that none is paid for twice.
+ * Verdicts of judges, stored before use. A verdict has its question's hash as key, for all runs of the store; the
+ * answers that a run paid for are beside the group that they were for, so that none is paid for twice.
  */
 import pLimit from 'p-limit';
 
@@ -13,13 +13,13 @@ import * as layout from '../layout.ts';
 import type { GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 
-/** As it is kept: nothing of it depends on time. */
+/** Independent of time. */
 export interface JudgeAnswer {
   readonly text: string;
   readonly finishReason: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Null where it is not known. */
+  /** Null if it is not known. */
   readonly usd: number | null;
 }
 
@@ -32,17 +32,17 @@ export interface Score {
 export interface Verdict {
   readonly schema: 1;
   readonly judge: string;
-  /** By the hash of what was said in an attempt. */
+  /** Scores by the hash of an attempt's conversation. */
   readonly scores: Readonly<Record<string, Score>>;
 }
 
 export interface Verdicts {
   read(key: string): Promise<Verdict | null>;
-  /** Of two that were made at once, the first. */
+  /** A second writer gets the first one's verdict. */
   write(key: string, verdict: Verdict): Promise<Verdict>;
 }
 
-/** What was answered to one question, in order, whether it was usable or not. */
+/** Answers to one question, in order, usable or not. */
 export interface Answers {
   read(key: string): Promise<JudgeAnswer[]>;
   write(key: string, number: number, answer: JudgeAnswer): Promise<JudgeAnswer>;
@@ -63,7 +63,7 @@ export function storedVerdicts(store: Store): Verdicts {
 
 interface AnswerFile extends JudgeAnswer {
   schema: 1;
-  /** Of the question: another one may have been asked before the agent's rubric was changed. */
+  /** Hash of the question: it changes with the agent's rubric. */
   question: string;
 }
 
@@ -107,7 +107,7 @@ function isScore(value: unknown): value is Score {
   return typeof score === 'number' && score >= 0 && score <= 1 && typeof explanation === 'string';
 }
 
-/** What a group's verdict cost its run: what was answered to any question about it. */
+/** Cost of a group's verdict for its run: the answers to all questions about it. */
 export async function readGroupSpending(store: Store, place: GroupPlace): Promise<JudgeSpending> {
   const prefix = layout.groupAnswersPrefix(place);
   const names = await childNames(store, prefix);
@@ -121,8 +121,8 @@ export async function readGroupSpending(store: Store, place: GroupPlace): Promis
 }
 
 /**
- * Of all steps on all branches: what was paid stays paid when a run goes back. Not of steps after the one that the run
- * stands on: they are told again when they are done again. Null where no judge was paid.
+ * Cost of all steps on all branches: a rollback refunds nothing. Steps after the run's position are left out: they are
+ * counted when they are repeated. Null if no judge was paid.
  */
 export async function readRunSpending(
   store: Store,

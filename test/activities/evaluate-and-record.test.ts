@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { startPulse } from '../../activities/pulse.ts';
+import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { curvePrefix, evalRolloutsKey, stepJournalPrefix } from '../../store/layout.ts';
@@ -160,10 +160,10 @@ test('journals are kept until two steps after the commit, and dropped when the r
 test('a process that stood still in the middle of a checkpoint takes nothing away that others wrote meanwhile', async () => {
   let now = 1_000_000;
   const clock = (): number => now;
-  const pulse = startPulse(clock);
+  const pauses = startPauseDetector(clock);
   const store = new FileStore(world.root);
   const read = store.read.bind(store);
-  const frozen = await openWorld({}, { store, pulse, clock });
+  const frozen = await openWorld({}, { store, pauses, clock });
   await finishSteps(state(1), summary(1, 1));
   store.read = async (key) => {
     const bytes = await read(key);

@@ -4,7 +4,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createContact } from '../../activities/contact.ts';
-import { startPulse } from '../../activities/pulse.ts';
+import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { GroupResult } from '../../core/contract.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { readGroup, readGroups } from '../../store/records/run-reader.ts';
@@ -246,8 +246,8 @@ test('a heartbeat every second says how far the group is and what it waits for',
 test('a process that has just stood still starts no old task, and an old task of a live process is no matter', async () => {
   let now = 1_000_000;
   const clock = (): number => now;
-  const pulse = startPulse(clock);
-  const frozen = await openWorld({}, { pulse, clock });
+  const pauses = startPauseDetector(clock);
+  const frozen = await openWorld({}, { pauses, clock });
   const input = await rolloutInput(frozen.store);
   const handedOut = { currentAttemptScheduledTimestampMs: now };
   now += 30_000;
@@ -255,14 +255,14 @@ test('a process that has just stood still starts no old task, and an old task of
     type: 'StaleAttempt',
     nonRetryable: false,
   });
-  pulse.beat();
+  pauses.check();
   expect(await failureOf(call(frozen.activities.rollout, input, handedOut))).toMatchObject({ type: 'StaleAttempt' });
   expect(frozen.engine.received).toBe(0);
   expect(readdirSync(join(frozen.root))).toEqual(['blobs']);
   // The standstill is long over; the task waited in its queue.
   for (let beat = 0; beat < 30; beat++) {
     now += 500;
-    pulse.beat();
+    pauses.check();
   }
   expect(await call(frozen.activities.rollout, input, handedOut)).toMatchObject({ use: 'trained' });
   await frozen.close();
@@ -310,18 +310,18 @@ test('a worker that is cut off from Temporal makes no new call, also once it is 
 test('a clock that is behind the server’s hides no standstill from a process that was just thawed', async () => {
   let now = 1_000_000;
   const clock = (): number => now;
-  const pulse = startPulse(clock);
-  const frozen = await openWorld({}, { pulse, clock });
+  const pauses = startPauseDetector(clock);
+  const frozen = await openWorld({}, { pauses, clock });
   const input = await rolloutInput(frozen.store);
   const ofTheServersClock = { currentAttemptScheduledTimestampMs: now + 60_000 };
   now += 30_000;
-  pulse.beat();
+  pauses.check();
   expect(await failureOf(call(frozen.activities.rollout, input, ofTheServersClock))).toMatchObject({
     type: 'StaleAttempt',
   });
   expect(frozen.engine.received).toBe(0);
   now += 1500;
-  pulse.beat();
+  pauses.check();
   expect(await call(frozen.activities.rollout, input, ofTheServersClock)).toMatchObject({ use: 'trained' });
   await frozen.close();
 });

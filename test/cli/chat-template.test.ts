@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { proveChatTemplate } from '../../cli/planning/chat-template.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
-import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { tryCommand } from '../../cli/try/command.ts';
-import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
+import { planTry } from '../../cli/try/plan-try.ts';
 import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -87,7 +87,7 @@ test('a model without a template of its own can be trained with one', async () =
   const files = ['config.json', 'model.safetensors', 'tokenizer_config.json'];
   const folder = await writeModel(join(project, 'bare'), files);
   const words = ['agent.ts', '--base-model', folder, '--chat-template', 'chat.jinja'];
-  const { config, template } = await readPlannedRun(contextOf(trainCommand, project, words));
+  const { config, template } = await planTrain(contextOf(trainCommand, project, words));
   expect([config.baseModel, config.rollout.chatTemplateSha256]).toEqual(['bare', SHA256]);
   expect(Buffer.from(template!.bytes).toString()).toBe(TEMPLATE);
 });
@@ -98,7 +98,7 @@ describe('a run that exists', () => {
   });
 
   test('goes on with its own template, whatever its file is called, and with no other', async () => {
-    const go = (...flags: string[]) => readPlannedRun(contextOf(trainCommand, project, [...TOY.slice(1), ...flags]));
+    const go = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [...TOY.slice(1), ...flags]));
     writeFileSync(join(project, 'same.jinja'), TEMPLATE);
     expect((await go('--chat-template', 'same.jinja')).existing?.file.config.run).toBe('demo');
     writeFileSync(join(project, 'chat.jinja'), `${TEMPLATE}!`);
@@ -111,7 +111,7 @@ describe('a run that exists', () => {
     writeFileSync(join(project, 'other.jinja'), 'other');
     const fork = async (...flags: string[]) => {
       const words = ['demo@2', 'agent.ts', '--run', 'new', ...flags];
-      return (await readPlannedFork(contextOf(forkCommand, project, words))).config.rollout.chatTemplateSha256;
+      return (await planFork(contextOf(forkCommand, project, words))).config.rollout.chatTemplateSha256;
     };
     expect(await fork()).toBe(SHA256);
     expect(await fork('--chat-template', 'other.jinja')).toBe(hashBytes(Buffer.from('other')));
@@ -119,7 +119,7 @@ describe('a run that exists', () => {
 
   test('is tried with its template, and another base model without it', async () => {
     const tried = async (...flags: string[]) =>
-      (await readPlannedTry(contextOf(tryCommand, project, ['agent.ts', ...flags]))).rollout.chatTemplateSha256;
+      (await planTry(contextOf(tryCommand, project, ['agent.ts', ...flags]))).rollout.chatTemplateSha256;
     expect(await tried('--model', 'demo@2')).toBe(SHA256);
     expect(await tried('--model', 'pocket')).toBeUndefined();
     expect(await tried('--model', 'pocket', '--chat-template', 'chat.jinja')).toBe(SHA256);

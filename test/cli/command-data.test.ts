@@ -140,7 +140,7 @@ describe('before a command runs', () => {
   test('no library is loaded, only what Node has', () => {
     const main = librariesOf(join(ROOT, 'cli/main.ts'));
     expect(main.filter((name) => !name.startsWith('node:'))).toEqual([]);
-    expect(librariesOf(join(ROOT, 'cli/train/read-planned-run.ts'))).toContain('zod');
+    expect(librariesOf(join(ROOT, 'cli/train/plan-train.ts'))).toContain('zod');
   });
 
   /** Files that a process loaded, relative to the clone, by the coverage that Node writes. */

@@ -2,10 +2,10 @@ import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { fitToMemory } from '../../cli/planning/fit-memory.ts';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
-import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
+import { planSft } from '../../cli/sft/plan-sft.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
@@ -56,11 +56,11 @@ async function fitted(
       JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
     writeFileSync(join(project, 'chats.jsonl'), [chat('a'), chat('b')].join('\n'));
     const sft = contextOf(sftCommand, project, ['chats.jsonl', ...others], env);
-    const planned = await fitToMemory(await readPlannedSft(sft), sft.flags, sft, longest);
+    const planned = await fitToMemory(await planSft(sft), sft.flags, sft, longest);
     return planned.config.train.microBatchTokens;
   }
   const context = contextOf(trainCommand, project, ['agent.ts', ...others], env);
-  const plan = await readPlannedRun(context);
+  const plan = await planTrain(context);
   return (await fitToMemory(plan, context.flags, context)).config.train.microBatchTokens;
 }
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
-import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -41,7 +41,7 @@ function runFile(config: RunConfig): Uint8Array {
 
 async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
   const given = Object.entries({ run: 'new', ...flags }).flatMap(([name, value]) => [`--${name}`, value]);
-  return (await readPlannedFork(contextOf(forkCommand, project, [source, agent, ...given]))).config;
+  return (await planFork(contextOf(forkCommand, project, [source, agent, ...given]))).config;
 }
 
 const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);

@@ -4,11 +4,11 @@ import { writeFile as write } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
-import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
-import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
+import { planSft } from '../../cli/sft/plan-sft.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { configDetails } from '../../core/describe-config.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -35,7 +35,7 @@ const refusal = (...flags: string[]) => complaintIn(project, ['train', ...NEW, .
 const forking = (...words: string[]) => complaintIn(project, ['fork', ...words, '--run', 'new']);
 
 test('the run has no LoRA, and a learning rate of its own', async () => {
-  const { config } = await readPlannedRun(contextOf(trainCommand, project, [...NEW, FULL]));
+  const { config } = await planTrain(contextOf(trainCommand, project, [...NEW, FULL]));
   expect([config.train.lora, config.learningRate]).toEqual([null, 5e-6]);
   expect(configDetails(config)).toContain('learning rate 0.000005 (constant), full fine-tuning, seed 1');
   await write(
@@ -52,10 +52,10 @@ test('the run has no LoRA, and a learning rate of its own', async () => {
       .join('\n'),
   );
   const words = ['chats.jsonl', '--base-model', 'pocket', FULL, '--learning-rate', '0.5'];
-  const supervised = (await readPlannedSft(contextOf(sftCommand, project, words))).config;
+  const supervised = (await planSft(contextOf(sftCommand, project, words))).config;
   expect([supervised.train.lora, supervised.learningRate]).toEqual([null, 0.5]);
   // A fork inherits it.
-  const fork = await readPlannedFork(contextOf(forkCommand, project, ['full@2', 'agent.ts', '--run', 'new']));
+  const fork = await planFork(contextOf(forkCommand, project, ['full@2', 'agent.ts', '--run', 'new']));
   expect(fork.config.train.lora).toBeNull();
 });
 

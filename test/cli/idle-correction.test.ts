@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { makeRun } from '../store/records/made-run.ts';
@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 const NEW = ['agent.ts', '--base-model', 'pocket', '--correction', 'token-mask'];
 const train = (...flags: string[]) => complaintIn(project, ['train', ...NEW, ...flags]);
-const plan = (...flags: string[]) => readPlannedRun(contextOf(trainCommand, project, [...NEW, ...flags]));
+const plan = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [...NEW, ...flags]));
 const configure = (engine: object) =>
   writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
 

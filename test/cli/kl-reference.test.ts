@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
 import { forkCommand } from '../../cli/fork/command.ts';
-import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import type { BlobRef, RunConfig } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -32,7 +32,7 @@ const KL = ['--kl-coefficient', '0.1'];
 const refusal = (...flags: string[]) => complaintIn(project, ['train', ...NEW, ...flags]);
 
 async function plan(...flags: string[]): Promise<RunConfig> {
-  return (await readPlannedRun(contextOf(trainCommand, project, [...NEW, ...KL, ...flags]))).config;
+  return (await planTrain(contextOf(trainCommand, project, [...NEW, ...KL, ...flags]))).config;
 }
 
 async function adapterOf(step: number): Promise<BlobRef> {
@@ -43,7 +43,7 @@ test('the plan names the adapter of the checkpoint by its bytes, for a run and f
   expect((await plan('--kl-reference', 'demo@2')).train.klReference).toEqual(await adapterOf(2));
   expect(await plan()).not.toHaveProperty('train.klReference');
   const words = ['demo@1', 'agent.ts', '--run', 'new', ...KL, '--kl-reference', 'demo@3'];
-  const { config } = await readPlannedFork(contextOf(forkCommand, project, words));
+  const { config } = await planFork(contextOf(forkCommand, project, words));
   expect(config.train.klReference).toEqual(await adapterOf(3));
 });
 
@@ -104,7 +104,7 @@ test('a checkpoint of the base model in another type, or in 4 bits, is no refere
   // An engine elsewhere loads it as it likes.
   const words = [...NEW, ...KL, '--kl-reference', 'rounded@1'];
   const context = contextOf(trainCommand, project, words, { TEMPER_ENGINE_URL: 'http://gpu:1' });
-  accepted.push((await readPlannedRun(context)).config);
+  accepted.push((await planTrain(context)).config);
   for (const config of accepted) expect(config).toHaveProperty('train.klReference');
 });
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -48,7 +48,7 @@ test('what computes with other weights is refused before anything is started', a
 
 test('the run is the same with and without it: what it trains on is known by the hash of the weights', async () => {
   const [plain, packed] = await Promise.all(
-    [[], [FLAG]].map((flags) => readPlannedRun(contextOf(trainCommand, project, [...NEW, ...flags]))),
+    [[], [FLAG]].map((flags) => planTrain(contextOf(trainCommand, project, [...NEW, ...flags]))),
   );
   expect(packed!.config).toEqual(plain!.config);
 });

@@ -7,18 +7,18 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
-import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
+import { planEval } from '../../cli/eval/plan-eval.ts';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
-import { readPlannedSchedule } from '../../cli/schedule/read-planned-schedule.ts';
+import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
-import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import { flagWords } from '../../cli/planning/project-flags.ts';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
-import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
+import { planSft } from '../../cli/sft/plan-sft.ts';
 import { tryCommand } from '../../cli/try/command.ts';
-import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
+import { planTry } from '../../cli/try/plan-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -65,12 +65,12 @@ const trainLine = (line: string, folder = project) => contextOf(trainCommand, fo
 
 /** What a command plans from the words after its name, before it starts anything. */
 const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<object>>> = {
-  train: (words) => readPlannedRun(contextOf(trainCommand, project, words, ENV)),
-  sft: (words) => readPlannedSft(contextOf(sftCommand, project, words, ENV)),
-  fork: (words) => readPlannedFork(contextOf(forkCommand, project, words, ENV)),
-  eval: (words) => readPlannedEval(contextOf(evalCommand, project, words, ENV)),
-  try: (words) => readPlannedTry(contextOf(tryCommand, project, words, ENV)),
-  'schedule create': (words) => readPlannedSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
+  train: (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
+  sft: (words) => planSft(contextOf(sftCommand, project, words, ENV)),
+  fork: (words) => planFork(contextOf(forkCommand, project, words, ENV)),
+  eval: (words) => planEval(contextOf(evalCommand, project, words, ENV)),
+  try: (words) => planTry(contextOf(tryCommand, project, words, ENV)),
+  'schedule create': (words) => planSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
 };
 
 /** A value that is not the default, with what else it needs. */
@@ -164,8 +164,8 @@ describe('the configuration of a run', () => {
     async ({ flag, path, kind }) => {
       const given = RUN_FLAG_VALUES[flag] ?? (kind === 'boolean' ? '' : kind === 'integer' ? '3' : '0.125');
       const line = flag === 'base-model' ? 'train agent.ts' : TRAIN;
-      const { config: before } = await readPlannedRun(trainLine(TRAIN));
-      const after = await readPlannedRun(trainLine(`${line} --${flag} ${given}`.trim())).then(
+      const { config: before } = await planTrain(trainLine(TRAIN));
+      const after = await planTrain(trainLine(`${line} --${flag} ${given}`.trim())).then(
         ({ config }) => fieldOf(config, path),
         (error: Error) => error.message,
       );

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
-import { readPlannedSchedule } from '../../cli/schedule/read-planned-schedule.ts';
+import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -43,7 +43,7 @@ test('runs have the layout of micro-batches of the one that they continue, unles
   await makeRun(store, { train: { microBatchTokens: 4096, packing: 'rows' } });
   const layout = async (...flags: string[]) => {
     const words = ['agent.ts', ...NAMED, '--every', '1d', ...flags];
-    const { config } = await readPlannedSchedule(contextOf(scheduleCreateCommand, project, words));
+    const { config } = await planSchedule(contextOf(scheduleCreateCommand, project, words));
     return [config.train.microBatchTokens, config.train.packing ?? 'rows'];
   };
   expect(await layout()).toEqual([16_384, 'tree']);

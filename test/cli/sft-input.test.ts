@@ -1,8 +1,8 @@
 /** What a person can get wrong with examples: told before anything is started, and nothing is left behind. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
-import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
+import { planSft } from '../../cli/sft/plan-sft.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
@@ -27,7 +27,7 @@ const chat = (content: string) =>
   JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
 const chats = (count: number) => Array.from({ length: count }, (_, index) => `${chat(`${index}`)}\n`).join('');
 const plan = (...flags: string[]) =>
-  readPlannedSft(contextOf(sftCommand, project, ['chats.jsonl', '--base-model', 'pocket', ...flags]));
+  planSft(contextOf(sftCommand, project, ['chats.jsonl', '--base-model', 'pocket', ...flags]));
 const sft = (...flags: string[]) => complaintIn(project, ['sft', ...flags, '--base-model', 'pocket']);
 const train = async (...flags: string[]) =>
   complaintIn(project, ['train', await writeAgent(project), '--base-model', 'pocket', ...flags]);
@@ -96,7 +96,7 @@ describe('flags of examples', () => {
   test('a warm start is one epoch where nobody says otherwise', async () => {
     const agent = await writeAgent(project);
     const words = [agent, '--base-model', 'pocket', '--warm-start', 'chats.jsonl', '--warm-start-learning-rate', '0.5'];
-    const { config } = await readPlannedRun(contextOf(trainCommand, project, words));
+    const { config } = await planTrain(contextOf(trainCommand, project, words));
     expect(config.supervised).toMatchObject({ steps: 2, learningRate: 0.5 });
     expect(config.agent).not.toBe('temper-sft');
   });
@@ -126,7 +126,7 @@ describe('flags of examples', () => {
 describe('--from', () => {
   let store: Store;
   const from = async (...flags: string[]) =>
-    (await readPlannedSft(contextOf(sftCommand, project, ['chats.jsonl', '--from', ...flags]))).config;
+    (await planSft(contextOf(sftCommand, project, ['chats.jsonl', '--from', ...flags]))).config;
   const refused = (...flags: string[]) => complaintIn(project, ['sft', 'chats.jsonl', '--from', ...flags]);
   const commit = (step: number) =>
     store.publish(

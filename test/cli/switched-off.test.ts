@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
-import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import { readProjectFlags } from '../../cli/planning/project-flags.ts';
-import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -27,7 +27,7 @@ beforeEach(async () => {
 async function forked(train: RunOptions['train'], ...flags: string[]) {
   await makeRun(await openStore(join(project, '.temper', 'store')), { train });
   const words = ['demo@2', 'agent.ts', '--run', 'new', ...BFLOAT16, ...flags];
-  return (await readPlannedFork(contextOf(forkCommand, project, words))).config;
+  return (await planFork(contextOf(forkCommand, project, words))).config;
 }
 
 test('a fork drops what its parent has', async () => {
@@ -50,7 +50,7 @@ async function planned(train: object, ...flags: string[]) {
     ...BFLOAT16,
     ...flags,
   ];
-  return (await readPlannedRun(contextOf(trainCommand, project, words))).config;
+  return (await planTrain(contextOf(trainCommand, project, words))).config;
 }
 
 test.each<[object, string[]]>([

@@ -6,7 +6,7 @@ import { helpOf } from '../../cli/command-line/help.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
 import { tryCommand } from '../../cli/try/command.ts';
-import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
+import { planTry } from '../../cli/try/plan-try.ts';
 import { placeOfThrow } from '../../cli/try/play.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
@@ -207,7 +207,7 @@ test('Ctrl-C in the middle of a call ends it', async () => {
 
 test('by default the working folder’s agent is played by the model that the project trains', async () => {
   await writeAsking(project, 'return 1;');
-  const planned = () => readPlannedTry(contextOf(tryCommand, project, []));
+  const planned = () => planTry(contextOf(tryCommand, project, []));
   expect((await planned()).player.name).toBe('pocket');
   await write(join(project, 'temporal.config.ts'), "export default { train: { 'base-model': 'pocket-tools' } };\n");
   const { player, agentFile, scenarios, attempts } = await planned();

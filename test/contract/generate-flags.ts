@@ -160,8 +160,10 @@ function shownDefault(option: Omit<Option, 'flag'>, kind: Kind): string | undefi
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function valueOf({ path }: Pick<Option, 'path'>): unknown {
-  return path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown> | null)?.[key], CONFIG);
+function valueOf({ path }: Pick<Option, 'path'>): string | number | boolean | null | undefined {
+  return path
+    .split('.')
+    .reduce<unknown>((at, key) => (at as Record<string, unknown> | null)?.[key], CONFIG) as ReturnType<typeof valueOf>;
 }
 
 /** Help shows no Markdown. */

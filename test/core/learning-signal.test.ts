@@ -6,7 +6,7 @@ import {
   describeRemedy,
   describeSkipped,
   describeUnused,
-  hintAtStandstill,
+  hintIfStalled,
   warnOfSkips,
 } from '../../core/learning-signal.ts';
 
@@ -51,12 +51,12 @@ test.each([
   ['back where it was', [0.4, 0.4], [step(0.4, 2), step(0.5, 2)], '0.400 → 0.400: it did not improve'],
   ['not evaluated', [null, null], [step(0), step(null), step(0)], 'no attempt ever earned anything'],
 ] as const)('a reward that stood still is told with what to try: %s', (_, [before, after], steps, hint) => {
-  expect(hintAtStandstill({ evalBefore: held(before), evalAfter: held(after) }, steps)).toContain(hint);
+  expect(hintIfStalled({ evalBefore: held(before), evalAfter: held(after) }, steps)).toContain(hint);
 });
 
 test('a reward that moved, and a run of a single step, need no hint', () => {
   const evals = { evalBefore: held(0.5), evalAfter: held(0.501) };
-  expect(hintAtStandstill(evals, [step(0.5, 1), step(0.5, 1)])).toBeNull();
-  expect(hintAtStandstill({ evalBefore: held(0), evalAfter: held(0) }, [step(0)])).toBeNull();
-  expect(hintAtStandstill({ evalBefore: null, evalAfter: null }, [])).toBeNull();
+  expect(hintIfStalled(evals, [step(0.5, 1), step(0.5, 1)])).toBeNull();
+  expect(hintIfStalled({ evalBefore: held(0), evalAfter: held(0) }, [step(0)])).toBeNull();
+  expect(hintIfStalled({ evalBefore: null, evalAfter: null }, [])).toBeNull();
 });

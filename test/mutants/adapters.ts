@@ -82,8 +82,8 @@ export const ADAPTERS: readonly Mutant[] = [
   {
     name: 'a learning rate restarts once too rarely',
     file: 'core/plan-learning-rate.ts',
-    find: '(config.learningRateRestarts ?? 0) + 1',
-    replace: '(config.learningRateRestarts ?? 1)',
+    find: 'config.learningRateRestarts + 1',
+    replace: 'Math.max(config.learningRateRestarts, 1)',
     test: 'test/core/plan-learning-rate.test.ts',
   },
   {

@@ -57,10 +57,10 @@ export const DURABLE: readonly Mutant[] = [
   },
   {
     name: 'a clock that was put right stops all work',
-    file: 'activities/pulse.ts',
+    file: 'activities/pause-detector.ts',
     find: ' && endedAt <= now',
     replace: '',
-    test: 'test/activities/pulse.test.ts',
+    test: 'test/activities/pause-detector.test.ts',
   },
   {
     name: 'whoever was in a pass that failed fails with it',

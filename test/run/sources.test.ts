@@ -47,3 +47,15 @@ test('an exported name stands for one thing', () => {
   expect([...(places.get('trainRun') ?? [])]).toEqual(['workflows/train-run.ts']);
   expect([...places].filter(([, where]) => where.size > 1)).toEqual([]);
 });
+
+/** A comment names its subject first; these words begin with something else. */
+const SUBJECTLESS = '(Of|By|As|What|Who|Where)\\b.*';
+test.each([['TypeScript', /\.(ts|js|mjs)$/, new RegExp(`(?:/\\*\\*?[\\s*]+|//\\s+)${SUBJECTLESS}`, 'g')]])(
+  'a comment in %s begins with its subject',
+  (_, files, start) => {
+    const found = [...textOf(PRODUCT, files)].flatMap(([file, text]) =>
+      [...text.matchAll(start)].map(([comment]) => `${file}: ${comment}`),
+    );
+    expect(found).toEqual([]);
+  },
+);

@@ -1,4 +1,4 @@
-/** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, a name of the Hugging Face hub, or a place in a bucket. */
+/** Resolves `--base-model`: a name (built in, of temporal.config.ts or of the hub), a folder or a bucket's prefix. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, isAbsolute, join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
@@ -7,11 +7,11 @@ import { TemperError } from '../../core/failures.ts';
 import { GGUF, refuseGguf } from './gguf-file.ts';
 
 export interface BaseModel {
-  /** As the run records it. */
+  /** Name that the run records. */
   readonly name: string;
   /**
-   * Name → folder, `hub:OWNER/NAME[@REVISION]` or `s3://BUCKET/PREFIX[@HASH]`, for the GPU worker of the local stack: it
-   * asks others for nothing else. Empty for names that it knows by itself.
+   * Sources of models for the local stack's GPU worker, which loads no others: name → folder,
+   * `hub:OWNER/NAME[@REVISION]` or `s3://BUCKET/PREFIX[@HASH]`. Empty for names that it knows itself.
    */
   readonly models: Readonly<Record<string, string>>;
 }
@@ -19,13 +19,13 @@ export interface BaseModel {
 /** A revision is a branch, a tag or a commit. */
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@(?!.*\.\.)[A-Za-z0-9][\w./-]*)?$/;
 
-/** What a model is resolved for. */
+/** Options that limit a model's sources. */
 interface ModelUse {
-  /** There is a chat template in the place of its own. */
+  /** A chat template replaces the model's own. */
   readonly hasTemplate: boolean;
 }
 
-/** Where a model is that is stored under a prefix; the hash of a listing may follow. */
+/** Prefix of a model in a bucket; the hash of a listing may follow. */
 const S3_PLACE = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9][\w.-]*)+(@[0-9a-f]{40})?$/;
 
 export function resolveBaseModel(
@@ -43,7 +43,7 @@ export function resolveBaseModel(
   if (looksLikePath(text) || existsSync(folder)) return modelInFolder(folder, use);
   if (isNamedInBucket(text)) return modelInBucket(sourceOfName(text));
   if (HUB_NAME.test(text)) {
-    // A branch or a tag is no name that a run could record.
+    // Runs can't record branches or tags.
     const name = BASE_MODEL_PATTERN.test(text) ? text : text.split('@', 1)[0]!;
     return { name, models: { [name]: `${HUB_PREFIX}${text}` } };
   }
@@ -87,7 +87,7 @@ function checkPlace(source: string): string {
   );
 }
 
-/** As a run records it. */
+/** Name that a run records. */
 function nameOfSource(source: string): string {
   return source.replace(S3_SCHEME, S3_NAMED);
 }
@@ -97,7 +97,7 @@ function isNamedInBucket(name: string): boolean {
   return name.startsWith(S3_NAMED) && name.split('/').length > 2;
 }
 
-/** Where a model with a name that runs record comes from. */
+/** Source of a model with a name that runs record. */
 export function sourceOfName(name: string): string {
   return isNamedInBucket(name) ? name.replace(S3_NAMED, S3_SCHEME) : `${HUB_PREFIX}${name}`;
 }

@@ -10,7 +10,7 @@ import { readOwnFile, writeAtomically } from '../project/own-file.ts';
 /** Name → folder, `hub:OWNER/NAME` or `s3://BUCKET/PREFIX`. */
 export type Models = Readonly<Record<string, string>>;
 
-/** Nothing where there is no such file, or none that can be read: it is written anew. */
+/** Empty if the file is missing or unreadable: it is written anew. */
 export function readModels(file: string): Models {
   try {
     const models = Object.entries(JSON.parse(readOwnFile(file) ?? '') as Record<string, unknown>);
@@ -31,7 +31,7 @@ export function writeKnownModels(project: string, config: Pick<TemperConfig, 'mo
   return file;
 }
 
-/** As the GPU worker finds them from anywhere. */
+/** Resolves folders, so that the GPU worker finds them from anywhere. */
 export function absoluteModels(project: string, models: Models): Models {
   return Object.fromEntries(
     Object.entries(models).map(([name, source]) => [

@@ -52,9 +52,9 @@ async function askEngine(name: string, url: string, { config, env, signal }: Pin
       cause,
     });
   });
-  const { data: told } = EngineAnswerSchema.safeParse(await response.json().catch(() => null));
-  if (response.ok && told?.id !== undefined) return told.id;
-  const reason = told?.error?.message ?? `status ${response.status}`;
+  const { data: answer } = EngineAnswerSchema.safeParse(await response.json().catch(() => null));
+  if (response.ok && answer?.id !== undefined) return answer.id;
+  const reason = answer?.error?.message ?? `status ${response.status}`;
   const isConfig = response.status >= 400 && response.status < 500;
   throw new TemperError(
     isConfig ? 'BadConfig' : 'EngineFailed',
@@ -73,17 +73,17 @@ async function fetchModel(asked: RemoteModel, options: InstallOptions): Promise<
   const name = nameOf(asked);
   let commit: string | null = null;
   await withProgress('model', options.onEvent, `the model ${name} is on this machine`, async (progress) => {
-    progress.tell(`looking for the model ${name}`);
+    progress.report(`looking for the model ${name}`);
     const flags = { source: sourceOfName(name) };
-    const onLine = (line: string) => tellProgress(line, name, progress);
+    const onLine = (line: string) => reportProgress(line, name, progress);
     const program = { ...options, name: 'fetch_model', flags, onLine } as const;
     ({ commit } = await askPython(AnswerSchema, `the model ${name} could not be downloaded`, program));
   });
   return commit!;
 }
 
-function tellProgress(line: string, name: string, progress: Progress): void {
+function reportProgress(line: string, name: string, progress: Progress): void {
   if (!line.startsWith('{')) return;
-  const told = ProgressSchema.safeParse(JSON.parse(line));
-  if (told.success) progress.tell(`downloading the model ${name}`, { ...told.data, unit: 'bytes' });
+  const update = ProgressSchema.safeParse(JSON.parse(line));
+  if (update.success) progress.report(`downloading the model ${name}`, { ...update.data, unit: 'bytes' });
 }

@@ -1,4 +1,4 @@
-/** How this installation is built: `temporal.config.ts`, typed, no logic. How to reach Temporal stands in `temporal.toml` or TEMPORAL_*. */
+/** Reads `temporal.config.ts`: typed, no logic. Temporal's address is in `temporal.toml` or TEMPORAL_*. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -14,17 +14,17 @@ import { importDefault } from '../user-code/import-file.ts';
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
 
-/** Of the environment, over the file. */
+/** Environment variable that overrides the file. */
 export const STORE_VARIABLE = 'TEMPER_STORE';
 export const ENGINE_URL_VARIABLE = 'TEMPER_ENGINE_URL';
 
 export const TemperConfigSchema = z.strictObject({
-  /** Where heavy things live; null: the project's `.temper/store`. */
+  /** URI or folder of the store; null: the project's `.temper/store`. */
   store: z.string().nullable().prefault(null),
   queues: z
     .strictObject({ workflows: z.string().prefault(WORKFLOW_QUEUE), gpu: z.string().prefault(GPU_QUEUE) })
     .prefault({}),
-  /** What one TypeScript worker takes at once. A rollout is a whole group of attempts, which mostly wait for the engine. */
+  /** Concurrency of one TypeScript worker. A rollout is a whole group of attempts, which mostly wait for the engine. */
   capacity: z
     .strictObject({
       workflowTasks: capacity.min(2).prefault(10),
@@ -32,7 +32,7 @@ export const TemperConfigSchema = z.strictObject({
       rollouts: capacity.prefault(16),
     })
     .prefault({}),
-  /** An engine's url where a GPU worker runs elsewhere; null: the local stack starts one. The key is found by its variable's name. */
+  /** URL of an engine elsewhere; null: the local stack starts one. The key is in the variable of this name. */
   engine: z
     .strictObject({
       url: z.url().nullable().prefault(null),
@@ -42,7 +42,7 @@ export const TemperConfigSchema = z.strictObject({
       kind: EngineSettings.shape.kind.unwrap().nullable().default(null),
     })
     .prefault({}),
-  /** What `--base-model` names mean on this host: a folder, relative to the project, or `hub:OWNER/NAME` for a model of the Hugging Face hub. */
+  /** Names for `--base-model` on this host: a folder, relative to the project, or `hub:OWNER/NAME`. */
   models: z.record(z.string(), z.string()).prefault({}),
   /** Flags of `temper train`, by their names, that a command line need not repeat. */
   train: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).prefault({}),
@@ -90,7 +90,7 @@ function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
   return `${path}: ${rule}${got}; correct it, or remove it`;
 }
 
-/** Where the local stack starts no GPU worker. The stack's own workers are told of its engine by the same variable. */
+/** Refuses an engine elsewhere if the local stack needs its own; its workers get that one in the same variable. */
 export function checkLocalEngine(config: TemperConfig): void {
   if (config.engine.url !== null) refuseIdle(config, ENGINE_URL_VARIABLE, `remove it, or unset ${ENGINE_URL_VARIABLE}`);
 }

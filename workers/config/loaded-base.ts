@@ -14,11 +14,11 @@ export interface TrainedBase {
 }
 
 export interface LoadedBase extends Pick<TrainedBase, 'loadIn4bit'> {
-  /** Null where PyTorch decides, once it is started: it may not see the host's GPUs. */
+  /** Null if PyTorch decides at its start: it may not see the host's GPUs. */
   readonly dtype: TrainedBase['dtype'] | null;
 }
 
-/** The type is float32 where a manifest names none. */
+/** The type is float32 if a manifest names none. */
 export function trainedBase({ platform }: Trained): TrainedBase {
   return {
     dtype: platform['dtype'] === 'bfloat16' ? 'bfloat16' : 'float32',
@@ -26,7 +26,7 @@ export function trainedBase({ platform }: Trained): TrainedBase {
   };
 }
 
-/** As a GPU worker of this host loads it. */
+/** Base model as a GPU worker of this host loads it. */
 export function loadedBase(
   { device, dtype, loadIn4bit }: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>,
   hasGpus: boolean,
@@ -36,7 +36,7 @@ export function loadedBase(
   return { dtype: device === 'cpu' ? 'float32' : 'bfloat16', loadIn4bit };
 }
 
-/** What is not known yet is told by the GPU worker. */
+/** Unknown properties count as equal: the GPU worker checks them. */
 export function isSameBase(trained: TrainedBase, loaded: LoadedBase): boolean {
   const isSameDtype = loaded.dtype === null || trained.dtype === loaded.dtype;
   return isSameDtype && trained.loadIn4bit === loaded.loadIn4bit;

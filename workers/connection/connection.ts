@@ -22,7 +22,7 @@ const PAUSE_MS = 500;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
 
-/** The server that TEMPORAL_ADDRESS or a profile of `temporal.toml` names; null where neither does. */
+/** Server of TEMPORAL_ADDRESS or of a profile in `temporal.toml`; null if neither names one. */
 export function configuredTarget(env: NodeJS.ProcessEnv = process.env): TemporalTarget | null {
   const variables = definedVariables(env);
   try {
@@ -86,11 +86,11 @@ export interface ConnectionPatience {
   /** How long a silent server is borne in all; null: until `signal`. */
   readonly limitMs: number | null;
   readonly signal?: AbortSignal;
-  /** Told at each failed try. */
+  /** Called at each failed try. */
   readonly onSilence?: (sinceMs: number) => void;
 }
 
-/** Asks again while the server is silent: a client's `result()` otherwise throws where workers simply go on. */
+/** Retries while the server is silent: a client's `result()` otherwise throws although workers continue. */
 export async function patiently<T>(ask: () => Promise<T>, patience: ConnectionPatience): Promise<T> {
   let silentSince: number | null = null;
   for (;;) {
@@ -113,7 +113,7 @@ export function isPassing(error: unknown): boolean {
   return call !== null && PASSING_CODES.includes(call.code);
 }
 
-/** What to tell a person of a call that the server did not answer or refused; null for every other error. */
+/** Describes a call that the server did not answer or refused; null forevery other error. */
 export function describeServerFailure(error: unknown): string | null {
   const call = failedCall(error);
   if (call === null) return null;

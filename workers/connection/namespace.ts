@@ -1,4 +1,4 @@
-/** What a run needs of its namespace: a year of history, and the search attributes that its workflow writes. */
+/** Prepares a run's namespace: a year of history, and the search attributes that its workflow writes. */
 import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
@@ -14,7 +14,7 @@ const TYPES = {
   Double: IndexedValueType.INDEXED_VALUE_TYPE_DOUBLE,
 } as const;
 
-/** The dev server keeps finished runs for a day unless told otherwise. */
+/** The dev server keeps finished runs for a day by default. */
 export function keepHistoryForAYear({ connection: { workflowService }, namespace }: TemporalClient): Promise<void> {
   const raise = async () => {
     const retention = (await workflowService.describeNamespace({ namespace })).config?.workflowExecutionRetentionTtl;

@@ -1,4 +1,4 @@
-/** Who listens on a task queue: a queue that nobody polls waits in silence, the commonest reason for a run that stands still. */
+/** Lists the pollers of a task queue: a queue without any waits silently, the most common reason for a stuck run. */
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import proto from '@temporalio/proto';
 import type { TemporalClient } from './connection.ts';
@@ -14,7 +14,7 @@ const POLLED_WITHIN_MS = 70_000;
 type QueueKind = keyof typeof QUEUE_TYPES;
 
 export interface Poller {
-  /** `PID@HOST`, unless a worker was told another. */
+  /** `PID@HOST` by default. */
   readonly identity: string;
   readonly polledAgoMs: number;
 }

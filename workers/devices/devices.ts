@@ -8,7 +8,7 @@ import { findGpus } from './nvidia-smi.ts';
 export type AskedDevices = Pick<EngineSettings, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
 
 export interface FoundDevices {
-  /** Of the host, by name. */
+  /** Names of the host's GPUs. */
   readonly gpus: readonly string[];
   readonly cores: number;
   /** That may train: GPUs from the first one on, or the CPU's cores. */

@@ -1,4 +1,4 @@
-/** What NVIDIA's driver says of this host, by its own tool: PyTorch takes seconds to load. */
+/** Asks NVIDIA's own tool about this host's GPUs: PyTorch takes seconds to load. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { runCommand } from '../process/command.ts';
@@ -6,9 +6,9 @@ import { runCommand } from '../process/command.ts';
 const PROGRAM = process.platform === 'win32' ? 'nvidia-smi.exe' : 'nvidia-smi';
 const WITHIN_MS = 10_000;
 
-/** Null where this host has no such tool. */
+/** Null if this host has no such tool. */
 export interface SmiAnswer {
-  /** Null where it did not answer in time. */
+  /** Null if it did not answer in time. */
   readonly code: number | null;
   readonly lines: readonly string[];
 }
@@ -23,19 +23,19 @@ export async function askNvidiaSmi(query: string, env: NodeJS.ProcessEnv): Promi
   return { code, lines: output.split('\n').filter((line) => line.trim() !== '') };
 }
 
-/** Names of the GPUs that processes of this environment see; none where nobody can say. */
+/** Names of the GPUs that processes of this environment see; empty if unknown. */
 export async function findGpus(env: NodeJS.ProcessEnv): Promise<string[]> {
   const answer = await askNvidiaSmi('--query-gpu=name', env);
   return answer?.code === 0 ? visibleOf(answer.lines, env) : [];
 }
 
-/** As CUDA reads `CUDA_VISIBLE_DEVICES`: it sees what is named before the first name that means nothing, such as -1. */
+/** Filters by `CUDA_VISIBLE_DEVICES` as CUDA does: it ends at the first invalid name, such as -1. */
 export function visibleOf<T>(gpus: readonly T[], env: NodeJS.ProcessEnv): T[] {
   const visible = env['CUDA_VISIBLE_DEVICES'];
   if (visible === undefined) return [...gpus];
   const seen: T[] = [];
   for (const name of visible.split(',').map((text) => text.trim())) {
-    // The tool is not asked for names such as GPU-5f2a…: any GPU stands for one of them.
+    // Names such as GPU-5f2a… are not looked up: any GPU represents one of them.
     const index = /^(GPU|MIG)-/.test(name) ? seen.length : /^\d+$/.test(name) ? Number(name) : -1;
     const gpu = gpus[index];
     if (gpu === undefined) break;

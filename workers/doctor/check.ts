@@ -1,4 +1,4 @@
-/** What the doctor's checks share: whom they look at, and what they say. */
+/** Types and helpers that the doctor's checks share. */
 import type { TemperConfig } from '../config/config.ts';
 import type { TemporalTarget } from '../connection/connection.ts';
 import type { ProjectFolders } from '../project/folders.ts';
@@ -19,10 +19,10 @@ export interface Patient extends DoctorOptions {
 /** One thing that was looked at. */
 export interface DoctorCheck {
   readonly name: string;
-  /** Null where it could not be looked at, or concerns nothing that runs now. */
+  /** Null if it could not be looked at, or concerns nothing that runs now. */
   readonly ok: boolean | null;
   readonly detail: string;
-  /** What to do; null where there is nothing to do. */
+  /** Remedy; null if none is needed. */
   readonly remedy: string | null;
 }
 

@@ -1,7 +1,7 @@
 /** How many devices could train here, and how many are to. */
 import { findDevices, requireDevices, type AskedDevices } from '../devices/devices.ts';
 
-/** Throws where the GPU worker would refuse to start. `known`: names of GPUs, where the caller has asked for them. */
+/** Throws if the GPU worker would refuse to start. `known`: names of GPUs, if the caller has them. */
 export async function devicesState(engine: AskedDevices, env: NodeJS.ProcessEnv, known?: readonly string[]) {
   await requireDevices(engine, env, known);
   const { gpus, cores, where } = await findDevices(engine, env, known);

@@ -1,9 +1,9 @@
-/** What the doctor says of GPUs: driver, memory, who holds it, and which engine samples there. */
+/** Checks GPUs: driver, memory, processes that use it, and the engine that samples there. */
 import { EMBEDDED_SPEED, type EngineDecision } from '../local-stack/decide-engine.ts';
 import { askNvidiaSmi, visibleOf, type SmiAnswer } from '../devices/nvidia-smi.ts';
 import { failed, passed, unknown, type DoctorCheck } from './check.ts';
 
-/** Of PyTorch's build for CUDA 13, and of the GPUs that CUDA 13 still knows. */
+/** Oldest driver for PyTorch's CUDA 13 build, and oldest GPUs that CUDA 13 supports. */
 const LEAST_DRIVER = 580;
 const LEAST_CAPABILITY = 7.5;
 const GPU_QUERY = '--query-gpu=index,uuid,name,driver_version,compute_cap,memory.total,memory.free';
@@ -15,7 +15,7 @@ interface Gpu {
   readonly name: string;
   readonly driver: string;
   readonly capability: string;
-  /** In MiB; NaN where the driver does not say. */
+  /** In MiB; NaN if the driver does not report it. */
   readonly total: number;
   readonly free: number;
 }
@@ -24,7 +24,7 @@ export interface FoundGpus {
   readonly gpus: readonly Gpu[];
   /** Names of those that a GPU worker sees. */
   readonly names: readonly string[];
-  /** What processes hold: one line for each, by the GPU's uuid. */
+  /** Processes that use memory: one line for each, by the GPU's uuid. */
   readonly holders: ReadonlyMap<string, readonly string[]>;
   /** Why nothing is known, though there is a driver. */
   readonly failure: string | null;

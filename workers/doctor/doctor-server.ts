@@ -48,7 +48,7 @@ function checkSearchAttributes(client: TemporalClient): Promise<DoctorCheck> {
   });
 }
 
-/** A queue that nobody polls waits in silence: the commonest reason for a run that stands still. */
+/** A queue without pollers waits silently: the most common reason for a stuck run. */
 async function checkQueues(
   client: TemporalClient,
   { config, folders, agents, project }: Patient,

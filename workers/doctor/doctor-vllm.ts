@@ -1,4 +1,4 @@
-/** The doctor's look at a vLLM server that somebody else runs: what the GPU worker will need of it, without its proof. */
+/** Checks an external vLLM server for all that the GPU worker needs, except its proof. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
@@ -19,7 +19,7 @@ interface ModelCard {
   readonly owned_by?: unknown;
 }
 
-/** For people; throws what stands in the way. `folder` is that of `engine.vllm.adapters`, on this host. */
+/** Describes the server; throws for an obstacle. `folder` is that of `engine.vllm.adapters`, on this host. */
 export async function vllmServerState(url: string, folder: string | null, key: string | undefined): Promise<string> {
   const ask = (path: string, init: RequestInit = {}) => answerOf(url, path, { ...init, headers: headersOf(key) });
   const version = await ask('/version');

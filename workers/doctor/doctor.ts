@@ -1,4 +1,4 @@
-/** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
+/** Checks Temper's requirements one by one: each check has a result and a remedy. The command line prints them. */
 import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { configuredTarget } from '../connection/connection.ts';
@@ -46,7 +46,7 @@ function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
   return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
 }
 
-/** Of the GPU worker that the local stack would start. */
+/** Checks the GPU worker that the local stack would start. */
 async function examineEngine(patient: Patient): Promise<(DoctorCheck | Promise<DoctorCheck>)[]> {
   const { config, env } = patient;
   const { engine: configured } = config;

@@ -1,4 +1,4 @@
-/** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
+/** Requirements of a base model on this machine, from `temper_gpu.process.plan`, which reads no weights. */
 import { z } from 'zod';
 import type { TrainConfig } from '../../core/contract.ts';
 import type { ModelPlanInput } from '../../core/contract-engine.ts';
@@ -11,7 +11,7 @@ import { askPython } from '../python/run-program.ts';
 const bytes = z.number();
 const DeviceSchema = z.object({
   device: z.string(),
-  /** Null where the memory is not known. */
+  /** Null if the memory is not known. */
   bytes: bytes.nullable(),
   needed: bytes,
   fits: z.boolean().nullable(),
@@ -21,7 +21,7 @@ const DeviceSchema = z.object({
 });
 const ReportSchema = z.object({
   model: z.string(),
-  /** Of a model of the Hugging Face hub. */
+  /** Commit of a model of the Hugging Face hub. */
   commit: z.string().nullable(),
   architecture: z.string(),
   parameters: z.number(),
@@ -30,13 +30,13 @@ const ReportSchema = z.object({
   engine: z.string(),
   /** Why the model can be neither served nor trained. */
   refusal: z.string().nullable(),
-  /** What the model's chat template cannot write. */
+  /** Features that the model's chat template lacks. */
   templateGaps: z.array(z.string()),
   memory: z
     .object({
       context: z.number(),
       microBatchTokens: z.number(),
-      /** Null where vLLM decides it. */
+      /** Null if vLLM decides it. */
       longestRequest: z.number().nullable(),
       requestsAtOnce: z.number().nullable(),
       devices: z.array(DeviceSchema),
@@ -48,10 +48,10 @@ export type ModelReport = z.infer<typeof ReportSchema>;
 interface Examined extends InstallOptions {
   /** Settings of the GPU worker that would open it. */
   readonly engine: MergedEngine;
-  /** A file with a chat template in the place of the model's own. */
+  /** A file with a chat template that replaces the model's own. */
   readonly template: string | null;
   readonly context: number | null;
-  /** What a run would train. */
+  /** Training settings of the run. */
   readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient'>;
   /** Adapters that a step reads besides its parent's; absent: none. */
   readonly compared?: number;
@@ -60,7 +60,7 @@ interface Examined extends InstallOptions {
 export interface ExaminedModel extends Examined {
   readonly project: string;
   readonly cwd: string;
-  /** As `--base-model` has it. */
+  /** Value of `--base-model`. */
   readonly model: string;
 }
 
@@ -72,7 +72,7 @@ export async function reportOnModel(options: ExaminedModel): Promise<ModelReport
 }
 
 interface SourcedModel extends Examined {
-  /** As runs name it, and where it is. */
+  /** Name that runs record. */
   readonly name: string;
   readonly source: string | undefined;
   /** The largest micro-batch, up to that of `train`, is looked for that fits into what is free. */

@@ -7,7 +7,7 @@ import { CommandFailed, requireSuccess } from './install.ts';
 interface GoBuild {
   /** `host/path/cmd/program@v1.2.3` */
   readonly module: string;
-  /** Of the source that it must have been built from. */
+  /** Checksum of the source that it must have been built from. */
   readonly sum?: string;
   /** Begins the message where it fails. */
   readonly what: string;

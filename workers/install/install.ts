@@ -14,7 +14,7 @@ const NOT_COUNTED: Count = { done: null, total: null, unit: null };
 
 /** Tells how far one task is; elapsed time is counted from its beginning. */
 export interface Progress {
-  tell(message: string, count?: Count): void;
+  report(message: string, count?: Count): void;
 }
 
 export interface InstallOptions {
@@ -25,12 +25,12 @@ export interface InstallOptions {
   readonly onEvent: (event: StackEvent) => void;
 }
 
-const TELL_EVERY_MS = 200;
-const TELL_AGAIN_MS = 1000;
+const REPORT_EVERY_MS = 200;
+const REPORT_AGAIN_MS = 1000;
 const MARKER = '.complete';
 /** Python's ensurepip keeps its reason to itself. */
 const NEARLY_FULL_BYTES = 4 * 1024 ** 2;
-/** As Node, uv, pip and Go say it. */
+/** Messages of Node, uv, pip and Go about a full disk. */
 const FULL = /no space left on device|os error 28\b|ENOSPC|EDQUOT|disk quota exceeded|not enough space on the disk/i;
 
 /** Does a task and tells of it at least every second, also while what it runs says nothing; last, that it is done. */
@@ -42,22 +42,22 @@ export async function withProgress(
 ): Promise<void> {
   const startedAt = Date.now();
   let last: ProgressEvent | null = null;
-  let toldAt = 0;
+  let reportedAt = 0;
   const send = (message: string, finished: boolean, count: Count = NOT_COUNTED) => {
     const elapsedSeconds = Math.round((Date.now() - startedAt) / 1000);
     last = { kind: 'progress', task, message, finished, ...count, elapsedSeconds };
-    toldAt = Date.now();
+    reportedAt = Date.now();
     onEvent(last);
   };
   const again = () => {
-    if (last !== null && Date.now() - toldAt >= TELL_AGAIN_MS)
+    if (last !== null && Date.now() - reportedAt >= REPORT_AGAIN_MS)
       send(last.message, false, { done: last.done, total: last.total, unit: last.unit });
   };
-  const beat = setInterval(again, TELL_AGAIN_MS);
+  const beat = setInterval(again, REPORT_AGAIN_MS);
   try {
     await work({
-      tell(message, count) {
-        if (message !== last?.message || Date.now() - toldAt >= TELL_EVERY_MS) send(message, false, count);
+      report(message, count) {
+        if (message !== last?.message || Date.now() - reportedAt >= REPORT_EVERY_MS) send(message, false, count);
       },
     });
     send(doneMessage, true);
@@ -105,7 +105,7 @@ export function isDiskFull(error: unknown): boolean {
   return FULL.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`);
 }
 
-/** What the user can mend is one line: a full disk names its folder, a program that failed its last words. */
+/** Reports errors that the user can fix in one line: a full disk with its folder, a program with its last words. */
 export async function explainFailure(folder: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();

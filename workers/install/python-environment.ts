@@ -26,7 +26,7 @@ export interface PythonEnvironment {
 }
 
 export interface PythonOptions extends InstallOptions {
-  /** Where the lock files are; the GPU worker's own folder unless a test says otherwise. */
+  /** Folder of the lock files; by default the GPU worker's own. */
   readonly requirements?: string;
 }
 
@@ -53,7 +53,7 @@ export async function openPythonEnvironment(options: PythonOptions): Promise<Pyt
   const environment = { python: programOf(folder, 'python'), folder };
   if (isComplete(folder)) return environment;
   await withProgress('python', options.onEvent, 'the Python packages are installed', async (progress) => {
-    const onWait = () => progress.tell('waiting for another process that installs the Python packages');
+    const onWait = () => progress.report('waiting for another process that installs the Python packages');
     const make = (partial: string) => makeEnvironment(partial, python, own, progress, options);
     await installOnce(folder, make, { onWait, signal: options.signal });
   });
@@ -68,18 +68,18 @@ async function makeEnvironment(
   options: PythonOptions,
 ): Promise<void> {
   const uv = await openUv(python, own, progress, options);
-  progress.tell(`making a Python ${python.version} environment`);
+  progress.report(`making a Python ${python.version} environment`);
   await requireSuccess('making the Python environment', uv.makeVenv(python, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
   const [standard, cpu] = TORCH_LOCKS.map((name) => requirementFile(name, options));
   await installTorch({ default: standard!, cpu: cpu! }, place);
   await installRequirements(requirementFile('requirements.lock', options), place);
-  progress.tell('checking that the packages load');
+  progress.report('checking that the packages load');
   const loading = runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
   await requireSuccess('loading the installed Python packages', loading);
 }
 
-/** For people: which Python it is; throws what stands in the way. Installs nothing. */
+/** Describes the Python; throws for an obstacle. Installs nothing. */
 export async function pythonState({ env, cache }: Pick<InstallOptions, 'env' | 'cache'>): Promise<string> {
   if (env.TEMPER_PYTHON) return `TEMPER_PYTHON, ${(await explicitPython(env.TEMPER_PYTHON, NEEDED)).python}`;
   const python = await findInterpreter(env, !(await hasOwnUv(env)));
@@ -107,7 +107,7 @@ export async function installDevTools(environment: PythonEnvironment, options: P
       await installRequirements(file, { uv, python, progress, accelerated: false });
       writeFileSync(marker, '');
     };
-    const onWait = () => progress.tell('waiting for another process that installs Python packages');
+    const onWait = () => progress.report('waiting for another process that installs Python packages');
     await withFileLock(`${folder}.lock`, () => explainFailure(folder, add), onWait, options.signal);
   });
 }
@@ -141,7 +141,7 @@ async function environmentKey(python: Interpreter, options: PythonOptions): Prom
   return sha256(parts.join('\0')).slice(0, 16);
 }
 
-/** Where NVIDIA's driver answers, PyTorch's default build is chosen, which knows CUDA. */
+/** PyTorch's default build, which has CUDA, is chosen if NVIDIA's driver answers. */
 export async function hasAccelerator(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await runCommand('nvidia-smi', ['-L'], { env, timeoutMs: 10_000 })).code === 0;
 }

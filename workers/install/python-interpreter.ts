@@ -28,7 +28,7 @@ function candidates(): string[][] {
   return [...named, ...launcher, ['python3'], ['python']];
 }
 
-/** `needsVenv`: false where uv makes the environment. */
+/** `needsVenv`: false if uv makes the environment. */
 export async function findInterpreter(env: NodeJS.ProcessEnv, needsVenv: boolean): Promise<Interpreter> {
   const rejected = new Map<string, string>();
   let withoutVenv: Interpreter | null = null;

@@ -1,4 +1,4 @@
-/** What is installed into the GPU worker's environment, in which order, and how far it is. */
+/** Steps that install the GPU worker's packages, in order, with their progress. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { requireSuccess, type Progress } from './install.ts';
@@ -22,8 +22,8 @@ export interface TorchLocks {
 }
 
 /**
- * PyTorch first: its CPU build is a twentieth of the default one, but has an index of its own that not every network
- * reaches. Nothing is installed that its lock file does not name by hash.
+ * PyTorch first: its CPU build is a twentieth of the default one, but has a separate index that some networks block.
+ * Every package must be in its lock file, with its hash.
  */
 export async function installTorch(locks: TorchLocks, place: Place): Promise<void> {
   const isCpu = await canInstallCpuBuild(locks.cpu, place);
@@ -42,7 +42,7 @@ const locked = (lockFile: string): string[] => ['--require-hashes', '--no-deps',
 /** Its default build on other systems than Linux is the small one. */
 async function canInstallCpuBuild(lockFile: string, { uv, python, progress, accelerated }: Place): Promise<boolean> {
   if (accelerated || process.platform !== 'linux') return false;
-  progress.tell('choosing the PyTorch build');
+  progress.report('choosing the PyTorch build');
   const tried = await uv.run(['pip', 'install', '--dry-run', '--python', python, CPU_INDEX, ...locked(lockFile)], {
     env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
     timeoutMs: TORCH_INDEX_WITHIN_MS,
@@ -56,13 +56,13 @@ async function install(
   { uv, python, progress }: Place,
 ): Promise<void> {
   const count = countPackages(measureGrowth(python));
-  const tell = () => progress.tell(count.describe(message), count.now());
-  progress.tell(message);
-  const beat = setInterval(tell, 1000);
+  const report = () => progress.report(count.describe(message), count.now());
+  progress.report(message);
+  const beat = setInterval(report, 1000);
   try {
     const onLine = (line: string) => {
       count.read(line);
-      tell();
+      report();
     };
     await requireSuccess(message, uv.run(['pip', 'install', '--python', python, ...requirements], { onLine }));
   } finally {

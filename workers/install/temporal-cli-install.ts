@@ -1,4 +1,4 @@
-/** Temporal's CLI into the cache: its ready binary where the download answers, else built from its Go module. */
+/** Installs Temporal's CLI into the cache: the binary if it can be downloaded, else built from its Go module. */
 import { createHash } from 'node:crypto';
 import { createWriteStream, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,9 +34,9 @@ const DOWNLOADS = 'https://temporal.download/cli';
 const MAX_ARCHIVE_BYTES = 512 * 1024 ** 2;
 const SILENCE_MS = 20_000;
 const GO_MODULE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
-/** Of the module's source, as `go version -m` tells it of a program; its go.mod names the versions of all others. */
+/** Checksum of the module's source, from `go version -m`; its go.mod names the versions of all others. */
 const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
-/** What `go list -deps` counts, for an estimate of the time left. */
+/** Count of `go list -deps`, for an estimate of the time left. */
 const GO_PACKAGES = 1298;
 const GO_MODULES = 160;
 const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
@@ -48,19 +48,19 @@ export function installTemporalCli(folder: string, program: string, options: Ins
       const downloadFailure = await download(partial, program, progress, options.signal);
       if (downloadFailure !== null) await build(partial, program, progress, downloadFailure, options);
     };
-    const onWait = () => progress.tell('waiting for another process that installs the Temporal server');
+    const onWait = () => progress.report('waiting for another process that installs the Temporal server');
     await installOnce(folder, make, { onWait, signal: options.signal });
   });
 }
 
-/** Null where it worked, else why not. */
+/** Null if it worked, else why not. */
 async function download(
   partial: string,
   program: string,
   progress: Progress,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  progress.tell('looking for a prebuilt Temporal server');
+  progress.report('looking for a prebuilt Temporal server');
   const archive = join(partial, 'archive');
   try {
     const { archiveUrl, sha256 } = await describeArchive();
@@ -110,7 +110,7 @@ async function fetchTo(url: string, file: string, progress: Progress, signal?: A
         done += chunk.length;
         hash.update(chunk);
         if (done > MAX_ARCHIVE_BYTES) return next(new Error('the download is larger than any release'));
-        progress.tell('downloading the Temporal server', { done, total, unit: 'bytes' });
+        progress.report('downloading the Temporal server', { done, total, unit: 'bytes' });
         next(null, chunk);
       },
     });
@@ -135,28 +135,28 @@ async function build(
     );
   }
   const counts = { modules: 0, packages: 0 };
-  progress.tell('building the Temporal server from source (about 4 minutes, only once)');
+  progress.report('building the Temporal server from source (about 4 minutes, only once)');
   await buildGoProgram(partial, program, {
     module: GO_MODULE,
     sum: GO_MODULE_SUM,
     what: 'building the Temporal server',
     env,
     signal,
-    onLine: (line) => tellBuild(line, counts, progress),
+    onLine: (line) => reportBuild(line, counts, progress),
   });
 }
 
-function tellBuild(line: string, counts: { modules: number; packages: number }, progress: Progress): void {
+function reportBuild(line: string, counts: { modules: number; packages: number }, progress: Progress): void {
   if (line.startsWith('go: downloading')) {
     counts.modules += 1;
-    progress.tell('downloading sources of the Temporal server', {
+    progress.report('downloading sources of the Temporal server', {
       done: counts.modules,
       total: Math.max(GO_MODULES, counts.modules),
       unit: 'modules',
     });
   } else if (!line.startsWith('go:')) {
     counts.packages += 1;
-    progress.tell('building the Temporal server from source', {
+    progress.report('building the Temporal server from source', {
       done: counts.packages,
       total: Math.max(GO_PACKAGES, counts.packages),
       unit: 'packages',

@@ -19,7 +19,7 @@ const PROGRAM = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
 export interface CliWanted {
   readonly env: NodeJS.ProcessEnv;
   readonly cache: string;
-  /** The version that wrote the project's database: there are no migrations, so no other may open it. */
+  /** Version that wrote the project's database: there are no migrations, so only this version may open it. */
   readonly databaseServer: string | null;
 }
 
@@ -31,7 +31,7 @@ export async function findTemporalCli(options: InstallOptions & CliWanted): Prom
   return fitting(await askVersion(path, options.env), path, options.databaseServer);
 }
 
-/** Null where one must be installed first. */
+/** Null if it must be installed first. */
 export async function findInstalledCli({ env, cache, databaseServer }: CliWanted): Promise<TemporalCli | null> {
   if (env.TEMPER_TEMPORAL_CLI) return explicitCli(env.TEMPER_TEMPORAL_CLI, databaseServer);
   const cached = cachedCli(cache);
@@ -67,7 +67,7 @@ function misfit(cli: TemporalCli, databaseServer: string | null): string | null 
   return `but the project's .temper/temporal.db was written by server ${databaseServer}; point TEMPER_TEMPORAL_CLI to a CLI with that server, or remove the file (finished runs stay in the store)`;
 }
 
-/** Null where it cannot be run or does not say which server it brings. */
+/** Null if it cannot be run or does not say which server it brings. */
 async function askVersion(path: string, env: NodeJS.ProcessEnv): Promise<TemporalCli | null> {
   const { code, output } = await runCommand(path, ['--version'], { env, timeoutMs: VERSION_WITHIN_MS });
   const serverVersion = /Server (\d+\.\d+\.\d+)/.exec(output)?.[1];

@@ -15,7 +15,7 @@ export interface Uv {
   makeVenv(python: Interpreter, folder: string): Promise<CommandResult>;
 }
 
-/** Where a virtual environment keeps its programs. */
+/** Path of a virtual environment's program. */
 export function programOf(environment: string, program: string): string {
   return isWindows ? join(environment, 'Scripts', `${program}.exe`) : join(environment, 'bin', program);
 }
@@ -58,7 +58,7 @@ async function bootstrapUv(
   const version = /^uv==(\S+)/m.exec(readFileSync(UV_LOCK, 'utf8'))?.[1];
   const folder = join(cache, 'uv', `${version}-python${python.version}`);
   const make = async (partial: string) => {
-    progress.tell('installing uv, which installs the rest');
+    progress.report('installing uv, which installs the rest');
     const making = runCommand(python.executable, ['-m', 'venv', partial], { env, signal });
     await requireSuccess('making a virtual environment', making);
     const locked = ['--require-hashes', '--no-deps', '-r', UV_LOCK];
@@ -66,7 +66,7 @@ async function bootstrapUv(
     await requireSuccess('installing uv with pip', runCommand(programOf(partial, 'python'), pip, { env, signal }));
   };
   await installOnce(folder, make, {
-    onWait: () => progress.tell('waiting for another process that installs uv'),
+    onWait: () => progress.report('waiting for another process that installs uv'),
     signal,
   });
   return programOf(folder, 'uv');
@@ -76,7 +76,7 @@ function hasUvIndex(env: NodeJS.ProcessEnv): boolean {
   return ['UV_DEFAULT_INDEX', 'UV_INDEX', 'UV_INDEX_URL', 'UV_CONFIG_FILE'].some((name) => env[name]);
 }
 
-/** What pip was told about its index, mirror or certificates holds for uv too, which does not read pip's settings. */
+/** Settings of pip for index, mirror and certificates apply to uv too, which does not read them. */
 const FROM_PIP: Readonly<Record<string, string>> = {
   'index-url': 'UV_DEFAULT_INDEX',
   'extra-index-url': 'UV_INDEX',

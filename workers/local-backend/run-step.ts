@@ -1,4 +1,4 @@
-/** A step of a script's loop, trained by a workflow of its own. */
+/** Trains a step of a script's loop by a separate workflow. */
 import { WorkflowFailedError } from '@temporalio/client';
 import type { TrainResult } from '../../core/contract.ts';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
@@ -9,7 +9,7 @@ import { describeServerFailure, patiently, type TemporalClient } from '../connec
 
 type Step = Parameters<OpenBackend['runStep']>[0];
 
-/** Its workflow's id is the step's: whoever asks meanwhile joins it. What it made is known by the store alone. */
+/** The step's id is its workflow's id, so concurrent calls join it. Only the store has its result. */
 export async function runStep(
   { client }: TemporalClient,
   { storeId, queues }: { storeId: string; queues: { workflows: string; gpu: string } },

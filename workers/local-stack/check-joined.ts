@@ -1,4 +1,4 @@
-/** What a command asks of the local stack, against the one that it gets: a request that another stack does not fulfil is refused. */
+/** Compares a command's options with the running local stack, and refuses those that it does not fulfil. */
 import type { EngineOverrides } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config/config.ts';

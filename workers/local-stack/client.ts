@@ -25,14 +25,14 @@ import { waitForStack } from './wait.ts';
 export interface LocalStack {
   readonly temporalAddress: string;
   readonly namespace: string;
-  /** Temporal's own pages; null where the server is not the stack's. */
+  /** Temporal's web UI; null unless the server is the stack's. */
   readonly uiUrl: string | null;
   readonly engineUrl: string;
   readonly engineKey: string;
   readonly storeUri: string;
-  /** As it was asked for. */
+  /** Settings of the user's request. */
   readonly engine: Pick<EngineSettings, 'device' | 'dtype' | 'loadIn4bit'>;
-  /** True where a live stack was found and joined. */
+  /** True if it joined a running stack. */
   readonly adopted: boolean;
   /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
   close(): Promise<StackReleased>;
@@ -45,7 +45,7 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   try {
     return await openAndHold(options);
   } catch (error) {
-    // What fails because it was told to end has not failed.
+    // A failure after the request to end is not an error.
     options.signal?.throwIfAborted();
     throw error;
   }
@@ -76,7 +76,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     options,
     config,
   );
-  // Whoever starts it again after a crash decides what it is like: another command goes on with that.
+  // A restart after a crash decides the daemon's settings: another command adopts them.
   const held = keepHeld(first, () => open(hold, options, config), options);
   const { stack } = first;
   return {

@@ -29,13 +29,13 @@ export interface DaemonConnection {
   readonly adopted: boolean;
   statuses(): readonly ChildStatus[];
   isLost(): boolean;
-  /** Told once when the daemon is gone without having been asked. */
+  /** Called once if the daemon ends unexpectedly. */
   onLost(listener: () => void): void;
-  /** Lets go; where nobody else holds on, resolves when everything has ended. */
+  /** Releases the stack; resolves when everything has ended, if no other process holds it. */
   release(): Promise<StackReleased>;
 }
 
-/** What goes on after a command line has let go of the stack. */
+/** Parts of the stack that continue after a command line has released it. */
 export interface StackReleased {
   /** How many other command lines hold it; 0: it has ended. */
   readonly others: number;
@@ -47,9 +47,9 @@ export interface HoldOptions {
   readonly folders: ProjectFolders;
   readonly agents: readonly AgentRequest[];
   readonly models: Readonly<Record<string, string>>;
-  /** Throws where this command must not use the stack: before anything is started or registered there. */
+  /** Throws if this command must not use the stack: before anything is started or registered there. */
   check(stack: StackDescription, adopted: boolean): void;
-  /** Made only where no live stack is found. */
+  /** Created only if no stack is running. */
   makeSpec(): Promise<StackSpec>;
   readonly onEvent: (event: StackEvent) => void;
   readonly signal?: AbortSignal | undefined;
@@ -108,7 +108,7 @@ function connectTo(folders: ProjectFolders): Promise<Socket | null> {
   });
 }
 
-/** The file may be from before a kill or a restart of the machine, and its socket's path somebody else's by now. */
+/** The file may be from before a kill or a restart of the machine, and another daemon may have its socket's path. */
 function isOwnDaemon(stack: StackFile, folders: ProjectFolders): boolean {
   if (!isOwnSocketPath(stack.socket, folders)) return false;
   return process.platform === 'win32' || isAlive({ ...stack, name: 'daemon' });
@@ -134,7 +134,7 @@ function startDaemon(folders: ProjectFolders, spec: StackSpec): StartedDaemon {
   const log = openSync(logFile, 'w', 0o600);
   const child: ChildProcess = spawn(process.execPath, [...nodeFlags(), modulePath('./local-stack/daemon/daemon')], {
     cwd: folders.project,
-    // In a session of its own: Ctrl-C is for the command line, which then decides.
+    // A separate session: Ctrl-C reaches the command line only, which then decides.
     detached: true,
     stdio: ['pipe', log, log],
     windowsHide: true,

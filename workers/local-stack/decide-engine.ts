@@ -1,6 +1,6 @@
 /**
- * What samples where neither a flag nor `temporal.config.ts` says: vLLM on a GPU where it is installed and can sample what
- * the run trains, else the embedded engine. Decided once, before anything is planned.
+ * Default engine if neither a flag nor `temporal.config.ts` names one: vLLM on a GPU if it is installed and can sample
+ * what the run trains, else the embedded engine. Decided once, before anything is planned.
  */
 import type { LoraConfig } from '../../core/contract.ts';
 import type { EngineKind, EngineSettings } from '../../core/contract-engine.ts';
@@ -9,13 +9,13 @@ import type { EngineConfig } from '../config/config.ts';
 import { findGpuVllm } from '../install/vllm-environment.ts';
 import { findGpus } from '../devices/nvidia-smi.ts';
 
-/** What an engine is started for. */
+/** Use of an engine that is to be started. */
 export interface EngineUse {
-  /** What it samples from besides base models: adapters, or all weights (null). Empty where nobody knows yet. */
+  /** Trained weights that it samples from: adapters, or all weights (null). Empty if not known yet. */
   readonly trained: readonly (LoraConfig | null)[];
   /** False for a run of supervised steps alone. */
   readonly samples: boolean;
-  /** Of a run that goes on: what sampled for its newest checkpoint. Asked on a GPU alone. */
+  /** Engine of a continued run's newest checkpoint. Asked on a GPU only. */
   readonly before?: () => Promise<EngineKind | null>;
 }
 
@@ -23,7 +23,7 @@ export const ANY_USE: EngineUse = { trained: [], samples: true };
 
 export interface EngineDecision {
   readonly kind: EngineKind;
-  /** For people; null where there is no GPU, or the engine is elsewhere: nothing was to be decided. */
+  /** Explanation for the user; null without a GPU, or with an external engine: there was no choice. */
   readonly reason: string | null;
 }
 
@@ -36,7 +36,7 @@ interface Place {
 export const EMBEDDED_SPEED =
   'on one H200 the embedded engine sampled 491 tokens/s (shapes of Qwen2.5-7B, 64 requests at once)';
 
-/** `gpus`: their names, where the caller has asked for them. */
+/** `gpus`: their names, if the caller has them. */
 export async function decideEngine(
   configured: EngineConfig,
   overrides: EngineOverrides,
@@ -68,7 +68,7 @@ export interface EngineFacts {
   readonly hasVllm: boolean;
 }
 
-/** On a GPU, where nobody has said which engine. */
+/** Decision on a GPU if no setting names the engine. */
 export function planEngine({ gpu, obstacle, before, hasVllm }: EngineFacts): EngineDecision {
   if (obstacle !== null) return { kind: 'embedded', reason: `because ${obstacle}` };
   if (before !== null)
@@ -80,7 +80,7 @@ export function planEngine({ gpu, obstacle, before, hasVllm }: EngineFacts): Eng
   };
 }
 
-/** For the first lines of a command; null where there is nothing to say. */
+/** For the first lines of a command; null if there is nothing to say. */
 export function describeDecision({ kind, reason }: EngineDecision): string | null {
   return reason === null ? null : `engine: ${kind}, ${reason}`;
 }

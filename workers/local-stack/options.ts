@@ -7,7 +7,7 @@ import type { StackDescription } from './protocol/protocol.ts';
 export interface LocalStackOptions {
   readonly project: string;
   readonly agentFile: string | null;
-  /** What base model names mean: name → folder. */
+  /** Folders of base models by name. */
   readonly models: Readonly<Record<string, string>>;
   readonly onEvent: (event: StackEvent) => void;
   /** Flags of the GPU worker that the user passed. */
@@ -17,19 +17,19 @@ export interface LocalStackOptions {
   readonly enginePort?: number | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
-  /** What samples, where the command has decided it for its own plans. */
+  /** Engine, if the command has decided it for its own plans. */
   readonly decided?: EngineDecision;
-  /** Else it is decided by this; absent: whatever comes. */
+  /** Facts for the decision otherwise; absent: no requirements. */
   readonly use?: EngineUse;
-  /** Throws where a stack that runs already is not what the command needs. */
+  /** Throws if the running stack does not fit the command. */
   readonly checkJoined?: (stack: StackDescription) => void;
-  /** In the place of `temporal.config.ts`. */
+  /** Instead of `temporal.config.ts`. */
   readonly config?: TemperConfig;
   /** Stand-ins for tests; else what the machine has. */
   readonly commands?: StackCommands;
 }
 
-/** Command lines of the children, where they are not the usual ones. */
+/** Command lines of the children, if unusual. */
 export interface StackCommands {
   readonly temporal?: readonly string[];
   readonly gpuWorker?: readonly string[];

@@ -1,4 +1,4 @@
-/** Waits of a start: each has a name, a limit, and ends early where waiting is hopeless. */
+/** Waits during a start: each has a name and a limit, and ends early if waiting is hopeless. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
@@ -19,7 +19,7 @@ interface Wait {
 }
 
 const POLL_MS = 50;
-const TELL_AFTER_MS = 1000;
+const REPORT_AFTER_MS = 1000;
 /** A child that died so often before it was ever ready will not be mended by waiting. */
 const HOPELESS_DEATHS = 4;
 
@@ -52,7 +52,7 @@ export async function waitForStack(
 async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent, signal }: WaitOptions): Promise<void> {
   const startedAt = Date.now();
   const countDeaths = createDeathCount();
-  let toldAt = startedAt;
+  let reportedAt = startedAt;
   for (;;) {
     signal?.throwIfAborted();
     if (connection.isLost()) throw new DaemonExited('the local stack ended while it started');
@@ -61,8 +61,8 @@ async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent,
     const waitedMs = Date.now() - startedAt;
     const reason = hopelessness(wait, waitedMs, countDeaths(status));
     if (reason !== null) throw notReady(wait, reason, status);
-    if (Date.now() - toldAt >= TELL_AFTER_MS) {
-      toldAt = Date.now();
+    if (Date.now() - reportedAt >= REPORT_AFTER_MS) {
+      reportedAt = Date.now();
       onEvent({
         kind: 'waiting',
         for: wait.for,
@@ -74,7 +74,7 @@ async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent,
   }
 }
 
-/** Since the first status, which may be on its way when the wait begins: what died before is nobody's wait. */
+/** Counts from the first status, which may be in flight when the wait begins: earlier deaths don't matter. */
 function createDeathCount(): (status: ChildStatus | undefined) => number {
   let before: number | null = null;
   return (status) => {

@@ -1,4 +1,4 @@
-/** What the children of the local stack find in their environment: only what each of them needs. */
+/** Environment of the local stack's children: only the variables that each of them needs. */
 import { systemEnvironment } from '../../play/programs/environment.ts';
 
 /** Settings of Go's runtime. */
@@ -16,7 +16,7 @@ export function gpuWorkerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
   return systemEnvironment(env, GPU_WORKER);
 }
 
-/** Where the stack has its own server, no profile of the user's may lead elsewhere. */
+/** Environment with the stack's own server instead of that of the user's profile. */
 export function forOwnServer(env: NodeJS.ProcessEnv, address: string, namespace: string): NodeJS.ProcessEnv {
   return { ...withoutProfile(env), TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
 }

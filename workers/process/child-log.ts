@@ -8,7 +8,7 @@ export interface ChildLog {
   close(): void;
 }
 
-/** Of a file, of which there are two: what an agent prints may be without end, the disk is not. */
+/** Limit of each of the two files: an agent's output may be endless, the disk is not. */
 const MAX_BYTES = 20 * 1024 * 1024;
 
 export function openChildLog(folder: string, name: string, maxBytes = MAX_BYTES): ChildLog {

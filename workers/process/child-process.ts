@@ -7,10 +7,10 @@ import type { Readiness } from './readiness.ts';
 
 export interface ChildSpec {
   readonly name: string;
-  /** Of an agent's worker. */
+  /** File of an agent's worker. */
   readonly agentFile: string | null;
   readonly command: readonly string[];
-  /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
+  /** Standby of the same program: it becomes the child by a line on stdin. Null if a start is quick. */
   readonly standbyCommand: readonly string[] | null;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
@@ -32,7 +32,7 @@ export function startChild(
   log: ChildLog,
 ): StartedChild {
   const [file, args] = leashed(program, rest);
-  // stdin stays open as long as this process lives: workers end when it closes.
+  // stdin stays open for the lifetime of this process: workers end when it closes.
   const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
   child.stdin.on('error', () => undefined);
   const lastLines: string[] = [];
@@ -45,16 +45,16 @@ export function startChild(
   return { child, lastLines };
 }
 
-/** Once, also where the program could not be started at all. */
+/** Calls `onEnd` once, also if the program could not be started at all. */
 export function whenEnded(child: ChildProcess, onEnd: (exit: string) => void): void {
-  let told = false;
-  const tell = (exit: string) => {
-    if (told) return;
-    told = true;
+  let hasEnded = false;
+  const end = (exit: string) => {
+    if (hasEnded) return;
+    hasEnded = true;
     onEnd(exit);
   };
-  child.on('error', (error) => tell(error.message));
-  child.on('close', (code, signal) => tell(signal ?? `exit code ${code}`));
+  child.on('error', (error) => end(error.message));
+  child.on('close', (code, signal) => end(signal ?? `exit code ${code}`));
 }
 
 export async function endChild(child: ChildProcess, stopMs: number): Promise<void> {

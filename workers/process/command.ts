@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { leashed } from './leashed.ts';
 
 export interface CommandResult {
-  /** Exit code; null where a signal or a time-out ended it, or it could not be started. */
+  /** Exit code; null if a signal or a time-out ended it, or it could not be started. */
   readonly code: number | null;
   readonly output: string;
 }

@@ -11,7 +11,7 @@ export interface ProcessMark {
 
 const END_WITHIN_MS = 5000;
 
-/** Null where there is no such process (or it is dead and only not yet collected). */
+/** Null if there is no such process (or it is dead but not collected yet). */
 export function processStartTime(pid: number): string | null {
   try {
     return process.platform === 'linux' ? linuxStartTime(pid) : otherStartTime(pid);

@@ -12,7 +12,7 @@ export type Readiness =
 const POLL_MS = 100;
 const ANSWER_MS = 3000;
 
-/** False where the child ended first. */
+/** False if the child ended first. */
 export async function waitUntilReady(ready: Readiness, child: ChildProcess, alive: AbortSignal): Promise<boolean> {
   if (ready.kind === 'line') return saysLine(ready.text, child, alive);
   const probe = ready.kind === 'port' ? () => answersPort(ready.port) : () => isHealthy(ready.url);

@@ -29,13 +29,13 @@ export class Standby {
     return this.#waiting?.child.pid;
   }
 
-  /** Soon there is one, where there can be. */
+  /** Starts one soon, if possible. */
   prepare(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#start(), PREPARE_AFTER_MS);
   }
 
-  /** The one that waits, its turn given; null where there is none, or it still imports: a new start is faster. */
+  /** The waiting one, with its turn given; null if there is none, or it still imports: a new start is faster. */
   take(): StartedChild | null {
     clearTimeout(this.#timer);
     const taken = this.#waiting;

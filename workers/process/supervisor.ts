@@ -1,4 +1,4 @@
-/** Keeps one child running: a death is told with its last log lines, and followed by a new start after a growing pause. */
+/** Keeps one child running: reports a death with its last log lines, and restarts after a growing pause. */
 import type { ChildProcess } from 'node:child_process';
 import type { ChildState, ChildStatus, StackEvent } from '../events.ts';
 import type { ChildLog } from './child-log.ts';
@@ -8,7 +8,7 @@ import { Standby } from './standby.ts';
 
 export interface Supervised {
   status(): ChildStatus;
-  /** The child's, and that of the one that stands by; undefined where there is none. */
+  /** Process ids of the child and its standby; undefined if missing. */
   pids(): Readonly<Record<string, number | undefined>>;
   /** Ends the child for good; resolves when it is gone. */
   stop(): Promise<void>;

@@ -7,7 +7,7 @@ import { NO_FOLLOW } from './own-file.ts';
 const POLL_MS = 200;
 const OPEN = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | NO_FOLLOW;
 
-/** The lock's release, or null where another process holds it. */
+/** The lock's release, or null if another process holds it. */
 export function tryFileLock(file: string): (() => void) | null {
   const fd = openSync(file, OPEN, 0o600);
   try {

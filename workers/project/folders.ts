@@ -1,4 +1,4 @@
-/** Where things live: a project's state in its `.temper/`, what can be made anew in the user's cache folder. */
+/** Folders of a project: state in its `.temper/`, reproducible files in the user's cache folder. */
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -64,7 +64,7 @@ export function makeProjectFolders(project: string): ProjectFolders {
   return folders;
 }
 
-/** Keys, prompts and answers lie in it. */
+/** It contains keys, prompts and answers. */
 function closeToOthers(folder: string): void {
   const stats = statSync(folder);
   if (!isOwn(stats)) {
@@ -89,7 +89,7 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** As both languages read it; a plain folder is relative to the project. */
+/** Form that both languages read; a plain folder is relative to the project. */
 export function storeUri(configured: string | null, folders: ProjectFolders): string {
   if (configured === null) return pathToFileURL(folders.store).href;
   return configured.includes('://') ? configured : pathToFileURL(resolve(folders.project, configured)).href;

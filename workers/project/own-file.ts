@@ -16,7 +16,7 @@ import {
 export const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const OTHERS_WRITE = 0o022;
 
-/** Null where there is no such file, or it is not this user's own: a link, or a file that others can change. */
+/** Null if the file is missing, or not this user's own: a link, or a file that others can change. */
 export function readOwnFile(file: string): string | null {
   let fd: number;
   try {
@@ -47,7 +47,7 @@ export function isOwnSocket(path: string): boolean {
   return stats !== undefined && stats.isSocket() && isOwn(stats);
 }
 
-/** A folder that nobody else can write to; no link to one, unless `look` follows it. */
+/** Folder that no other user can write to; a link to one only if `look` follows it. */
 export function isOwnFolder(path: string, look: typeof lstatSync = lstatSync): boolean {
   const stats = look(path, { throwIfNoEntry: false });
   return stats !== undefined && stats.isDirectory() && isOwn(stats) && (stats.mode & OTHERS_WRITE) === 0;

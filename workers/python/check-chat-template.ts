@@ -12,7 +12,7 @@ interface TriedTemplate {
 }
 
 const AnswerSchema = z.object({
-  /** What it leaves out, in words. */
+  /** Descriptions of the features that it lacks. */
   gaps: z.array(z.string()),
   /** It writes the day's date. */
   readsClock: z.boolean(),

@@ -14,7 +14,7 @@ interface TriedExamples {
   /** Null: the model's own template. */
   readonly templateFile: string | null;
   readonly rendering: ExampleRendering;
-  /** As they will stand in the store. */
+  /** Bytes for the store. */
   readonly bytes: Uint8Array;
 }
 

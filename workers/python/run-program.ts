@@ -21,7 +21,7 @@ type ProgramFlags = Readonly<
   Record<string, string | number | boolean | null | undefined | readonly (string | number)[]>
 >;
 
-/** The last object of JSON that it prints; null where it failed for a reason that it does not name. A named one is thrown. */
+/** The last object of JSON that it prints; null if it failed for a reason that it does not name. A named one is thrown. */
 export async function runPythonProgram(program: PythonProgram): Promise<{ answer: unknown; lastLine: string }> {
   const { name, flags, env, signal, onLine } = program;
   const { python } = await openPythonEnvironment(program);

@@ -1,10 +1,10 @@
-/** What `temper serve` remembers of its answers, so that a later request may refer to them: the newest ones. */
+/** The newest answers of `temper serve`, so that later requests can refer to them. */
 import type { Kept, Memory } from '../../play/dialects/dialect.ts';
 import type { Completion } from '../../play/recorder/answer.ts';
 import { AnsweredCalls } from '../../play/recorder/canonical.ts';
 
 const MAX_KEPT = 500;
-/** As JSON: conversations may be as long as bodies. */
+/** Length as JSON: conversations may be as long as bodies. */
 const MAX_KEPT_LENGTH = 64 * 1024 ** 2;
 
 interface Entry {
@@ -13,7 +13,7 @@ interface Entry {
   readonly length: number;
 }
 
-/** What a client says not to store is not kept. */
+/** Skips answers that the client asks not to store. */
 export class KeptAnswers implements Memory {
   readonly #entries = new Map<string, Entry>();
   #length = 0;
@@ -22,7 +22,7 @@ export class KeptAnswers implements Memory {
     return this.#entries.get(id)?.items;
   }
 
-  /** The whole answer, as it was told; null for ids of nothing, and of parts. */
+  /** The whole answer as it was sent; null for unknown ids, and for ids of parts. */
   answer(id: string): object | null {
     return this.#entries.get(id)?.answer ?? null;
   }

@@ -11,22 +11,22 @@ import { checkRequest, type AskedRollout } from '../../play/recorder/request.ts'
 import { RequestRefused } from '../../play/recorder/send.ts';
 
 export interface ServedPolicy {
-  /** As the engine calls it. */
+  /** Name that the engine uses. */
   readonly name: string;
   readonly adapterSha256: string;
   /** Names that clients may send, the engine's among them. */
   readonly names: readonly string[];
-  /** Of the run: what a request gets that does not say. */
+  /** Defaults of the run for requests. */
   readonly rollout: AskedRollout;
 }
 
-/** What HTTP says of a refusal, besides the body that its dialect writes. */
-interface Told {
+/** HTTP status and headers of a refusal; its dialect writes the body. */
+interface RefusalHead {
   readonly status: number;
   readonly headers: Record<string, string>;
 }
 
-/** Of the engine, where a client sets none; a connection is given up after it, because the engine says more. */
+/** Default deadline of the engine; the connection is closed later, because the engine's error says more. */
 const DEADLINE_MS = 300_000;
 const GRACE_MS = 30_000;
 /** Timers know no longer one. */
@@ -36,9 +36,9 @@ export interface AnswererOptions {
   readonly policy: ServedPolicy;
   /** Null while there is none yet. */
   readonly connection: EngineConnection | null;
-  /** What the policy was heard to say, so that it is told to it in its own words. */
+  /** Earlier tool calls of the policy, which are returned to it in its own words. */
   readonly answered: AnsweredCalls;
-  /** As the client sent it; the engine reads it. */
+  /** Header of the client; the engine reads it. */
   readonly deadline: string | null;
 }
 
@@ -47,7 +47,7 @@ export class PolicyAnswerer implements Answerer {
   readonly #connection: EngineConnection | null;
   readonly #answered: AnsweredCalls;
   readonly #deadline: string | null;
-  #told: Told | null = null;
+  #refusal: RefusalHead | null = null;
 
   constructor({ policy, connection, answered, deadline }: AnswererOptions) {
     this.#policy = policy;
@@ -56,9 +56,9 @@ export class PolicyAnswerer implements Answerer {
     this.#deadline = deadline;
   }
 
-  /** Null where nothing was refused. */
-  get told(): Told | null {
-    return this.#told;
+  /** Null if nothing was refused. */
+  get refusal(): RefusalHead | null {
+    return this.#refusal;
   }
 
   async call(asked: AskedRequest, options: CallOptions): Promise<Completion> {
@@ -108,7 +108,7 @@ export class PolicyAnswerer implements Answerer {
   }
 
   #refuse(status: number, error: ErrorBody, retryAfter: string | null = null): RequestRefused {
-    this.#told = {
+    this.#refusal = {
       status,
       headers: { 'content-type': 'application/json', ...(retryAfter === null ? {} : { 'retry-after': retryAfter }) },
     };
@@ -124,7 +124,7 @@ function errorOf(text: string): ErrorBody {
     const { error } = JSON.parse(text) as { error?: ErrorBody };
     if (error) return error;
   } catch {
-    // Something that is no answer of the engine's: the rule below.
+    // The error is not the engine's: the rule below.
   }
   throw new TemperError('EngineFailed', 'the engine answered with something that is no error of it; retry');
 }

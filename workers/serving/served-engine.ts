@@ -1,4 +1,4 @@
-/** An engine without Temporal, for one command: a GPU worker on a free port of loopback, with a key that nobody else has. */
+/** Engine without Temporal for one command: a GPU worker on a free port of loopback, with a private key. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
@@ -58,7 +58,7 @@ function isRunning({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return pid !== undefined && exitCode === null && signalCode === null;
 }
 
-/** Of the line with which the worker says that it listens. */
+/** Port in the line that says the worker listens. */
 function readyPort(line: string): number | null {
   if (!line.startsWith('{') || !line.includes('"ready"')) return null;
   try {

@@ -1,4 +1,4 @@
-/** The agent as code: loaded, and hashed with everything of its own that it imports. */
+/** The agent as code: loaded, and hashed with all relative files that it imports. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
@@ -14,7 +14,7 @@ const TEXT = /(["'`])([^"'`\n]+)\1/g;
 const NO_CODE = /^(\.|__pycache__$|node_modules$|venv$)|\.pyc$/;
 const ENDINGS = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json', '/index.ts', '/index.js'];
 
-/** What a folder's agent may be called. */
+/** File names of a folder's agent. */
 const AGENT_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((ending) => `agent.${ending}`);
 
 /**
@@ -47,7 +47,7 @@ export function reachableFiles(entry: string): Set<string> {
   return found;
 }
 
-/** What `command([…])` and its `files` name literally, in the agent's file or in what it imports. */
+/** Files that `command([…])` and its `files` name literally, in the agent's file or in its imports. */
 function* programFiles(sources: Iterable<string>, root: string): Generator<string> {
   for (const source of sources) {
     const text = source.endsWith('.json') ? '' : readFileSync(source, 'utf8');

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { reachableFiles } from './agent-code.ts';
 
-/** Of a package by its name, as `import` and `require` say it. */
+/** Message about a missing package, from `import` and from `require`. */
 const MISSING_PACKAGE = /Cannot find (?:package|module) '((?:@[^/']+\/)?[^./'][^/']*)/;
 const JAVASCRIPT = /\.[cm]?jsx?$/;
 
@@ -29,7 +29,7 @@ function placeOfThrow({ stack = '' }: Error, path: string): string | null {
 /** Before what Node says of a syntax error: the file, as a path or a URL, and the line. */
 const OPENING = /^(\/.*|[a-z]:\\.*|file:\/\/.*):(\d+)$/im;
 
-/** Of a module, the error itself does not say where it is: Node's own check does. */
+/** Position in a module, which the error itself lacks: Node's own check prints it. */
 function placeOfSyntax({ stack = '' }: Error, path: string): string | null {
   const sources = [...reachableFiles(path)].filter((file) => JAVASCRIPT.test(file));
   const said = [() => stack, ...sources.map((file) => () => checkSyntax(file))];

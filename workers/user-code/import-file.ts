@@ -11,7 +11,7 @@ const IMPORTER = 'data:text/javascript,export const load = (url) => import(url)'
 /** Its default export, undefined where it has none. */
 export async function importDefault(path: string): Promise<unknown> {
   const { default: exported } = await (TYPESCRIPT.test(path) ? importTypeScript(path) : importJavaScript(path));
-  // Of a CommonJS module, the default export is one deeper.
+  // CommonJS modules have their default export one level deeper.
   return typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : exported;
 }
 

@@ -19,7 +19,7 @@ export async function keepContact(
       () => true,
       (error: unknown) => !isPassing(error),
     );
-    // The SDK asks again by itself for longer than the deadline: what comes late says nothing of now.
+    // The SDK retries beyond the deadline: a late answer says nothing about the present.
     const late = sleep(CONTACT_MS, false, { ref: false });
     if (await Promise.race([answered, late])) contact.answered(askedAt);
     await sleep(CONTACT_MS, undefined, { signal, ref: false }).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Logs: one JSON line each, with run, step and attempt where they are known. */
+/** Logs: one JSON line each, with run, step and attempt if known. */
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
 import { runOfWorkflowId } from '../../core/queues.ts';
@@ -18,7 +18,7 @@ export function createOutputLogger(processName: string): Logger {
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 
-/** What Temporal's runtime, workers, workflows and activities log, as ours. */
+/** Formats the logs of Temporal's runtime, workers, workflows and activities as ours. */
 export function temporalLogger(logger: Logger): TemporalLogger {
   const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
     logger[LEVELS[level]](logFields(meta), message);

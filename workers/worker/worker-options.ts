@@ -1,4 +1,4 @@
-/** What the local stack and the worker process agree on; imported by both without either's packages. */
+/** Options from the local stack to the worker process; imported by both without either's packages. */
 
 export interface WorkerProcessOptions {
   readonly project: string;

@@ -1,4 +1,4 @@
-/** Where a worker process finds its store and its engine: told by the local stack, or by configuration. */
+/** Settings of a worker process: store and engine, from the local stack or from configuration. */
 import { TemperError } from '../../core/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,4 +1,4 @@
-/** The TypeScript worker: workflows on one queue, and each agent's activities on a queue of its own. */
+/** The TypeScript worker: workflows on one queue, and each agent's activities on a separate one. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import {
@@ -31,7 +31,7 @@ export interface RunWorkerOptions {
 }
 
 const RECONNECT_MS = 500;
-const TELL_EVERY_MS = 5000;
+const REPORT_EVERY_MS = 5000;
 /** A drained activity is retried elsewhere or later, so that waiting for it long has no use. */
 const DRAIN_MS = 3000;
 const FORCE_MS = 6000;
@@ -40,7 +40,7 @@ const STICKY_MS = 2000;
 const HEARTBEAT_MS = 2000;
 const POLLERS = 5;
 
-/** Runs until `signal`; rejects where a worker fails. The server may come and go meanwhile. */
+/** Runs until `signal`; rejects if a worker fails. The server may come and go meanwhile. */
 export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const { project, agents, signal, env = process.env } = options;
   const logger = options.logger ?? createOutputLogger('worker');
@@ -130,20 +130,20 @@ function installRuntime(logger: Logger): void {
   });
 }
 
-/** Null where it was told to end before a server was there. */
+/** Null if a signal ended it before a server was reachable. */
 async function connectPatiently(
   options: NativeConnectionOptions,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<NativeConnection | null> {
-  let toldAt = 0;
+  let reportedAt = 0;
   while (!signal.aborted) {
     try {
       return await NativeConnection.connect(options);
     } catch (error) {
-      if (Date.now() - toldAt > TELL_EVERY_MS)
+      if (Date.now() - reportedAt > REPORT_EVERY_MS)
         logger.warn({ address: options.address, error: String(error) }, 'waiting for the Temporal server');
-      toldAt = Date.now();
+      reportedAt = Date.now();
     }
     await sleep(RECONNECT_MS);
   }

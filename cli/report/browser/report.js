@@ -29,7 +29,7 @@
     plots = [];
     for (const holder of document.querySelectorAll('[data-section]')) {
       holder.replaceChildren();
-      // What is folded has no width to draw into.
+      // Folded parts have no width to draw into.
       if (holder.closest('details:not([open])')) continue;
       const charts = data.charts.filter(({ section }) => section === holder.dataset.section);
       plots.push(...charts.map((chart) => drawChart(holder, chart, chart === data.charts[0])));

@@ -20,12 +20,12 @@ from temporalio.exceptions import ApplicationError
 
 from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit
 from temper_gpu.commits.later_version import describe, is_from_later_version
-from temper_gpu.contract import JUST_THAWED_MS, STORE_KEYS, InitialiseInput, TrainInput, TrainResult
+from temper_gpu.contract import RESUME_GRACE_MS, STORE_KEYS, InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import Shortage, free_memory, is_device_lost, is_out_of_memory
 from temper_gpu.store import Store
 from temper_gpu.temporal.heartbeat import run_with_heartbeats
-from temper_gpu.temporal.pulse import Pulse, start_pulse
+from temper_gpu.temporal.pause_detector import PauseDetector, start_pause_detector
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 
@@ -37,7 +37,7 @@ Probe = Callable[[str], str | None]
 CheckRun = Callable[[InitialiseInput], None]
 
 # Grace period after this process was suspended: it may have received tasks meanwhile, also if the clocks disagree.
-JUST_THAWED_S = JUST_THAWED_MS / 1000
+RESUME_GRACE_S = RESUME_GRACE_MS / 1000
 MEMORY_PAUSE_S = 1.0
 # Both must be reached: an outage of a disk or of memory gives the same error for seconds, and passes.
 SAME_ERROR_TRIES, SAME_ERROR_S = 5, 15.0
@@ -66,7 +66,7 @@ class GpuActivities:
         store: Store,
         probe: Probe | None = None,
         check_run: CheckRun = lambda work: None,
-        pulse: Pulse | None = None,
+        pauses: PauseDetector | None = None,
         on_lost_device: Callable[[BaseException], None] = lambda error: None,
         has_more_room: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -78,7 +78,7 @@ class GpuActivities:
         self._store = store
         self._probe = probe
         self._check_run = check_run
-        self._pulse = pulse or start_pulse()
+        self._pauses = pauses or start_pause_detector()
         # Errors by run and step.
         self._repeated: dict[tuple[str, int], RepeatedError] = {}
         # A single thread runs one step at a time.
@@ -109,7 +109,7 @@ class GpuActivities:
 
     async def _perform(self, run: str, step: int, make: Make, remedy: str) -> TrainResult:
         fields = {"run": run, "step": step, "attempt": activity.info().attempt}
-        require_fresh(activity.info(), self._pulse, datetime.now(UTC), fields)
+        require_fresh(activity.info(), self._pauses, datetime.now(UTC), fields)
         context = contextvars.copy_context()
 
         def work(is_cancelled: Callable[[], bool]) -> Outcome:
@@ -255,7 +255,9 @@ def describe_cancellation() -> str:
     return "the worker is shutting down" if details is not None and details.worker_shutdown else "cancelled"
 
 
-def require_fresh(info: activity.Info, pulse: Pulse, now: datetime, fields: dict[str, Any] | None = None) -> None:
+def require_fresh(
+    info: activity.Info, pauses: PauseDetector, now: datetime, fields: dict[str, Any] | None = None
+) -> None:
     """Refuses an attempt that a suspended process received long ago: another worker has it by now.
 
     Age alone proves nothing, because the start time is by the server's clock, and a host with a wrong clock would
@@ -266,16 +268,16 @@ def require_fresh(info: activity.Info, pulse: Pulse, now: datetime, fields: dict
         return
     limit_s = info.heartbeat_timeout.total_seconds()
     age_s = (now - info.started_time).total_seconds()
-    within_s = limit_s if age_s >= limit_s else JUST_THAWED_S
-    gap_s = pulse.longest_gap_s(within_s)
-    if gap_s < limit_s:
+    within_s = limit_s if age_s >= limit_s else RESUME_GRACE_S
+    paused_s = pauses.longest_pause_s(within_s)
+    if paused_s < limit_s:
         return
-    log.info("activity refused", extra=(fields or {}) | {"type": "StaleAttempt", "stoodStillS": round(gap_s, 1)})
+    log.info("activity refused", extra=(fields or {}) | {"type": "StaleAttempt", "stoodStillS": round(paused_s, 1)})
     raise application_error(
         TemperError(
             "StaleAttempt",
             f"{info.activity_type} must begin within its heartbeat timeout ({limit_s:g} s), this attempt was handed "
-            f"out {age_s:.1f} s ago and this process was suspended for {gap_s:.1f} s; Temporal retries it",
+            f"out {age_s:.1f} s ago and this process was suspended for {paused_s:.1f} s; Temporal retries it",
         )
     )
 

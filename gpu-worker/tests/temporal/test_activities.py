@@ -19,15 +19,15 @@ from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.temporal.activities import GpuActivities, require_fresh
 from temper_gpu.temporal.heartbeat import run_with_heartbeats
-from temper_gpu.temporal.pulse import Pulse
+from temper_gpu.temporal.pause_detector import PauseDetector
 from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
 
 
-def activities(store: FileStore, probe=None, pulse: Pulse | None = None) -> GpuActivities:
+def activities(store: FileStore, probe=None, pauses: PauseDetector | None = None) -> GpuActivities:
     trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    return GpuActivities(trainer, store, probe, pulse=pulse)
+    return GpuActivities(trainer, store, probe, pauses=pauses)
 
 
 def run(activity, work, environment: ActivityEnvironment | None = None):
@@ -126,11 +126,11 @@ class Host:
 
     def __init__(self, skew_s: float = 0.0) -> None:
         self._skew_s, self.now = skew_s, datetime.now(UTC).timestamp()
-        self.pulse = Pulse(lambda: self.now)
+        self.pauses = PauseDetector(lambda: self.now)
 
     def stand_still(self, seconds: float) -> None:
         self.now += seconds
-        self.pulse.beat()
+        self.pauses.check()
 
     def live(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.5)):
@@ -144,7 +144,7 @@ class Host:
 
     def is_refused(self, handed_out_ago_s: float) -> bool:
         try:
-            require_fresh(self.info(handed_out_ago_s), self.pulse, datetime.fromtimestamp(self.now, UTC))
+            require_fresh(self.info(handed_out_ago_s), self.pauses, datetime.fromtimestamp(self.now, UTC))
         except ApplicationError as error:
             assert (error.type, error.non_retryable) == ("StaleAttempt", False)
             return True
@@ -187,7 +187,7 @@ def test_a_frozen_workers_attempt_ends_before_any_effect(tmp_path: Path):
     environment = ActivityEnvironment()
     environment.info = host.info(handed_out_ago_s=11)
     with pytest.raises(ApplicationError, match="11") as caught:
-        run(activities(open_folder(tmp_path), pulse=host.pulse).initialise, initialise_input(), environment)
+        run(activities(open_folder(tmp_path), pauses=host.pauses).initialise, initialise_input(), environment)
     assert (caught.value.type, caught.value.non_retryable) == ("StaleAttempt", False)
     assert not (tmp_path / "store").exists()
 

@@ -1,4 +1,4 @@
-/** Whether two stores have the same run under a name; what is broken on one side is told from what is different. */
+/** Compares the runs that two stores have under a name; distinguishes damage on one side from a difference. */
 import { describeConfigDifferences } from '../../../core/config-differences.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { decodeJson } from '../../bytes/json.ts';
@@ -101,7 +101,7 @@ export function isBrokenJson(bytes: Uint8Array, key: string): boolean {
     decodeJson(bytes, key);
     return false;
   } catch (error) {
-    // What a later version wrote is right: it is never repaired.
+    // Files of a later version are valid and never repaired.
     return !(error instanceof TemperError && error.type === 'LaterVersion');
   }
 }

@@ -1,4 +1,4 @@
-/** What of a run is copied, and in which order: at every moment the copy is a run that stopped earlier, or no run yet. */
+/** Objects of a run to copy, in order: at every moment the copy is a run that stopped earlier, or no run yet. */
 import type { BlobRef, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { blobRef } from '../../bytes/sha256.ts';
@@ -12,7 +12,7 @@ import { readPrepared, readState, requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 
 export interface StepContents extends StepPlace {
-  /** Null where the step had nothing to train. */
+  /** Null if the step had nothing to train. */
   commit: Commit | null;
   blobs: BlobRef[];
   /** All but the manifest, which comes after them. */
@@ -21,7 +21,7 @@ export interface StepContents extends StepPlace {
 
 export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
-  /** Keys of the curve for people. */
+  /** Keys of the curve, for display. */
   curve: string[];
   /** Scenarios, chat template, examples, the adapter that it began with, and the one that steps are compared with. */
   blobs: BlobRef[];

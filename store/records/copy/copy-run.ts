@@ -1,6 +1,6 @@
 /**
- * A run from one store to another: blobs first, manifests after what they name, `run.json` last. An interrupted copy is no
- * run, or a run that stopped earlier; copied again, it goes on where it was. What is in the target and right stays.
+ * Copies a run to another store: blobs first, manifests after what they name, `run.json` last. An interrupted copy is
+ * no run, or a run that stopped earlier; copying again continues it. Valid objects in the target are kept.
  */
 import pLimit from 'p-limit';
 
@@ -168,12 +168,12 @@ async function copyObject(copy: Copy, key: string): Promise<void> {
   count(copy, bytes);
 }
 
-/** Outside every hash: each side tells of its own making. */
+/** Outside every hash: each side records its own times. */
 function isFreelyWritten(key: string): boolean {
   return key.endsWith('.times.json') || key.endsWith('/scenarios.jsonl');
 }
 
-/** By the hash that both sides' manifests name, or because it is nothing that can be read. */
+/** Checks against the hash in both sides' manifests; unreadable objects are broken, too. */
 async function isBroken({ hashes, broken }: Copy, key: string, there: Uint8Array): Promise<boolean> {
   if (hashes.has(key) || broken.has(key)) return true;
   if (key.endsWith('.json')) return isBrokenJson(there, key);
@@ -184,7 +184,7 @@ async function isBroken({ hashes, broken }: Copy, key: string, there: Uint8Array
   );
 }
 
-/** For people: never put back to an earlier moment than the target's own. */
+/** Copies display files; never replaces newer ones in the target. */
 async function copyDisplay({ from, to }: Copy, run: string, { state, curve }: RunContents): Promise<void> {
   if (state === null) return;
   const there = await readState(to, run).catch(() => null);

@@ -14,13 +14,13 @@ export interface StoredStep extends StepPlace {
   commit: Commit | null;
 }
 
-/** Where the manifest stands that another one names as its parent; it may be on another branch, or another run's. */
+/** Place of a manifest's parent; it may be on another branch, or in another run. */
 export interface FoundParent {
   place: StepPlace;
   commit: Commit;
 }
 
-/** Every step that has a folder, by branch; manifests that differ from the hash that was noted beside them are told. */
+/** Every step that has a folder, by branch; manifests that differ from the hash beside them are reported. */
 export async function readChain(store: Store, run: string, findings: Findings): Promise<StoredStep[]> {
   const steps: StoredStep[] = [];
   for (const place of await listSteps(store, run)) steps.push(await readStep(store, place, findings));
@@ -45,7 +45,7 @@ async function readStep(store: Store, place: StepPlace, findings: Findings): Pro
   return { ...place, key, commit };
 }
 
-/** The parent by its hash: on this branch, on another one, in the run that was forked. Null: it is the first, or told. */
+/** The parent by its hash: on this branch, on another one, in the forked run. Null: it is the first, or reported. */
 export async function verifyParent(
   store: Store,
   step: StoredStep,
@@ -60,11 +60,11 @@ export async function verifyParent(
   if (found?.commit) return { place: found, commit: found.commit };
   const elsewhere = await findInOtherRuns(store, step, parent);
   if (elsewhere === null)
-    tellMissing(step, parent, ofRun.find(({ branch }) => branch === step.branch) ?? null, findings);
+    reportMissing(step, parent, ofRun.find(({ branch }) => branch === step.branch) ?? null, findings);
   return elsewhere;
 }
 
-function tellMissing(
+function reportMissing(
   { key, run, branch, step }: StoredStep,
   parent: { step: number; manifestSha256: string },
   inItsPlace: StoredStep | null,

@@ -4,13 +4,13 @@ import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
 
-/** What the parts of a verification share. */
+/** State that the parts of a verification share. */
 export interface VerifyContext {
   store: Store;
   run: string;
-  /** As the run was started. */
+  /** Original configuration. */
   config: RunConfig | null;
-  /** What was set since, oldest first. */
+  /** Changed settings, oldest first. */
   changes: readonly SettingChange[];
   prepared: Prepared | null;
   /** A script owns the loop: which groups there are, and which are trained, no plan says. */
@@ -20,15 +20,15 @@ export interface VerifyContext {
   otherInputs: string[];
 }
 
-/** Where the walk along a branch stands; null: what came before could not be read. */
+/** Position on a branch; null: an earlier part could not be read. */
 export interface Walk {
   dealt: number;
   checkpoint: Checkpoint | null;
-  /** What the next steps sample from, in order. */
+  /** Policies of the next steps, in order. */
   policies: readonly (Checkpoint | null)[];
 }
 
-/** Where a run or a branch begins. */
+/** Start of a run or a branch. */
 export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {
   return { dealt, checkpoint, policies: config === null ? [checkpoint] : policiesAtStart(config, checkpoint) };
 }
@@ -41,7 +41,7 @@ export function plannedConfig(
   return config && configAt(config, changes, step);
 }
 
-/** What the plans of a step depend on, where all of it is known. */
+/** Position that a step's plans depend on, if all of it is known. */
 export function plannedPosition(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
   const { prepared } = context;
   const { checkpoint, dealt } = walk;

@@ -1,4 +1,4 @@
-/** What a verification has looked at, and what is wrong. */
+/** Findings of a verification: objects checked, and problems. */
 import { isUnreadable } from '../../../core/later-version.ts';
 
 const CHECKS = [
@@ -31,7 +31,7 @@ interface Tally {
 export class Findings {
   readonly tallies = new Map<Check, Tally>(CHECKS.map((check) => [check, { checked: 0, pruned: 0, problems: 0 }]));
   readonly problems: Problem[] = [];
-  /** What could not be looked at, and why; no problem of the run. */
+  /** Objects that could not be checked, and why; no problem of the run. */
   readonly notes: string[] = [];
   readonly restore: string;
 
@@ -43,7 +43,7 @@ export class Findings {
     this.tallies.get(check)![of] += 1;
   }
 
-  /** The first word on an object is the one that names its fault; what follows from it is not told. */
+  /** Keeps the first finding of an object, which names its fault; later ones follow from it. */
   problem(check: Check, object: string, finding: string, remedy: string = this.restore): void {
     if (this.problems.some((known) => known.object === object)) return;
     this.tallies.get(check)!.problems += 1;
@@ -60,7 +60,7 @@ export class Findings {
     return this.problems.some((known) => known.object === object);
   }
 
-  /** What reading finds out is a problem of the object read; an outage is none, and ends the verification. */
+  /** Errors while reading are problems of the object read; an outage ends the verification. */
   async attempt<T>(check: Check, object: string, look: () => Promise<T>): Promise<T | null> {
     try {
       return await look();

@@ -1,4 +1,4 @@
-/** What was played for a step: files against the hashes that name them, verdicts against rollouts, both against the plan. */
+/** Checks a step's groups: files against their hashes, verdicts against rollouts, both against the plan. */
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
@@ -24,7 +24,7 @@ export interface PlayedStep {
 
 const AT_ONCE = 4;
 
-/** In plan order; null where a group's files are broken or its plan is not known. */
+/** In plan order; null if a group's files are broken or its plan is not known. */
 export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(DecidedGroup | null)[]> {
   const refs = played.step.commit?.manifest.groups ?? [];
   const names = await childNames(context.store, groupsPrefix(played.step));
@@ -61,13 +61,13 @@ async function verifyGroup(
   return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
 }
 
-/** Rules of the step's rewards; null where only a script knows them. */
+/** Rules of the step's rewards; null if only a script knows them. */
 function findRules(context: VerifyContext, step: StoredStep): RewardRules | null {
   const train = step.commit?.manifest.train ?? null;
   return train === null && !context.isLoop ? (plannedConfig(context, step)?.train ?? null) : train;
 }
 
-/** Which hash rollouts must have, and who says so. */
+/** Expected hash of the rollouts, and its source. */
 interface Wanted {
   sha256: string;
   by: string;
@@ -125,7 +125,7 @@ async function verifyVerdict(
   return findings.attempt('verdicts', key, async () => parseJudged(bytes, key));
 }
 
-/** The header says what was played; the calls, who answered. */
+/** The header names the scenario; the calls name the policy. */
 function checkHeader(
   context: VerifyContext,
   place: GroupPlace,
@@ -167,7 +167,7 @@ function checkVerdict(
   if (judged.inputsSha256 !== header.inputsSha256)
     findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
   const isComplete = judged.rewards.length === attempts.length;
-  // Only the agent's own verdict stands in the rollouts as well.
+  // The rollouts contain the agent's own verdict only.
   const own = judgeByAgent(rollouts, sha256, rules ?? SCHEMA_DEFAULTS.train);
   const isRight =
     judged.judge !== 'agent' ||
@@ -177,7 +177,7 @@ function checkVerdict(
   if (!isComplete || !isRight || !isCosted) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
 }
 
-/** So many as are planned, with one replacement for each that carried no signal. */
+/** Expects the planned groups, and one replacement for each without signal. */
 function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups: (DecidedGroup | null)[]): void {
   const config = plannedConfig(context, step);
   const known = groups.flatMap((group) => group?.result ?? []);

@@ -1,4 +1,4 @@
-/** The files that a run has once: how it was started, its scenarios, its state for people. */
+/** Files of the whole run: its configuration, scenarios, and state for display. */
 import type { z } from 'zod';
 
 import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
@@ -15,7 +15,7 @@ import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
 
-/** Null: missing or unreadable, and told. */
+/** Null: missing or unreadable, and reported. */
 export interface RunFiles {
   config: RunConfig | null;
   /** A script's own loop has none. */
@@ -73,7 +73,7 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
     );
 }
 
-/** What the configuration names by its hash. */
+/** Checks the objects that the configuration names by hash. */
 async function verifyBrought(store: Store, config: RunConfig, findings: Findings): Promise<void> {
   const verify = async (key: string, read: () => Promise<unknown>) => {
     findings.count('run files');
@@ -88,7 +88,7 @@ async function verifyBrought(store: Store, config: RunConfig, findings: Findings
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {
   const readDisplay = <T>(key: string, decode: (bytes: Uint8Array) => T): Promise<T | null> =>
-    readOrTell(findings, key, async () => {
+    readOrReport(findings, key, async () => {
       const bytes = await store.read(key);
       if (bytes === null) return null;
       findings.count('run files');
@@ -101,7 +101,7 @@ async function verifyDisplay(store: Store, run: string, findings: Findings): Pro
   return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
 }
 
-async function readOrTell<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
+async function readOrReport<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
   try {
     return await look();
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What was decided about a step, against what its groups' files say. */
+/** Checks a step's verdict against its groups' files. */
 import { canonicalJson } from '../../../core/hashes.ts';
 import { planJudging } from '../../../core/plan-step.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
@@ -7,7 +7,7 @@ import { readStepVerdict, toGroupVerdict, toStepVerdict, type DecidedGroup } fro
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 import type { PlayedStep } from './groups.ts';
 
-/** Of a script's own loop there is none: what it trains is in no plan. */
+/** A script's own loop has none: no plan lists what it trains. */
 export async function verifyStepVerdict(
   context: VerifyContext,
   { step, position, isDone }: PlayedStep,

@@ -24,7 +24,7 @@ import { verifyChange, verifyWeights, type SeenBlobs } from './weights.ts';
 
 export interface Verification {
   findings: Findings;
-  /** As `run.json` has it, where that can be read. */
+  /** Configuration in `run.json`, if readable. */
   config: RunConfig | null;
   /** Every step with a folder, by branch, then by number. */
   chain: StoredStep[];
@@ -56,7 +56,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
       await verifyStep(context, { step, parent: parents.get(step.key) ?? null, isDone, before, seen }),
     );
   }
-  tellOtherInputs(context);
+  reportOtherInputs(context);
   if (isLoop)
     findings.notes.push(
       `a script trains ${run}, so no plan says which groups it gathers and trains: this is not checked`,
@@ -72,7 +72,7 @@ interface StepWork {
   seen: SeenBlobs;
 }
 
-/** Returns where the walk stands after the step. */
+/** Returns the position after the step. */
 async function verifyStep(context: VerifyContext, { step, parent, isDone, before, seen }: StepWork): Promise<Walk> {
   const { findings } = context;
   // A manifest with a flipped bit names blobs and groups that may not be the step's.
@@ -133,7 +133,7 @@ function planStep(config: RunConfig, position: RunPosition, played: GroupResult[
   return planTraining(config, position, played);
 }
 
-/** What was trained, against what its plan says. */
+/** Compares a step's training data with its plan. */
 function compareMaterial(
   { findings }: VerifyContext,
   key: string,
@@ -173,7 +173,7 @@ function isPassed(step: StoredStep, chain: readonly StoredStep[]): boolean {
   return chain.some((other) => other.branch === step.branch && other.step > step.step && other.commit !== null);
 }
 
-/** A branch goes on from the step that its first manifest names. */
+/** The step that a branch's first manifest names as its parent. */
 function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, walks }: Walked): Walk {
   const onBranch = walks.get(placeOf({ branch: step.branch, step: step.step - 1 }));
   if (onBranch !== undefined) return onBranch;
@@ -184,8 +184,8 @@ function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, 
   return walkFrom(context, walk?.dealt ?? 0, walk?.checkpoint ?? null);
 }
 
-/** Where nothing follows from run.json, it is run.json that is wrong. */
-function tellOtherInputs({ run, findings, otherInputs }: VerifyContext): void {
+/** Reports run.json if no step matches it. */
+function reportOtherInputs({ run, findings, otherInputs }: VerifyContext): void {
   const checked = findings.tallies.get('inputs')!.checked;
   if (checked > 1 && otherInputs.length >= checked - 1) {
     findings.problem(

@@ -1,11 +1,11 @@
-/** The front of `temper serve` before a scripted engine: who is answered, what is asked, and what becomes of refusals. */
+/** HTTP server of `temper serve` with a scripted engine: access, requests, and refusals. */
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import OpenAI, { NotFoundError } from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
-import type { Front } from '../../../workers/serving/front.ts';
-import { openPolicyFront } from '../../../workers/serving/serve-policy.ts';
+import type { ServingHttp } from '../../../workers/serving/serving-http.ts';
+import { servePolicy } from '../../../workers/serving/serve-policy.ts';
 import { until } from '../../crash/project.ts';
 import { askAt } from './asking.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
@@ -15,7 +15,7 @@ const ASKED = { model: 'demo', messages: [{ role: 'user' as const, content: 'n?'
 
 let engine: FakeEngine;
 let connection: EngineConnection | null;
-let front: Front;
+let serving: ServingHttp;
 let client: OpenAI;
 
 beforeEach(async () => {
@@ -29,7 +29,7 @@ beforeEach(async () => {
     names: ['demo@2', 'demo', 'demo@best'],
     rollout: { temperature: 0.75, maxTokens: 33 },
   };
-  front = await openPolicyFront({
+  serving = await servePolicy({
     host: '127.0.0.1',
     port: 0,
     hosts: ['models.internal'],
@@ -37,17 +37,17 @@ beforeEach(async () => {
     policy,
     engine: () => ({ connection: () => connection }),
   });
-  client = new OpenAI({ baseURL: `http://127.0.0.1:${front.port}/v1`, apiKey: KEY, maxRetries: 0 });
+  client = new OpenAI({ baseURL: `http://127.0.0.1:${serving.port}/v1`, apiKey: KEY, maxRetries: 0 });
 });
 
 afterEach(async () => {
-  await front.close();
+  await serving.close();
   await connection?.close();
   await engine.close();
 });
 
 const ask = (path: string, headers?: Record<string, string>, body?: string | Buffer) =>
-  askAt(front.port, path, headers, body);
+  askAt(serving.port, path, headers, body);
 const KNOWN = { authorization: `Bearer ${KEY}` };
 const CHAT = '/v1/chat/completions';
 const asked = (more: object = {}) => JSON.stringify({ ...ASKED, ...more });
@@ -164,7 +164,7 @@ describe('in other dialects', () => {
     expect(JSON.parse(body)).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'greedy' }] });
     expect(received()).toEqual({ ...ASKED, model: 'demo@2', temperature: 0, max_tokens: 33 });
     const headers = { 'x-api-key': KEY, 'content-type': 'application/json' };
-    const url = `http://127.0.0.1:${front.port}${MESSAGES}`;
+    const url = `http://127.0.0.1:${serving.port}${MESSAGES}`;
     const streamed = await fetch(url, { method: 'POST', headers, body: message({ stream: true }) });
     expect(streamed.headers.get('content-type')).toContain('text/event-stream');
     expect(await streamed.text()).toMatch(/event: content_block_delta\n.*"greedy"[\s\S]*event: message_stop/);
@@ -286,7 +286,7 @@ test('clients that cut a stream off at any place leave the server as it was', as
   connection = connectEngine({ url: engine.url, key: engine.key });
   const headers = { ...KNOWN, 'content-type': 'application/json' };
   for (let read = 0; read < 8; read++) {
-    const asking = request({ port: front.port, path: CHAT, method: 'POST', headers, agent: false });
+    const asking = request({ port: serving.port, path: CHAT, method: 'POST', headers, agent: false });
     asking.on('error', () => undefined).end(asked({ stream: true }));
     const [response] = (await once(asking, 'response')) as [IncomingMessage];
     const cut = new Promise((resolve) => response.on('error', () => undefined).on('close', resolve));

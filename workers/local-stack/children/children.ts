@@ -22,7 +22,7 @@ export interface ChildContext {
   readonly ports: StackPorts;
   readonly stack: StackDescription;
   readonly engineKey: string;
-  /** Where Temporal's UI listens; null: nowhere. */
+  /** Address of Temporal's UI; null: no UI. */
   readonly ui: PrivateAddress | null;
 }
 
@@ -132,7 +132,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
   };
 }
 
-/** `examples/tic-tac-toe/agent.ts` is told apart by its folder; where that does not do, a number does. */
+/** Distinguishes `examples/tic-tac-toe/agent.ts` by its folder, then by a number. */
 export function workerName(agentFile: string | null, isTaken: (name: string) => boolean): string {
   const base = agentFile === null ? 'worker' : `worker-${agentWord(agentFile)}`;
   let name = base;

@@ -1,4 +1,4 @@
-/** The GPU worker by itself: in the foreground of a machine of its own, or as the engine of a command. */
+/** A GPU worker alone: in the foreground of a separate machine, or as the engine of a command. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -26,10 +26,10 @@ export interface GpuWorkerOptions {
   readonly place: Partial<GpuWorkerSettings>;
 }
 
-/** Of which is decided what samples. */
+/** Configuration whose engine kind is decided. */
 export type StartedConfig = Omit<TemperConfig, 'engine'> & { readonly engine: MergedEngine };
 
-/** Its exit code; null where a signal ended it. Its output is this process's. */
+/** Exit code; null if a signal ended it. Its output is this process's. */
 export async function runGpuWorker(options: GpuWorkerOptions, config: StartedConfig): Promise<number | null> {
   const { project, env } = options;
   const key = env[config.engine.keyVariable];

@@ -27,7 +27,7 @@ export function uiUrl(port: number, key: string): string {
   return `http://${LOOPBACK}:${port}/?key=${key}`;
 }
 
-/** Null where this system has no loopback address but 127.0.0.1. */
+/** Null if this system has no loopback address but 127.0.0.1. */
 export async function findPrivateAddress(): Promise<PrivateAddress | null> {
   const byte = () => randomInt(1, 255);
   // macOS has no other address in 127.0.0.0/8. No name can lead to an address with a zone.

@@ -1,6 +1,6 @@
 /**
- * The daemon: a process of its own that holds the project's lock and everything the local stack started. It lives as long
- * as a command line holds its socket; when the last one is gone, whatever ended it, everything ends. Started with the
+ * The daemon: a separate process that holds the project's lock and everything the local stack started. It lives as long
+ * as a command line holds its socket; when the last one is gone, for any reason, everything ends. Started with the
  * stack's specification on stdin.
  */
 import { createServer, type Socket } from 'node:net';
@@ -28,12 +28,12 @@ import { readStackFile, writeStackFile, type StackPorts } from '../protocol/stac
 const LOCK_WAIT_MS = 1000;
 const FIRST_CLIENT_MS = 15_000;
 
-/** What one daemon holds; `stack` and `ports` are null until they are known. */
+/** State of a daemon; `stack` and `ports` are null until they are known. */
 interface Held {
   readonly folders: ProjectFolders;
   readonly log: ChildLog;
   readonly socketPath: string;
-  /** Who holds the stack, and the files of the agents that each of them wants played. */
+  /** Connected command lines, with the files of the agents that each of them needs. */
   readonly sockets: Map<Socket, readonly string[]>;
   ports: StackPorts | null;
   stack: Stack | null;
@@ -56,7 +56,7 @@ async function runDaemon(spec: StackSpec): Promise<void> {
     ending: false,
   };
   const prepared = prepare(held, spec);
-  // Told to whoever attaches.
+  // Reported to each client that attaches.
   prepared.catch(() => undefined);
   await serve(held, prepared);
   remember(held);
@@ -101,7 +101,7 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
     server.close();
     await endStack(held);
   };
-  /** Ends the workers of agents that nobody is left for; returns the agents that are still played. */
+  /** Ends the workers of agents without clients; returns the agents that remain. */
   const dismiss = async () => {
     const agents = [...new Set([...sockets.values()].flat())];
     await held.stack?.keepAgents(agents);
@@ -154,7 +154,7 @@ async function endStack(held: Held): Promise<void> {
   held.ending = true;
   await held.stack?.end();
   remember(held);
-  tell(held, { type: 'ended' });
+  broadcast(held, { type: 'ended' });
   for (const socket of held.sockets.keys()) socket.end();
   removeSocket(held.socketPath, held.folders);
   held.log.close();
@@ -167,13 +167,13 @@ function announce(held: Held, event: StackEvent): void {
   held.log.write(
     JSON.stringify({ level, time: new Date().toISOString(), process: 'stack', msg: event.kind, ...event }),
   );
-  tell(held, { type: 'event', event });
+  broadcast(held, { type: 'event', event });
   if (event.kind !== 'child' || held.stack === null) return;
   remember(held);
-  tell(held, { type: 'status', children: held.stack.statuses() });
+  broadcast(held, { type: 'status', children: held.stack.statuses() });
 }
 
-function tell(held: Held, message: DaemonMessage): void {
+function broadcast(held: Held, message: DaemonMessage): void {
   for (const socket of held.sockets.keys()) sendMessage(socket, message);
 }
 
@@ -187,7 +187,7 @@ function remember({ folders, socketPath, ports, stack }: Held): void {
   }
 }
 
-/** Somebody may hold the lock for a moment only to see whether it is free. */
+/** Another process may hold the lock briefly to see whether it is free. */
 async function takeLock(file: string): Promise<boolean> {
   for (const until = Date.now() + LOCK_WAIT_MS; Date.now() < until; await sleep(50)) {
     if (tryFileLock(file)) return true;

@@ -32,7 +32,7 @@ interface Child {
 export interface Stack {
   readonly description: StackDescription;
   attach(request: Extract<ClientMessage, { type: 'attach' }>): Promise<void>;
-  /** Ends the workers of other agents: whoever wanted them has let go of the stack. */
+  /** Ends the workers of other agents, which no client needs any more. */
   keepAgents(files: readonly string[]): Promise<void>;
   statuses(): ChildStatus[];
   marks(): ProcessMark[];
@@ -52,7 +52,7 @@ export async function createStack(
   const context: ChildContext = { spec, folders, ports, stack: description, engineKey, ui };
   const uiServer = uiKey === null ? null : await serveUi({ port: ports.ui, key: uiKey, temporal: ui });
   const children = new Children(context, onEvent);
-  // What earlier commands registered stays: a run that goes on needs it, and so does whoever verifies one.
+  // Models of earlier commands stay: runs that continue or are verified need them.
   const registered = readModels(folders.models);
   let models: Models | null = null;
 
@@ -131,7 +131,7 @@ class Children {
   }
 
   startWorker(agent: AgentRequest | null): void {
-    // Somebody may let go of an agent, or ask for one, while all of them end.
+    // Clients may release or request an agent while all of them end.
     if (this.#isEnding) return;
     const file = agent?.file ?? null;
     const name = workerName(file, (wanted) => this.#byName.has(wanted));
@@ -173,7 +173,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
   };
 }
 
-/** One name means one folder for as long as the stack lives: runs in flight rely on it. */
+/** A name keeps its folder while the stack lives: active runs rely on it. */
 function mergeModels(known: Models | null, wanted: Models): Models {
   for (const [name, folder] of Object.entries(wanted)) {
     const other = known?.[name];

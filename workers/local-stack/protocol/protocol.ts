@@ -17,20 +17,20 @@ export const EXIT_LOCKED = 3;
 export interface GpuWorkerSpec {
   /** The configuration under the flags of the command that starts it. */
   readonly engine: MergedEngine;
-  /** A Python that has vLLM; null where another engine samples. */
+  /** A Python that has vLLM; null if another engine samples. */
   readonly vllmPython: string | null;
   readonly storeUri: string;
   readonly queues: { readonly workflows: string; readonly gpu: string };
 }
 
-/** What a stack must be to start it; the first command line says, later ones adopt. */
+/** Specification of a stack: the first command line sets it, later ones adopt it. */
 export interface StackSpec extends GpuWorkerSpec {
   readonly project: string;
-  /** Command line of Temporal's dev server up to its flags; null where another server is used. */
+  /** Command line of Temporal's dev server up to its flags; null if another server is used. */
   readonly temporalCommand: readonly string[] | null;
-  /** A server elsewhere; null where the stack has its own. */
+  /** A server elsewhere; null if the stack has its own. */
   readonly temporal: { readonly address: string; readonly namespace: string } | null;
-  /** Command line of the GPU worker up to its flags; null where an engine elsewhere is used. */
+  /** Command line of the GPU worker up to its flags; null if an engine elsewhere is used. */
   readonly gpuWorkerCommand: readonly string[] | null;
   /** A second GPU worker waits with its imports done, to take the place of one that dies. */
   readonly standby: boolean;
@@ -40,9 +40,9 @@ export interface StackSpec extends GpuWorkerSpec {
 }
 
 export interface StackDescription {
-  /** Of Temper, which started it; absent: from before it was told. */
+  /** Version of Temper that started it; absent in older files. */
   readonly version?: string;
-  /** Settings of its GPU worker as they were asked for: `auto` where nobody did. */
+  /** Requested settings of its GPU worker: `auto` by default. */
   readonly engine: EngineSettings;
   readonly pid: number;
   readonly temporalAddress: string;
@@ -85,7 +85,7 @@ export function sendMessage(socket: Socket, message: ClientMessage | DaemonMessa
 /** Lines are taken at their word: the socket is open to this user's own processes alone. */
 export function readMessages(socket: Socket, onMessage: (message: unknown) => void): void {
   const splitter = new LineSplitter();
-  // Whoever holds the socket hears of its end by 'close'.
+  // The socket's end is reported by 'close'.
   socket.on('error', () => undefined);
   socket.setEncoding('utf8').on('data', (text: string) => {
     for (const line of splitter.push(text)) {
@@ -95,7 +95,7 @@ export function readMessages(socket: Socket, onMessage: (message: unknown) => vo
   });
 }
 
-/** A line cut off by a killed process is nobody's message. */
+/** A line cut off by a killed process is ignored. */
 function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);

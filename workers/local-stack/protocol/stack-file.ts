@@ -30,7 +30,7 @@ const StackFileSchema = z.object({
   children: z.array(z.object({ name: z.string(), pid, startTime: z.string().min(1) })),
 }) satisfies z.ZodType<StackFile>;
 
-/** Null where there is none, or it is not this user's, or cannot be read: it holds nothing that cannot be chosen anew. */
+/** Null if it is missing, unreadable or another user's: its content can be chosen anew. */
 export function readStackFile(file: string): StackFile | null {
   try {
     return StackFileSchema.parse(JSON.parse(readOwnFile(file) ?? ''));

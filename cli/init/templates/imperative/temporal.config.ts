@@ -1,8 +1,8 @@
-/** Where this project trains. Every key has a default. */
+/** Configuration of this project. Every key has a default. */
 import { defineConfig } from 'temper-rl/config';
 
 export default defineConfig({
-  // Where runs are stored: a folder, or s3://BUCKET/PREFIX.
+  // Store of the runs: a folder, or s3://BUCKET/PREFIX.
   // store: '.temper/store',
   // The engine that plays and trains on this machine.
   // engine: { device: 'auto', dtype: 'auto', threads: 2 },

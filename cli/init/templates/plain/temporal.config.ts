@@ -11,7 +11,7 @@ export default defineConfig({
     'learning-rate': 2e-3,
     'learning-rate-schedule': 'linear',
   },
-  // Where runs are stored: a folder, or s3://BUCKET/PREFIX.
+  // Store of the runs: a folder, or s3://BUCKET/PREFIX.
   // store: '.temper/store',
   // The engine that plays and trains on this machine.
   // engine: { device: 'auto', dtype: 'auto', threads: 2 },

@@ -6,7 +6,7 @@ export default defineConfig({
   train: {
     'base-model': 'pocket',
   },
-  // Where runs are stored: a folder, or s3://BUCKET/PREFIX.
+  // Store of the runs: a folder, or s3://BUCKET/PREFIX.
   // store: '.temper/store',
   // The engine that plays and trains on this machine.
   // engine: { device: 'auto', dtype: 'auto', threads: 2 },

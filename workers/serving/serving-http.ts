@@ -1,4 +1,4 @@
-/** The HTTP server of `temper serve`: who is answered, and how much of a request is read. What is answered, a dialect says. */
+/** The HTTP server of `temper serve`: access, and limits of requests. Dialects write the answers. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { TemperError } from '../../core/failures.ts';
@@ -16,35 +16,35 @@ import {
   writeReply,
 } from '../../play/transports/http-server.ts';
 
-export interface FrontOptions {
+export interface ServingOptions {
   readonly host: string;
   readonly port: number;
   /** Names under which clients may address it, besides those of loopback. */
   readonly hosts: readonly string[];
   readonly key: string;
-  /** As `/v1/models` lists them. */
+  /** Names that `/v1/models` lists. */
   readonly models: readonly string[];
-  /** Of `/v1/responses`, by their ids. */
+  /** Answers of `/v1/responses`, by id. */
   readonly kept: { answer(id: string): object | null; forget(id: string): void };
-  /** Of all requests that are answered at the same time; by default 512 MiB. */
+  /** Limit over all concurrent requests; 512 MiB by default. */
   readonly maxHeldBytes?: number;
-  /** By default 16,384. */
+  /** 16,384 by default. */
   readonly maxConnections?: number;
-  /** Rejects where the client has gone away. */
+  /** Rejects if the client has gone away. */
   readonly answer: (request: ModelRequest) => Promise<ModelReply>;
 }
 
-export interface Front {
+export interface ServingHttp {
   readonly port: number;
   close(): Promise<void>;
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
-/** How often it is looked for requests that take too long. */
+/** Interval of the check for requests that take too long. */
 const CHECK_MS = 1000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
-/** Of a connection on which nothing moves, because nobody reads its answer. No answer takes as long. */
+/** Limit for a connection whose client reads nothing. No answer takes as long. */
 const STALLED_MS = 600_000;
 /** More than the engine lets wait; one more would be hung up without an answer. */
 const MAX_CONNECTIONS = 16_384;
@@ -52,13 +52,13 @@ const MAX_CONNECTIONS = 16_384;
 const GRACE_MS = 1000;
 const MAX_HELD_BYTES = 512 * 1024 ** 2;
 
-export async function openFront(options: FrontOptions): Promise<Front> {
+export async function openServingHttp(options: ServingOptions): Promise<ServingHttp> {
   const connections = new Connections(GRACE_MS);
-  const desk = new Desk(options, connections);
+  const handler = new RequestHandler(options, connections);
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
   const times = { ...limits, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: CHECK_MS };
   const server = createServer(times, (request, response) => {
-    void desk.serve(request, response);
+    void handler.serve(request, response);
   });
   server.maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
   server.on('connection', (socket) => connections.add(socket));
@@ -75,9 +75,9 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   };
 }
 
-async function listenOn(server: Server, { host, port }: FrontOptions): Promise<number> {
+async function listenOn(server: Server, { host, port }: ServingOptions): Promise<number> {
   try {
-    // As many may come at once: what the system does not queue is reset.
+    // The backlog is as large as the limit: the system resets connections beyond it.
     return await listen(server, { host, port, backlog: MAX_CONNECTIONS });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
@@ -86,13 +86,13 @@ async function listenOn(server: Server, { host, port }: FrontOptions): Promise<n
   }
 }
 
-class Desk {
-  readonly #options: FrontOptions;
+class RequestHandler {
+  readonly #options: ServingOptions;
   readonly #names: ReadonlySet<string>;
   readonly #connections: Connections;
   readonly #bodies: BodyRoom;
 
-  constructor(options: FrontOptions, connections: Connections) {
+  constructor(options: ServingOptions, connections: Connections) {
     this.#options = options;
     this.#connections = connections;
     this.#names = new Set([...LOOPBACK_NAMES, ...options.hosts.map((name) => name.toLowerCase())]);
@@ -103,7 +103,7 @@ class Desk {
     const path = pathOf(request);
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    // Written to after the client has gone: nobody is left to tell.
+    // Writes after the client has gone have no reader.
     response.on('error', () => gone.abort());
     try {
       const found = this.#find(request, path);
@@ -118,7 +118,7 @@ class Desk {
     }
   }
 
-  /** Null where the model must be asked. */
+  /** Null if the model must be asked. */
   #find(request: IncomingMessage, path: string): object | null {
     this.#checkHost(request.headers.host ?? '');
     if (path === '/health') return { status: 'ok' };
@@ -192,7 +192,7 @@ class Desk {
   }
 }
 
-/** Some clients behind a proxy send the whole address. What is no address either leads nowhere. */
+/** Some clients behind a proxy send the whole address. Invalid addresses match nothing. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return URL.canParse(url, 'http://front') ? new URL(url, 'http://front').pathname : url;
 }
@@ -208,7 +208,7 @@ function checkMethod(path: string, method: string, methods: readonly string[]): 
     throw new HttpRefusal(405, `${path} must be requested with ${methods.join(' or ')}, not with ${method}`, 'method');
 }
 
-/** What is no text stays as it was sent. */
+/** Keeps malformed text as it was sent. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -217,7 +217,7 @@ function decode(text: string): string {
   }
 }
 
-/** As OpenAI lists them, and as Anthropic does. */
+/** Lists models as both OpenAI and Anthropic do. */
 function listOf(models: readonly string[]): object {
   const ends = { first_id: models[0] ?? null, last_id: models.at(-1) ?? null };
   return { object: 'list', data: models.map(describeModel), has_more: false, ...ends };

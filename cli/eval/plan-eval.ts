@@ -11,7 +11,7 @@ import type { EvalContext } from './command.ts';
 import { findPlayers, type AskedSettings, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
 
-export interface PlannedEval extends Players {
+export interface EvalPlan extends Players {
   readonly agentFile: AgentFile;
   readonly scenarios: readonly Scenario[];
   /** Index of the first scenario in the run's numbering. */
@@ -23,7 +23,7 @@ export interface PlannedEval extends Players {
   readonly notes: readonly string[];
 }
 
-export async function readPlannedEval(context: EvalContext): Promise<PlannedEval> {
+export async function planEval(context: EvalContext): Promise<EvalPlan> {
   const { flags, args, project, cwd, env } = context;
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
@@ -45,7 +45,7 @@ function isOf({ agent }: AgentFile, checkpoint: CheckpointTarget | null): boolea
   return checkpoint?.prepared != null && checkpoint.config.agent === agent.name;
 }
 
-type HeldOut = Pick<PlannedEval, 'scenarios' | 'firstScenario'>;
+type HeldOut = Pick<EvalPlan, 'scenarios' | 'firstScenario'>;
 
 /** Held-out scenarios of the run, if one of its checkpoints is played: its numbers then compare with the run's own. */
 async function readHeldOut(

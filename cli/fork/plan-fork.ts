@@ -12,11 +12,11 @@ import { checkRunName } from '../planning/find-existing.ts';
 import { findParent, readParentModel } from '../planning/find-parent.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
-import { planRun, type PlannedRun } from '../planning/plan-run.ts';
+import { planRun, type RunPlan } from '../planning/plan-run.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ForkContext } from './command.ts';
 
-export async function readPlannedFork(context: ForkContext): Promise<PlannedRun> {
+export async function planFork(context: ForkContext): Promise<RunPlan> {
   const { flags, args, project, cwd, env } = context;
   const parentName = readCheckpointName(args.parent);
   const template = await readChatTemplate(flags['chat-template'], cwd);

@@ -14,12 +14,12 @@ import { UsageError } from '../command-line/errors.ts';
 import { findParent, readParentModel, type Parent } from '../planning/find-parent.ts';
 import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../planning/read-examples.ts';
 import { checkRunName } from '../planning/find-existing.ts';
-import { planRun, type PlannedRun } from '../planning/plan-run.ts';
+import { planRun, type RunPlan } from '../planning/plan-run.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { SftContext } from './command.ts';
 
-export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
+export async function planSft(context: SftContext): Promise<RunPlan> {
   const { flags, args, project, cwd, env } = context;
   const name = flags.run === null ? null : checkRunName(flags.run);
   const examples = await readExamplesFile(args.file, cwd);

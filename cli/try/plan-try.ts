@@ -17,7 +17,7 @@ export interface TriedScenario {
   readonly index: number;
 }
 
-export interface PlannedTry extends Players {
+export interface TryPlan extends Players {
   readonly agentFile: AgentFile;
   readonly player: Player;
   readonly mode: RequestMode;
@@ -35,7 +35,7 @@ export interface PlannedTry extends Players {
 const DEFAULT_SCENARIOS = 3;
 const DEFAULT_ATTEMPTS = 2;
 
-export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
+export async function planTry(context: TryContext): Promise<TryPlan> {
   const { flags, args, project, cwd, env } = context;
   checkSelection(flags);
   const agentFile = await loadAgent(args.agent ?? '.', cwd);

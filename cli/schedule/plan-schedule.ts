@@ -19,11 +19,11 @@ import type { Parent } from '../planning/find-parent.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
-import { checkAsked, settleRun } from '../planning/plan-run.ts';
+import { checkAsked, pinRun } from '../planning/plan-run.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ScheduleCreateContext } from './command.ts';
 
-export interface PlannedSchedule {
+export interface SchedulePlan {
   readonly name: string;
   readonly timing: Timing;
   /** Configuration of every run. Its name is the schedule's until a firing sets it. */
@@ -41,7 +41,7 @@ export type Timing =
   | { readonly text: string; readonly everyMs: number; readonly cron: null }
   | { readonly text: string; readonly everyMs: null; readonly cron: string };
 
-export async function readPlannedSchedule(context: ScheduleCreateContext): Promise<PlannedSchedule> {
+export async function planSchedule(context: ScheduleCreateContext): Promise<SchedulePlan> {
   const { flags, args, project, cwd, env } = context;
   const name = checkScheduleName(flags.name);
   const timing = parseTiming(flags);
@@ -60,7 +60,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   const run = { asked, model, agentFile, parent, known: null, adapter: null, reference, store, flags: null };
   await checkAsked(run, context);
-  const { config } = await settleRun(run, context);
+  const { config } = await pinRun(run, context);
   await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
   return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { UsageError } from '../../cli/command-line/errors.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
-import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
+import { planEval } from '../../cli/eval/plan-eval.ts';
 import { loadAgent } from '../../cli/planning/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -76,7 +76,7 @@ async function publishRun(
 
 function plan(models: string[], flags: string[] = [], env: NodeJS.ProcessEnv = {}) {
   const words = ['agent.ts', ...models.flatMap((model) => ['--model', model]), ...flags];
-  return readPlannedEval(contextOf(evalCommand, project, words, env));
+  return planEval(contextOf(evalCommand, project, words, env));
 }
 
 const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scenarios.map(({ id }) => id);

@@ -3,7 +3,7 @@ import { Agent, createServer, request, type ClientRequest, type IncomingMessage 
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeReply } from '../../../play/transports/http-server.ts';
-import { openFront, type FrontOptions } from '../../../workers/serving/front.ts';
+import { openServingHttp, type ServingOptions } from '../../../workers/serving/serving-http.ts';
 import { until } from '../../crash/project.ts';
 import { askAt } from './asking.ts';
 
@@ -17,17 +17,17 @@ interface Asked {
   readonly response: IncomingMessage;
 }
 
-const silent: FrontOptions['answer'] = () => Promise.reject(new Error('nothing is to be asked'));
+const silent: ServingOptions['answer'] = () => Promise.reject(new Error('nothing is to be asked'));
 
-async function openFrontOf(
-  answer: FrontOptions['answer'],
-  limits: Pick<FrontOptions, 'maxHeldBytes' | 'maxConnections'> = {},
+async function openServing(
+  answer: ServingOptions['answer'],
+  limits: Pick<ServingOptions, 'maxHeldBytes' | 'maxConnections'> = {},
 ): Promise<number> {
   const kept = { answer: () => null, forget: () => undefined };
   const options = { host: '127.0.0.1', port: 0, hosts: ['models.internal'], key: KEY, models: ['demo'], kept };
-  const front = await openFront({ ...options, answer, ...limits });
-  onTestFinished(() => front.close());
-  return front.port;
+  const serving = await openServingHttp({ ...options, answer, ...limits });
+  onTestFinished(() => serving.close());
+  return serving.port;
 }
 
 async function begin(port: number): Promise<Asked> {
@@ -46,7 +46,7 @@ async function* forever(): AsyncGenerator<string> {
 }
 
 test('a body counts among those that are held until its stream has ended', async () => {
-  const port = await openFrontOf(() => Promise.resolve({ status: 200, headers: {}, events: forever() }), {
+  const port = await openServing(() => Promise.resolve({ status: 200, headers: {}, events: forever() }), {
     maxHeldBytes: 100,
   });
   const first = await begin(port);
@@ -58,7 +58,7 @@ test('a body counts among those that are held until its stream has ended', async
 });
 
 test('answers under a name that it was told, and no other one', async () => {
-  const port = await openFrontOf(silent);
+  const port = await openServing(silent);
   for (const host of ['localhost', '[::1]:8018', 'models.internal:8018'])
     expect(await askAt(port, '/v1/models', { ...KNOWN, host })).toMatchObject({ status: 200 });
   for (const host of ['evil.example', 'models.internal.evil.example']) {
@@ -68,7 +68,7 @@ test('answers under a name that it was told, and no other one', async () => {
 });
 
 test('a refusal reaches a client that sends all of a long body first, on a connection that ends with it', async () => {
-  const port = await openFrontOf(silent);
+  const port = await openServing(silent);
   const long = 'x'.repeat(8 << 20);
   const wrong = { authorization: 'Bearer wrong' };
   for (const headers of [wrong, { ...wrong, 'content-length': `${long.length}` }])
@@ -77,7 +77,7 @@ test('a refusal reaches a client that sends all of a long body first, on a conne
 });
 
 test('answers nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
-  const port = await openFrontOf(silent);
+  const port = await openServing(silent);
   expect(await askAt(port, '/v1/embeddings', KNOWN, BODY)).toMatchObject({ status: 404 });
   expect(await askAt(port, CHAT, KNOWN)).toMatchObject({ status: 405 });
   expect(await askAt(port, '/v1/models', KNOWN, '{}')).toMatchObject({ status: 405 });
@@ -124,7 +124,7 @@ async function crowd(port: number, count: number): Promise<Socket[]> {
 }
 
 test('one process without the key holds every connection; clients that have it are answered, and keep theirs', async () => {
-  const port = await openFrontOf(silent, { maxConnections: 300 });
+  const port = await openServing(silent, { maxConnections: 300 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
   const askKept = async (): Promise<number | undefined> => {

@@ -8,13 +8,13 @@ import { judgeOptions } from '../planning/check-judge.ts';
 import { checkRunName } from '../planning/find-existing.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
-import { planRun, type PlannedRun } from '../planning/plan-run.ts';
+import { planRun, type RunPlan } from '../planning/plan-run.ts';
 import { readWarmStart } from '../planning/read-examples.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { TrainContext } from './command.ts';
 
-export async function readPlannedRun(context: TrainContext): Promise<PlannedRun> {
+export async function planTrain(context: TrainContext): Promise<RunPlan> {
   const { flags, args, project, cwd, env } = context;
   const name = flags.run === null ? null : checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
