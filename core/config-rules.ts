@@ -106,3 +106,24 @@ function findUpdatesProblem({ groupsPerStep, train: { miniBatches } }: RunConfig
   if (miniBatches <= groupsPerStep) return null;
   return `miniBatches must be at most groupsPerStep (a mini-batch is made of whole groups), got ${miniBatches} of ${groupsPerStep}; lower miniBatches`;
 }
+
+const DEPENDENTS = [
+  ['reduction', 'reductionTokens'],
+  ['correction', 'correctionCap'],
+  ['klCoefficient', 'klAs'],
+  ['klCoefficient', 'klEstimator'],
+  ['klAs', 'klEstimator'],
+  ['klCoefficient', 'klReference'],
+  ['overlongBuffer', 'overlongPenalty'],
+] as const;
+
+/** Drops options that depend on a changed option. */
+export function withoutDependents(train: TrainConfig, isChanged: (name: keyof TrainConfig) => boolean): TrainConfig {
+  const gone = new Set<string>(DEPENDENTS.filter(([name]) => isChanged(name)).map(([, dependent]) => dependent));
+  return Object.fromEntries(Object.entries(train).filter(([name]) => !gone.has(name))) as TrainConfig;
+}
+
+/** Adapters that a step reads besides its parent's: the reference, and the one that sampled. */
+export function countCompared({ train, maxStaleness }: RunConfig): number {
+  return (train.klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
+}

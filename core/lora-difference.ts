@@ -1,7 +1,7 @@
 /** Describes why two adapters differ in shape: neither can replace the other. */
 import type { LoraConfig } from './contract.ts';
 
-interface LoraDifference {
+export interface LoraDifference {
   readonly option: string;
   /** Value as JSON. */
   readonly one: string;

@@ -1,5 +1,5 @@
 /** Plans the steps of a script's own loop. Pure and independent of run names, as all plans. */
-import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainConfig, TrainInput } from './contract.ts';
+import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainInput } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { hashTraining, nameless } from './plan-step.ts';
 import { deriveSeed } from './seeds.ts';
@@ -38,11 +38,13 @@ export interface LoopTraining {
   /** None if the step trains examples. */
   groups: GroupRef[];
   supervised?: SupervisedStep;
-  learningRate: number;
-  train: TrainConfig;
 }
 
-export function planLoopTraining(config: RunConfig, { parent, ...training }: LoopTraining): TrainInput {
-  const hashed = { ...training, branch: 0, baseModel: config.baseModel, seed: config.seed };
+export function planLoopTraining(
+  config: RunConfig,
+  { learningRate, train }: Pick<TrainInput, 'learningRate' | 'train'>,
+  { parent, ...step }: LoopTraining,
+): TrainInput {
+  const hashed = { ...step, learningRate, train, branch: 0, baseModel: config.baseModel, seed: config.seed };
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }

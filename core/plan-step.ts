@@ -56,8 +56,15 @@ export function positionAt({ checkpoint, policies = [checkpoint], ...place }: Pl
   return { ...place, policy, parent: checkpoint, ...(upcoming.length === 0 ? {} : { upcoming }) };
 }
 
-/** A run or a branch that begins has nothing older to sample from, whatever its `maxStaleness`. */
-export function policiesAtStart({ maxStaleness }: Pick<RunConfig, 'maxStaleness'>, first: Checkpoint): Checkpoint[] {
+type Overlap = Pick<RunConfig, 'maxStaleness'>;
+
+/** Whether steps are played while earlier ones train. */
+export function isOverlapping({ maxStaleness }: Overlap): boolean {
+  return maxStaleness > 0;
+}
+
+/** A run or a branch that begins has nothing older to sample from, however many steps overlap. */
+export function policiesAtStart<Policy>({ maxStaleness }: Overlap, first: Policy): Policy[] {
   return Array.from({ length: maxStaleness + 1 }, () => first);
 }
 

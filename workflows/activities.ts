@@ -29,6 +29,7 @@ import type {
   TrainResult,
 } from '../core/contract.ts';
 import { NON_RETRYABLE } from '../core/failures.ts';
+import { omitDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 
 /** Activities of TypeScript workers, which hold the agent. */
 export interface AgentActivities {
@@ -103,6 +104,14 @@ function judgeTimeoutMs({ callTimeoutMs, callRetryBudgetMs }: RolloutConfig): nu
   return 2 * (callTimeoutMs + callRetryBudgetMs) + MINUTE_MS;
 }
 
+const { train } = SCHEMA_DEFAULTS;
+const INPUT_DEFAULTS = { ...train, optimizerKind: train.optimizer.kind, train, group: train, config: SCHEMA_DEFAULTS };
+
+/** Defaults are omitted, as in hashes: a worker of an older version refuses an option that it does not know. */
+function payload<T extends object>(input: T): [T] {
+  return [omitDefaults(input, INPUT_DEFAULTS) as T];
+}
+
 export function createGpuActivities(queue: string): GpuActivities {
   const gpu = proxyActivities<GpuActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
   const onGpu = (summary: string): ActivityOptions => ({
@@ -112,8 +121,8 @@ export function createGpuActivities(queue: string): GpuActivities {
     summary,
   });
   return {
-    initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), [input]),
-    train: (input) => gpu.train.executeWithOptions(onGpu(trainSummary(input)), [input]),
+    initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), payload(input)),
+    train: (input) => gpu.train.executeWithOptions(onGpu(trainSummary(input)), payload(input)),
   };
 }
 
@@ -127,43 +136,43 @@ export function createRunActivities(queues: RunQueues): RunActivities {
   });
   return {
     ...createGpuActivities(queues.gpu),
-    prepare: (input) => agent.prepare.executeWithOptions(onAgent(STORE_TIMEOUT_MS, 'prepare'), [input]),
+    prepare: (input) => agent.prepare.executeWithOptions(onAgent(STORE_TIMEOUT_MS, 'prepare'), payload(input)),
     rollout: (input) => {
       const summary = `step ${input.step} · group ${input.group} · scenario ${input.scenario}`;
       const bound = playTimeoutMs(input.rollout, input.attempts);
-      return agent.rollout.executeWithOptions(onAgent(bound, summary), [input]);
+      return agent.rollout.executeWithOptions(onAgent(bound, summary), payload(input));
     },
     judgeGroup: (input) => {
       const { step, group, judge, rollout } = input.group;
       const summary = `step ${step} · group ${group} · judged by ${judge}`;
-      return agent.judgeGroup.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), [input]);
+      return agent.judgeGroup.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), payload(input));
     },
     playGroups: (input) => {
       const { step, groups, rollout, attempts } = input;
       const summary = `step ${step} · groups ${groups[0]?.group} to ${groups.at(-1)?.group}`;
       const bound = groups.length * (playTimeoutMs(rollout, attempts) + judgeTimeoutMs(rollout));
-      return agent.playGroups.executeWithOptions(onAgent(bound, summary), [input]);
+      return agent.playGroups.executeWithOptions(onAgent(bound, summary), payload(input));
     },
     judge: (input) => {
       const summary = `step ${input.step} · verdict on ${input.played ?? input.groups.length} groups`;
-      return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), [input]);
+      return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
     },
     checkpoint: (input) => {
       const summary = `step ${input.summary.step} · checkpoint`;
-      return agent.checkpoint.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), [input]);
+      return agent.checkpoint.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
     },
     evaluate: (input) => {
       const summary = `step ${input.step} · eval · ${input.count} scenarios`;
       const bound = playTimeoutMs(input.rollout, input.count);
-      return agent.evaluate.executeWithOptions(onAgent(bound, summary), [input]);
+      return agent.evaluate.executeWithOptions(onAgent(bound, summary), payload(input));
     },
-    record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), [input]),
-    amend: (input) => agent.amend.executeWithOptions(onAgent(MINUTE_MS, amendSummary(input)), [input]),
-    locate: (input) => agent.locate.executeWithOptions(onAgent(STORE_TIMEOUT_MS, locateSummary(input)), [input]),
+    record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), payload(input)),
+    amend: (input) => agent.amend.executeWithOptions(onAgent(MINUTE_MS, amendSummary(input)), payload(input)),
+    locate: (input) => agent.locate.executeWithOptions(onAgent(STORE_TIMEOUT_MS, locateSummary(input)), payload(input)),
     lastRecord: (input) =>
       agent.record.executeWithOptions(
         { ...onAgent(MINUTE_MS, recordSummary(input)), scheduleToCloseTimeout: MINUTE_MS },
-        [input],
+        payload(input),
       ),
   };
 }
@@ -178,9 +187,12 @@ export function openScheduleActivities({ rollout }: RunQueues): ScheduleActiviti
   const options = { ...RETRIED, taskQueue: rollout, startToCloseTimeout: MINUTE_MS };
   const agent = proxyActivities<ScheduleActivities>(options);
   return {
-    allocate: (input) => agent.allocate.executeWithOptions({ ...options, summary: 'which run' }, [input]),
+    allocate: (input) => agent.allocate.executeWithOptions({ ...options, summary: 'which run' }, payload(input)),
     conclude: (input) =>
-      agent.conclude.executeWithOptions({ ...options, summary: `${input.state.run} · its last checkpoint` }, [input]),
+      agent.conclude.executeWithOptions(
+        { ...options, summary: `${input.state.run} · its last checkpoint` },
+        payload(input),
+      ),
   };
 }
 

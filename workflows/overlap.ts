@@ -1,5 +1,5 @@
 /**
- * Steps that overlap (`maxStaleness` n): while a step trains, the next ones are played, n of them at most. Each samples
+ * Steps that overlap (`--max-staleness` n): while a step trains, the next ones are played, n of them at most. Each samples
  * from the checkpoint that the plan names, s − 1 − n, so it waits for that one and for no newer one: how fast either side
  * is changes nothing but the time it takes. Steps are played in order, since each deals on where the one before it
  * stopped, and trained in order. Before anything else is done (an instruction, continue-as-new, the end), what was begun

@@ -17,6 +17,7 @@ import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { isLargeStep, PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
   dealMissing,
+  isOverlapping,
   planGroups,
   planInitialise,
   planJudging,
@@ -63,7 +64,7 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
     else if (controls.pendingSettings !== null) await controls.applyPendingSettings(position, controls.pendingSettings);
     else if (controls.isPaused) await controls.waitWhilePaused(() => workflowInfo().continueAsNewSuggested);
     else if (controls.isOverBudget) controls.pauseForBudget();
-    else if (run.config.maxStaleness > 0)
+    else if (isOverlapping(run.config))
       position = await takeOverlapping(run, position, stepStages, (step) => isHistoryLong(run, step - start.step));
     else position = (await controls.interruptible(() => advance(run, position))) ?? position;
   }

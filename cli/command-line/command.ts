@@ -9,6 +9,7 @@ interface BooleanFlag {
   /** True if `--no-NAME` can switch off what the project or another run has switched on. */
   readonly negatable?: true;
   readonly description: string;
+  readonly default?: string;
 }
 
 interface ValueFlag {

@@ -43,7 +43,7 @@ function flagLines({ flags }: Definition): string[] {
 }
 
 function shownDefault(flag: Flag): string {
-  return flag.kind === 'boolean' || flag.default === undefined || isRequired(flag) ? '' : ` [${flag.default}]`;
+  return flag.default === undefined || isRequired(flag) ? '' : ` [${flag.default}]`;
 }
 
 function alsoNamed(flag: Flag): string {

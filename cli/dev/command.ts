@@ -16,12 +16,14 @@ export const devCommand = defineCommand({
     'ui-port': {
       kind: 'port',
       placeholder: 'N',
-      description: "port of Temporal's UI; default: a free one, remembered",
+      description: "port of Temporal's UI",
+      default: 'a free one, remembered',
     },
     'engine-port': {
       kind: 'port',
       placeholder: 'N',
-      description: 'port of the engine; default: a free one, remembered',
+      description: 'port of the engine',
+      default: 'a free one, remembered',
     },
   },
   async run({ flags, project, cwd, env, output, signal }): Promise<number> {

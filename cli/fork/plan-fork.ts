@@ -1,5 +1,6 @@
 /** Plan of a fork: its parent's configuration with the changes by flags, and the checkpoint that it starts from. */
-import type { RunConfig, TrainConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
+import { withoutDependents } from '../../core/config-rules.ts';
 import { findLossProblem } from '../../core/loss-options.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
@@ -35,16 +36,6 @@ export async function planFork(context: ForkContext): Promise<RunPlan> {
   return planRun({ asked, model, parent, known, reference, store, flags, ...given }, context);
 }
 
-const DEPENDENTS = [
-  ['reduction', 'reductionTokens'],
-  ['correction', 'correctionCap'],
-  ['klCoefficient', 'klAs'],
-  ['klCoefficient', 'klEstimator'],
-  ['klAs', 'klEstimator'],
-  ['klCoefficient', 'klReference'],
-  ['overlongBuffer', 'overlongPenalty'],
-] as const;
-
 /** Options that decide whether a loss has an effect. */
 const UPDATES = ['passes', 'miniBatches'] as const;
 
@@ -73,10 +64,4 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOp
     ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : decay),
     train: { ...kept, ...(hasOwnLoss ? {} : { loss: {} }) },
   };
-}
-
-/** Drops options that depend on a changed option. */
-function withoutDependents(train: TrainConfig, isChanged: (name: keyof TrainConfig) => boolean): TrainConfig {
-  const gone = new Set<string>(DEPENDENTS.filter(([name]) => isChanged(name)).map(([, dependent]) => dependent));
-  return Object.fromEntries(Object.entries(train).filter(([name]) => !gone.has(name))) as TrainConfig;
 }

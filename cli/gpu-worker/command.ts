@@ -19,8 +19,8 @@ export const gpuWorkerCommand = defineCommand({
   ],
   arguments: {},
   flags: {
-    host: { kind: 'text', placeholder: 'ADDRESS', description: 'address to listen on [127.0.0.1]' },
-    port: { kind: 'port', minimum: 0, placeholder: 'N', description: 'port to listen on [8017]' },
+    host: { kind: 'text', placeholder: 'ADDRESS', description: 'address to listen on', default: '127.0.0.1' },
+    port: { kind: 'port', minimum: 0, placeholder: 'N', description: 'port to listen on', default: '8017' },
     'allow-host': ALLOW_HOST_FLAG,
     'no-train': {
       kind: 'boolean',
@@ -28,32 +28,36 @@ export const gpuWorkerCommand = defineCommand({
     },
     device: {
       ...ENGINE_FLAGS.device,
-      description: 'where it computes: auto, cpu, cuda or cuda:N [engine.device of temporal.config.ts, or "auto"]',
+      description: 'where it computes: auto, cpu, cuda or cuda:N',
+      default: 'engine.device of temporal.config.ts, or auto',
     },
     dtype: {
       ...ENGINE_FLAGS.dtype,
-      description: 'type of base models: auto, float32 or bfloat16 [engine.dtype of temporal.config.ts, or "auto"]',
+      description: 'type of base models: auto, float32 or bfloat16',
+      default: 'engine.dtype of temporal.config.ts, or auto',
     },
     devices: {
       ...ENGINE_FLAGS.devices,
-      description: 'how many devices train: GPUs, or processes on the CPU [engine.devices of temporal.config.ts, or 1]',
+      description: 'how many devices train: GPUs, or processes on the CPU',
+      default: 'engine.devices of temporal.config.ts, or 1',
     },
     'shard-base-model': {
       ...ENGINE_FLAGS['shard-base-model'],
-      description:
-        'each of several devices holds a part of the base model [engine.shardBaseModel of temporal.config.ts]',
+      description: 'each of several devices holds a part of the base model',
+      default: 'engine.shardBaseModel of temporal.config.ts',
     },
     'load-in-4bit': {
       ...ENGINE_FLAGS['load-in-4bit'],
-      description:
-        'load the linear layers of base models in 4 bits per weight (NF4) [engine.loadIn4bit of temporal.config.ts]',
+      description: 'load the linear layers of base models in 4 bits per weight (NF4)',
+      default: 'engine.loadIn4bit of temporal.config.ts',
     },
     threads: {
       kind: 'integer',
       minimum: 1,
       maximum: MOST_THREADS,
       placeholder: 'N',
-      description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
+      description: 'CPU threads; the exact results depend on it',
+      default: 'engine.threads of temporal.config.ts, or 2',
     },
   },
   run: async (context): Promise<number> => (await import('./gpu-worker.ts')).serveAndTrain(context),

@@ -2,6 +2,7 @@
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
 import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';
+import { isOverlapping } from '../../core/plan-step.ts';
 import { loadConfig, type MergedEngine } from '../../workers/config/config.ts';
 import { findDevices } from '../../workers/devices/devices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
@@ -22,13 +23,14 @@ export async function checkEngine({ train }: RunConfig, flags: EngineFlags | nul
  * say so.
  */
 export async function refuseIdleCorrection(
-  { train: { correction }, maxStaleness }: RunConfig,
+  asked: RunConfig,
   recorded: RunConfig | null,
   flags: EngineFlags | null,
   place: Place,
   usual: EngineKind = 'embedded',
 ): Promise<void> {
-  if (recorded !== null || correction === 'none' || maxStaleness > 0) return;
+  const { correction } = asked.train;
+  if (recorded !== null || correction === 'none' || isOverlapping(asked)) return;
   const { kind } = await engineOf(flags, place, usual);
   if (kind !== 'embedded' || (await findLoadedBase(flags, place))?.dtype !== 'float32') return;
   throw new UsageError(

@@ -1,5 +1,6 @@
 /** Parent of a run that starts from another run's checkpoint: the checkpoint, its base model, and what must stay the same. */
 import type { RunConfig } from '../../core/contract.ts';
+import { differingLoraOption } from '../../core/lora-difference.ts';
 import { type CheckpointName, policyName } from '../../core/policy-name.ts';
 import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
@@ -8,7 +9,7 @@ import { loadConfig } from '../../workers/config/config.ts';
 import type { ModelContext } from './base-model.ts';
 import type { ChatTemplate } from './chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { loraDifference } from './lora-difference.ts';
+import { loraFlag } from './run-flags.ts';
 
 /** An existing run keeps the checkpoint that it started from, because `latest` and `best` move with their run. */
 export async function findParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
@@ -51,9 +52,9 @@ export function checkSameShape(parent: Parent, config: RunConfig): void {
     throw new UsageError(
       `--full-fine-tuning must stay on (${because}); pass it, and leave the flags of LoRA (--lora-…) out`,
     );
-  const found = loraDifference(recorded.train.lora ?? {}, config.train.lora ?? {});
+  const found = differingLoraOption(recorded.train.lora ?? {}, config.train.lora ?? {});
   if (found !== null)
-    throw new UsageError(`${found.flag} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
+    throw new UsageError(`${loraFlag(found)} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
 }
 
 function reasonOf({ checkpoint, config }: Parent): string {

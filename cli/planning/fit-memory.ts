@@ -5,6 +5,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineSettings } from '../../core/contract-engine.ts';
+import { countCompared } from '../../core/config-rules.ts';
 import { canQuantize, mergeEngineConfig } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
@@ -50,7 +51,7 @@ export async function fitToMemory(
     train: config.train,
     engine,
     context: longest ?? (hasOwnMicroBatch ? microBatchTokens : null),
-    maxStaleness: config.maxStaleness,
+    compared: countCompared(config),
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why

@@ -1,12 +1,14 @@
 /** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
-import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
+import { differingLoraOption } from '../../core/lora-difference.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { referencesOf } from '../../store/records/references.ts';
 import type { Store } from '../../store/store.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { loraDifference } from './lora-difference.ts';
+import { loraFlag } from './run-flags.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import { describeBase, isSameBase, trainedBase } from '../../workers/config/loaded-base.ts';
@@ -22,7 +24,7 @@ export async function readKlReference(
 ): Promise<TrainedPolicy | null> {
   if (text === null) return null;
   const named = readCheckpointName(text);
-  const reference = await findTrainedPolicy(store, await findKept(store, named, recorded?.train.klReference));
+  const reference = await findTrainedPolicy(store, await findKept(store, named, recorded));
   if (!hasLearned(reference))
     throw new UsageError(
       `--kl-reference ${reference.name} has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out`,
@@ -31,7 +33,8 @@ export async function readKlReference(
 }
 
 /** An existing run keeps its checkpoint, because `latest` and `best` move with their run. */
-async function findKept(store: Store, named: CheckpointName, kept: BlobRef | undefined): Promise<CheckpointName> {
+async function findKept(store: Store, named: CheckpointName, recorded: RunConfig | null): Promise<CheckpointName> {
+  const [kept] = referencesOf(recorded);
   if (kept === undefined || typeof named.step === 'number') return named;
   const checkpoints = await listCheckpoints(store, named.run);
   return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;
@@ -55,10 +58,10 @@ export async function checkReference(
     throw new UsageError(
       `--kl-reference must be a checkpoint of a run that trains the same: ${name} has ${kinds[0]}, the run trains ${kinds[1]}; name another checkpoint`,
     );
-  const found = loraDifference(config.train.lora ?? {}, train.lora ?? {}, ['dropout']);
+  const found = differingLoraOption(config.train.lora ?? {}, train.lora ?? {}, ['dropout']);
   if (found !== null)
     throw new UsageError(
-      `--kl-reference must have the LoRA options of the run: ${name} has ${found.flag} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
+      `--kl-reference must have the LoRA options of the run: ${name} has ${loraFlag(found)} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
     );
 }
 

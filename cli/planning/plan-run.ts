@@ -18,7 +18,7 @@ import { decideRunEngine } from './decide-run-engine.ts';
 import { findExisting, type Existing } from './find-existing.ts';
 import { checkReference } from './kl-reference.ts';
 import { checkScenarios, type AgentFile } from './load-agent.ts';
-import { checkStartAdapter, filesOf } from './start-adapter.ts';
+import { checkStartAdapter } from './start-adapter.ts';
 
 export interface RunPlan extends Existing {
   readonly config: RunConfig;
@@ -69,7 +69,7 @@ export async function planRun(draft: Draft, context: ModelContext): Promise<RunP
     models,
     template,
     examples,
-    adapterFiles: filesOf(adapter),
+    adapterFiles: adapter?.files ?? [],
     hasOwnMicroBatch,
     decided,
     store,

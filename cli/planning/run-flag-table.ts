@@ -35,7 +35,7 @@ export const RUN_FLAGS = {
   'lora-dropout': { kind: 'number', placeholder: 'X', path: 'train.lora.dropout', description: "share of the adapter's inputs to drop in training", default: '0' },
   'passes': { kind: 'integer', placeholder: 'N', path: 'train.passes', description: 'how often a step trains its groups', default: '1' },
   'mini-batches': { kind: 'integer', placeholder: 'N', path: 'train.miniBatches', description: 'optimizer updates per pass, each on a part of the groups', default: '1' },
-  'loss': { kind: 'text', placeholder: 'NAME', path: 'train.loss.name', description: 'cispo; with --passes or --mini-batches above 1, or --max-staleness above 0, also ppo, gspo, dppo, sapo, importance_sampling', default: 'cispo' },
+  'loss': { kind: 'choice', placeholder: 'NAME', choices: [ 'cispo', 'ppo', 'gspo', 'dppo', 'sapo', 'importance_sampling' ], path: 'train.loss.name', description: 'cispo; with --passes or --mini-batches above 1, or --max-staleness above 0, also ppo, gspo, dppo, sapo, importance_sampling', default: 'cispo' },
   'epsilon-low': { kind: 'number', placeholder: 'X', path: 'train.loss.epsilonLow', description: 'lower end of the range that the ratio is clipped to, as a distance from 1', default: "the loss's own" },
   'epsilon-high': { kind: 'number', placeholder: 'X', path: 'train.loss.epsilonHigh', description: 'upper end of that range, as a distance from 1', default: "the loss's own" },
   'dual-clip': { kind: 'number', placeholder: 'X', path: 'train.loss.dualClip', none: true, description: "ppo's bound for negative advantages, or none", default: '3 for ppo' },

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type BlobRef, LOSS_NAMES, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import type { LoraDifference } from '../../core/lora-difference.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { ChatTemplate } from './chat-template.ts';
 import { NONE } from '../command-line/command.ts';
@@ -29,9 +30,9 @@ function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
 export function fieldsOf(
   flags: Readonly<Record<string, unknown>>,
   template: ChatTemplate | null,
-  klReference: BlobRef | null = null,
+  reference: BlobRef | null = null,
 ): ReadonlyMap<string, unknown> {
-  const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': klReference };
+  const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': reference };
   const values = new Map<string, unknown>(Object.entries({ ...flags, ...found }));
   const all: FlagRows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)];
   const rows = all.filter(([flag]) => (values.get(flag) ?? null) !== null);
@@ -50,6 +51,10 @@ function recordedAs({ value, kind }: RunFlag, given: unknown): unknown {
 /** Flag that sets a field of such a run; null if none does. */
 export function flagOf(path: string, config: Pick<RunOptions, 'supervised'> = {}): string | null {
   return rowsOf(config).find(([, row]) => row.path === path)?.[0] ?? null;
+}
+
+export function loraFlag({ option }: LoraDifference): string {
+  return `--${flagOf(`${LORA}.${option}`)}`;
 }
 
 /** Overrides `start` and the defaults by the given values. Checks each field's schema, then the rules between fields. */

@@ -1,10 +1,17 @@
 /** `--adapter FOLDER`: a PEFT adapter that a run starts from. Its two files go into the store under their hashes. */
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
+import { differingLoraOption } from '../../core/lora-difference.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
+import {
+  isOfModel,
+  PEFT_CONFIG_FILE,
+  readPeftAdapter,
+  startFrom,
+  type PeftAdapter,
+} from '../../store/records/peft-adapter.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { loraDifference } from './lora-difference.ts';
+import { loraFlag } from './run-flags.ts';
 
 /** Null if none was given. */
 export async function readStartAdapter(text: string | null, cwd: string): Promise<PeftAdapter | null> {
@@ -17,16 +24,11 @@ export function startWith(
   start: RunOptions,
   values: ReadonlyMap<string, unknown>,
 ): RunOptions {
-  if (adapter === null) return start;
-  if (values.get('train.lora') === null)
+  if (adapter !== null && values.get('train.lora') === null)
     throw new UsageError(
       `--adapter ${adapter.folder} has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out`,
     );
-  return { ...start, startAdapter: adapter.refs, train: { ...start.train, lora: adapter.lora } };
-}
-
-export function filesOf(adapter: PeftAdapter | null): readonly Uint8Array[] {
-  return adapter?.files ?? [];
+  return startFrom(adapter, start);
 }
 
 /** Shape and base model of the run must be those of the adapter. */
@@ -37,9 +39,9 @@ export function checkStartAdapter(adapter: PeftAdapter | null, config: RunConfig
     throw new UsageError(
       `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${PEFT_CONFIG_FILE} if both are the same model`,
     );
-  const found = loraDifference(lora, config.train.lora ?? {}, ['dropout']);
+  const found = differingLoraOption(lora, config.train.lora ?? {}, ['dropout']);
   if (found !== null)
     throw new UsageError(
-      `${found.flag} must stay ${found.one} (the run begins with --adapter ${folder}), got ${found.other}; leave it out`,
+      `${loraFlag(found)} must stay ${found.one} (the run begins with --adapter ${folder}), got ${found.other}; leave it out`,
     );
 }

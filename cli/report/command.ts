@@ -9,7 +9,7 @@ export const reportCommand = defineCommand({
   details: ['Reads the store and needs no server. The report is one file that works offline.'],
   arguments: { run: RUN_ARGUMENT },
   flags: {
-    out: { kind: 'text', placeholder: 'FILE', description: 'output file; default: .temper/reports/RUN.html' },
+    out: { kind: 'text', placeholder: 'FILE', description: 'output file', default: '.temper/reports/RUN.html' },
   },
   async run({ flags, args, project, cwd, env, output }): Promise<number> {
     const { defaultReportFile, writeReport } = await import('./write-report.ts');

@@ -31,7 +31,8 @@ export const scheduleCreateCommand = defineCommand({
     from: {
       kind: 'text',
       placeholder: 'CHECKPOINT',
-      description: 'checkpoint that the first run starts from; default: a new adapter',
+      description: 'checkpoint that the first run starts from',
+      default: 'a new adapter',
     },
     ...RUN_FLAGS,
     'base-model': {

@@ -16,7 +16,8 @@ export const setupCommand = defineCommand({
       kind: 'choice',
       choices: ['cpu', 'cuda'],
       placeholder: 'NAME',
-      description: 'which build of vLLM: cpu or cuda; default: cuda if nvidia-smi finds a GPU, else cpu',
+      description: 'which build of vLLM: cpu or cuda',
+      default: 'cuda if nvidia-smi finds a GPU, else cpu',
     },
   },
   async run({ flags, env, output, signal }): Promise<number> {

@@ -4,7 +4,7 @@ import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { checkpointOf, suppliedExamples, type Manifest } from '../../store/records/manifest.ts';
+import { checkpointOf, trainingOf, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
@@ -72,17 +72,10 @@ function planWork(
 ): TrainInput | InitialiseInput | null {
   const { manifest } = commit;
   if (step === 0) return config !== null && parent === null ? planInitialise(config, branch) : null;
-  const { baseModel, groups, learningRate, seed, train, sampler, inputsSha256 } = manifest;
-  if (parent === null || train === null) return null;
-  const place = {
-    run,
-    branch,
-    step,
-    parent: checkpointOf(parent.place.run, parent.commit),
-  };
-  const sampled = sampler === undefined ? {} : { sampler };
-  const supplied = { ...sampled, ...suppliedExamples(manifest) };
-  return { ...place, ...supplied, baseModel, groups, learningRate, seed, train, inputsSha256 };
+  const training = trainingOf(manifest);
+  if (parent === null || training === null) return null;
+  const { inputsSha256 } = manifest;
+  return { ...training, run, branch, step, parent: checkpointOf(parent.place.run, parent.commit), inputsSha256 };
 }
 
 async function isGone(store: Store, { place, commit }: FoundParent): Promise<boolean> {

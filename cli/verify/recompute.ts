@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { EngineSettings } from '../../core/contract-engine.ts';
 import { DEFAULT_THREADS } from '../../core/wire-constants.ts';
-import { runCommand } from '../../workers/process/command.ts';
-import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/project/folders.ts';
+import type { InstallOptions } from '../../workers/install/install.ts';
+import { projectFolders } from '../../workers/project/folders.ts';
+import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { formatNumber } from '../terminal/format.ts';
@@ -34,14 +35,11 @@ export interface Recomputation extends Recomputed {
 /** Largest relative difference that rounding explains; another step would differ by about 1. */
 const ROUNDING_SHARE = 0.05;
 
-export interface RecomputeOptions {
+export interface RecomputeOptions extends InstallOptions {
   readonly project: string;
   readonly storeUri: string;
   /** True if devices hold parts of the base model here; the bytes are the same. */
   readonly shardBaseModel: boolean;
-  readonly python: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly signal: AbortSignal;
 }
 
 export async function recompute(plan: RecomputePlan, options: RecomputeOptions): Promise<Recomputation> {
@@ -66,21 +64,11 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
     shardBaseModel: options.shardBaseModel && !loadIn4bit,
   };
   const settings = { store: options.storeUri, models: existsSync(models) ? models : null, engine };
-  const program = ['-m', 'temper_gpu.process.recompute', '--settings', JSON.stringify(settings)];
-  const args = [...program, '--input', input];
-  const { code, output } = await runCommand(options.python, args, {
-    cwd: GPU_WORKER_FOLDER,
-    env: options.env,
-    signal: options.signal,
-  });
-  options.signal.throwIfAborted();
-  const lines = output.split('\n');
-  // Ranks may log before the last line.
-  const answer = lines.findLast((line) => line.startsWith('{'));
-  if (code === 0 && answer !== undefined) return RecomputedSchema.parse(JSON.parse(answer));
-  throw new WorkFailed(
-    `${plan.policy} could not be re-computed: ${lines.at(-1) ?? 'no answer'}; pass --no-recompute to check the rest`,
-  );
+  const flags = { settings: JSON.stringify(settings), input };
+  const program = { ...options, name: 'recompute', flags, keepsFailure: true } as const;
+  const { answer, lastLine } = await runPythonProgram(program);
+  if (answer !== null) return RecomputedSchema.parse(answer);
+  throw new WorkFailed(`${plan.policy} could not be re-computed: ${lastLine}; pass --no-recompute to check the rest`);
 }
 
 function judge({ policy, manifest, manifestSha256 }: RecomputePlan, made: Recomputed): Recomputation {

@@ -49,12 +49,11 @@ async function recomputeStep(
     return null;
   }
   const { recompute } = await import('./recompute.ts');
-  const { openPythonEnvironment } = await import('../../workers/install/python-environment.ts');
   const { programContext } = await import('../terminal/stack-events.ts');
-  const { project, env, signal } = context;
-  const { python } = await openPythonEnvironment(programContext(context));
+  const { project, env } = context;
   const { shardBaseModel } = (await loadConfig(project, env)).engine;
-  const made = await recompute(plan, { project, storeUri: store.uri, shardBaseModel, python, env, signal });
+  const place = { project, storeUri: store.uri, shardBaseModel };
+  const made = await recompute(plan, { ...place, ...programContext(context) });
   if (made.verdict === 'differs') findings.recomputed(plan.policy, made.text);
   return made;
 }

@@ -8,13 +8,13 @@ import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
 import { readCommit, readRun, readState } from '../../store/records/run-reader.ts';
-import type { PeftAdapter } from '../../store/records/peft-adapter.ts';
+import { startFrom, type PeftAdapter } from '../../store/records/peft-adapter.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
 import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
-import { checkAdapter, readAdapter, startOptions } from './start-adapter.ts';
+import { checkAdapter, readAdapter } from './start-adapter.ts';
 
 /** Starts the run of a model, or continues it at its last finished step. */
 export async function beginLoopRun(
@@ -48,7 +48,6 @@ function planConfig(
   { name, project, seed, lora, rollout }: TrainableModelOptions,
   { parent, recorded, adapter }: Beginning,
 ): RunConfig {
-  const { lora: shape, ...start } = startOptions(adapter, lora);
   const began = recorded?.parent ?? null;
   const options: RunOptions = {
     run: `${project}.${name}`,
@@ -56,12 +55,11 @@ function planConfig(
     baseModel,
     // The other model's newest checkpoint changes while it trains; a fork keeps the checkpoint it began with.
     parent: began !== null && began.run === parent?.run ? began : parent,
-    ...start,
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
-    ...(shape === undefined ? {} : { train: { lora: shape } }),
+    ...(lora === undefined ? {} : { train: { lora } }),
   };
-  return defaultRunConfig(options);
+  return defaultRunConfig(startFrom(adapter, options));
 }
 
 async function openLoopRun(

@@ -10,9 +10,9 @@ import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { LoopRun } from './loop-run.ts';
 
-/** Its adapter, which the plan of the step names by its hash; null where none is named. */
-export async function findReference(run: LoopRun, named: string | undefined): Promise<BlobRef | null> {
-  if (named === undefined) return null;
+/** Its adapter, which the plan of the step names by its hash; nothing where none is named. */
+export async function findReference(run: LoopRun, named: string | undefined): Promise<{ klReference?: BlobRef }> {
+  if (named === undefined) return {};
   const policy = typeof named === 'string' ? parsePolicyName(named) : null;
   if (policy === null) throw refused(`name one checkpoint as RUN@STEP, got ${JSON.stringify(named)}`, 'number');
   const reference = await findTrainedPolicy(run.store, policy);
@@ -23,7 +23,7 @@ export async function findReference(run: LoopRun, named: string | undefined): Pr
     checkBase(run, reference, start);
     await checkShape(run, reference, start);
   }
-  return reference.manifest.adapter;
+  return { klReference: reference.manifest.adapter };
 }
 
 /** Identified by the hash of its weights: two folders may have one name. */

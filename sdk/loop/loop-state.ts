@@ -8,10 +8,9 @@ import { warnOfLastStep } from '../../core/training-warnings.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { judgedKey, stateKey } from '../../store/layout.ts';
+import { stateKey } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
 import { readCommit, readEval, readGroups, readState, readSteps } from '../../store/records/run-reader.ts';
-import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { LoopRun } from './loop-run.ts';
 
 const WAITS_FOR = 'the next groups from the script that trains this run';
@@ -86,11 +85,10 @@ async function readTrainedGroups({ store, name, config }: LoopRun, step: number)
   const place = { run: name, branch: 0, step };
   const rules = rewardRules((await readCommit(store, place))?.manifest.train ?? config.train);
   const results: GroupResult[] = [];
-  for (const { group, rollouts, judged } of await readGroups(store, place)) {
-    const bytes = judged && (await store.read(judgedKey({ ...place, group })));
-    if (judged === null || bytes === null) continue;
+  for (const { group, rollouts, judged, judgedSha256 } of await readGroups(store, place)) {
+    if (judged === null || judgedSha256 === null) continue;
     const plan = { step, group, scenario: group, minimumGroupSize: config.minimumGroupSize, ...rules };
-    results.push(summariseGroup(plan, rollouts, judged, hashBytes(bytes)));
+    results.push(summariseGroup(plan, rollouts, judged, judgedSha256));
   }
   return results;
 }

@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
 import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
 import type { TrainableModelOptions } from './model-options.ts';
 
@@ -17,15 +16,6 @@ export async function readAdapter(
   if (parent !== null)
     throw refused('has no effect after forkCheckpoint (a fork begins with the adapter of its parent)');
   return readPeftAdapter(resolve(adapter), 'adapter of TrainableModel');
-}
-
-/** The adapter's shape, where the script asks for no other. */
-export function startOptions(
-  adapter: PeftAdapter | null,
-  lora: TrainableModelOptions['lora'],
-): Pick<RunOptions, 'startAdapter'> & Pick<NonNullable<RunOptions['train']>, 'lora'> {
-  if (adapter === null) return lora === undefined ? {} : { lora };
-  return { startAdapter: adapter.refs, lora: { ...adapter.lora, ...lora } };
 }
 
 /** The model trains this adapter in its own shape, on its own base model. */

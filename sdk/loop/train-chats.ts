@@ -20,14 +20,14 @@ export async function trainChats(run: LoopRun, chats: readonly Chat[], options: 
   } = checkOptions('model.trainSft', options);
   if (chats.length === 0) throw noChats(run);
   const { config, checkpoint: parent, store } = run;
-  const { learningRate, train } = readSettings(run, given, { groups: 0, name: 'model.trainSft' });
+  const settings = await readSettings(run, given, { groups: 0, name: 'model.trainSft' });
   const examples = readChatExamples([...chats, ...heldOut], 'model.trainSft');
   const dataset = await store.putBlob(encodeChatExamples(examples));
   const limit = maxExampleTokens === undefined ? {} : { maxExampleTokens };
   const rendering = planRendering(config, { dataset, turns, overlong, ...limit });
   const step = run.step + 1;
   const supervised = checkStep(dealAll(rendering, chats.length, examples.length, step));
-  const work = planLoopTraining(config, { step, parent, groups: [], supervised, learningRate, train });
+  const work = planLoopTraining(config, settings, { step, parent, groups: [], supervised });
   const taken = await takeStep(run, work, []);
   if (taken.metrics['trainedTokens'] !== 0) return taken;
   return { ...taken, trained: false, reason: 'every chat is above the token limit' };

@@ -17,7 +17,6 @@ import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts'
 import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
-import { findReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';
 import { tellWarnings } from './loop-state.ts';
 import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
@@ -34,18 +33,14 @@ export async function trainGroups(
   checkOptions('model.train', options);
   const given = groups.map((group) => findOrigin(run, group, 'train'));
   const step = findStep(run, given, options);
-  const settings = readSettings(run, options, {
-    groups: groups.length,
-    klReference: await findReference(run, options.klReference),
-  });
+  const settings = await readSettings(run, options, { groups: groups.length });
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);
   const refs = trainedGroups(results).map(toGroupRef);
-  const { learningRate, train } = settings;
   const parent = await findParent(run, step);
   return refs.length === 0
     ? skip(run, step, results)
-    : takeStep(run, planLoopTraining(run.config, { step, parent, groups: refs, learningRate, train }), results);
+    : takeStep(run, planLoopTraining(run.config, settings, { step, parent, groups: refs }), results);
 }
 
 /** The groups say which step they are for: given again, they find what was made of them. */

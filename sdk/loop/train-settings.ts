@@ -1,12 +1,8 @@
 /** The options of `model.train` and `model.trainSft`, and the settings that a step is trained with. */
-import {
-  TrainConfig as TrainConfigSchema,
-  type BlobRef,
-  type SupervisedConfig,
-  type TrainConfig,
-} from '../../core/contract.ts';
+import { TrainConfig as TrainConfigSchema, type SupervisedConfig, type TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { findReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';
 import type { Messages, Tools } from './trajectory.ts';
 
@@ -55,18 +51,18 @@ interface Given {
   /** The called function, for errors. */
   readonly name?: 'model.train' | 'model.trainSft';
   readonly groups: number;
-  readonly klReference?: BlobRef | null;
 }
 
 /** Fills in defaults and checks every value. */
-export function readSettings(
-  { config }: LoopRun,
+export async function readSettings(
+  run: LoopRun,
   options: TrainOptions,
-  { name = 'model.train', ...given }: Given,
-): TrainSettings {
+  { name = 'model.train', groups }: Given,
+): Promise<TrainSettings> {
+  const { config } = run;
   const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...others } = options;
-  const { klReference: _, ...train } = others;
-  const filled = fill(config, train, given);
+  const { klReference: named, ...train } = others;
+  const filled = fill(config, { ...train, ...(await findReference(run, named)) }, groups);
   const { error } = TrainConfigSchema.safeParse(filled);
   const issue = error?.issues[0];
   if (issue !== undefined)
@@ -84,14 +80,9 @@ export function readSettings(
   return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
 }
 
-function fill(
-  config: LoopRun['config'],
-  train: NonNullable<RunOptions['train']>,
-  { groups, klReference = null }: Given,
-): TrainConfig {
+function fill(config: LoopRun['config'], train: NonNullable<RunOptions['train']>, groups: number): TrainConfig {
   const { run, agent, baseModel } = config;
   const { lora, loss } = config.train;
-  const reference = klReference === null ? {} : { klReference };
-  const options = { run, agent, baseModel, train: { loss, ...train, ...reference, lora } };
+  const options = { run, agent, baseModel, train: { loss, ...train, lora } };
   return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }).train;
 }

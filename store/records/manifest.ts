@@ -1,5 +1,5 @@
 /** Commits of steps: manifests and their hashes. */
-import { Manifest, type Checkpoint } from '../../core/contract.ts';
+import { Manifest, type Checkpoint, type TrainInput } from '../../core/contract.ts';
 import { decodeJson } from '../bytes/json.ts';
 import { hashBytes } from '../bytes/sha256.ts';
 import { parseStored, tolerant } from './file-schemas.ts';
@@ -27,7 +27,10 @@ export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: 
   return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
 }
 
-/** Examples of a supervised step, in the form of a step's inputs. */
-export function suppliedExamples({ supervised }: Manifest): Pick<Manifest, 'supervised'> {
-  return supervised === undefined ? {} : { supervised };
+/** Inputs of a trained step but its parent; null in a run's first commit. */
+export function trainingOf(manifest: Manifest): Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'> | null {
+  const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised } = manifest;
+  if (train === null) return null;
+  const supplied = { ...(sampler && { sampler }), ...(supervised && { supervised }) };
+  return { branch, step, baseModel, groups, learningRate, seed, train, ...supplied };
 }

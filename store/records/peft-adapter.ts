@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { firstIssue, type LoraConfig, type StartAdapter } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import type { RunOptions } from '../../core/run-defaults.ts';
 import { blobRef } from '../bytes/sha256.ts';
 
 export const PEFT_CONFIG_FILE = 'adapter_config.json';
@@ -43,6 +44,13 @@ export interface PeftAdapter {
   readonly lora: LoraConfig;
   /** Name in the folder's config; null if absent. */
   readonly baseModel: string | null;
+}
+
+/** Run options with the adapter's files, and with its shape unless they ask for another. */
+export function startFrom(adapter: PeftAdapter | null, start: RunOptions): RunOptions {
+  if (adapter === null) return start;
+  const { refs: startAdapter, lora } = adapter;
+  return { ...start, startAdapter, train: { ...start.train, lora: { ...lora, ...start.train?.lora } } };
 }
 
 /** `called`: what names the folder, in messages. */

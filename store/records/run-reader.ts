@@ -43,6 +43,7 @@ export interface PlayedGroup {
   rollouts: Rollouts;
   /** Null if the group was played and is not judged yet. */
   judged: Judged | null;
+  judgedSha256: string | null;
 }
 
 /** One line of the scenarios' file. */
@@ -142,7 +143,8 @@ export async function readGroups(store: Store, place: StepPlace): Promise<Played
 export async function readGroup(store: Store, place: GroupPlace): Promise<PlayedGroup | null> {
   const rollouts = await readInOrder(store, layout.rolloutsKey(place), layout.groupTimesKey(place));
   if (rollouts === null) return null;
-  return { group: place.group, rollouts, judged: (await readVerdict(store, place))?.judged ?? null };
+  const { judged = null, sha256 = null } = (await readVerdict(store, place)) ?? {};
+  return { group: place.group, rollouts, judged, judgedSha256: sha256 };
 }
 
 export function readEval(store: Store, place: StepPlace): Promise<EvalResult | null> {

@@ -99,7 +99,7 @@ describe('flags', () => {
 
   test('a choice that is none', async () => {
     expect(await train('--loss', 'grpo')).toMatchInlineSnapshot(
-      `"temper: --loss must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; see temper train --help"`,
+      `"temper: --loss must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; pass --loss cispo"`,
     );
     expect(await train('--device', 'mps')).toMatchInlineSnapshot(
       `"temper: --device must be auto, cpu, cuda or cuda:N, got "mps"; pass --device cpu"`,

@@ -200,9 +200,9 @@ test('help', async () => {
       --optimizer NAME           adamw, or adamw_8bit, which keeps its moments in 8 bits, for less memory [adamw]
       --entropy-coefficient X    what a nat of entropy is worth in the loss [0]
       --micro-batch-tokens N     tokens per micro-batch; more is faster and needs more memory [16384]
-      --engine NAME              what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
-      --device NAME              where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME               type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --engine NAME              what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
+      --device NAME              where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
+      --dtype NAME               type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
       --load-in-4bit             load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N                how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model         each of several --devices holds a part of the base model, which need not fit into one of them

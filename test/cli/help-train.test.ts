@@ -95,9 +95,9 @@ test('train', () => {
       --warm-start-held-out-examples N          examples that are held out and scored [a tenth, at most 200]
       --warm-start-learning-rate X              learning rate of these steps [--learning-rate]
       --warm-start-learning-rate-schedule NAME  constant, linear or cosine, down to a tenth at the last of these steps [constant]
-      --engine NAME                             what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
-      --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --engine NAME                             what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
+      --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
+      --dtype NAME                              type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
       --load-in-4bit                            load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N                               how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model                        each of several --devices holds a part of the base model, which need not fit into one of them

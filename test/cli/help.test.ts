@@ -144,7 +144,7 @@ test('report', () => {
     Reads the store and needs no server. The report is one file that works offline.
 
     Options:
-      --out FILE  output file; default: .temper/reports/RUN.html
+      --out FILE  output file [.temper/reports/RUN.html]
       -h, --help  print this help"
   `);
 });
@@ -220,16 +220,16 @@ test('eval', () => {
 
     Options:
       --model MODEL         model or checkpoint to evaluate; repeatable (also --base-model)
-      --scenarios N         maximum number of scenarios; default: the run's, or 200
+      --scenarios N         maximum number of scenarios [the run's, or 200]
       --base-url URL        OpenAI-compatible server that serves every MODEL, instead of the local stack
       --key-env NAME        environment variable that holds the key of --base-url or URL#MODEL
       --price MODEL=IN/OUT  US dollars per million input and output tokens; repeatable
-      --temperature X       sampling temperature; default: the run's, or 1; for a hosted model its own
+      --temperature X       sampling temperature [the run's, or 1; for a hosted model its own]
       --max-tokens N        token limit of each hosted call, whatever the agent sets; for reasoning models
       --chat-template FILE  Jinja chat template [that of the checkpoint's run, or the model's own]
-      --seed N              seed of the engine's sampling and of the agent's random, but not of a hosted model; default: the run's, or 1
-      --concurrency N       scenarios played at once; default: 64
-      --out FILE            output file; default: .temper/reports/eval-AGENT.html
+      --seed N              seed of the engine's sampling and of the agent's random, but not of a hosted model [the run's, or 1]
+      --concurrency N       scenarios played at once [64]
+      --out FILE            output file [.temper/reports/eval-AGENT.html]
       --json                print one JSON object
       -h, --help            print this help
 
@@ -250,14 +250,14 @@ test('dev', () => {
 
     Options:
       --agent FILE        also play this agent, so that its runs continue
-      --engine NAME       what samples: embedded or vllm ["vllm" on a GPU with vLLM installed, else "embedded"]
-      --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME        type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --engine NAME       what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
+      --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
+      --dtype NAME        type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
       --load-in-4bit      load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N         how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model  each of several --devices holds a part of the base model, which need not fit into one of them
-      --ui-port N         port of Temporal's UI; default: a free one, remembered
-      --engine-port N     port of the engine; default: a free one, remembered
+      --ui-port N         port of Temporal's UI [a free one, remembered]
+      --engine-port N     port of the engine [a free one, remembered]
       -h, --help          print this help"
   `);
 });
@@ -288,7 +288,7 @@ test('setup', () => {
     vLLM's ROCm build yourself and set TEMPER_VLLM_PYTHON to its Python.
 
     Options:
-      --build NAME  which build of vLLM: cpu or cuda; default: cuda if nvidia-smi finds a GPU, else cpu
+      --build NAME  which build of vLLM: cpu or cuda [cuda if nvidia-smi finds a GPU, else cpu]
       -h, --help    print this help
 
     Examples:

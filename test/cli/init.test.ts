@@ -232,7 +232,7 @@ test('a project’s tools are of the versions that Temper is tested with', () =>
     if (name !== 'temper-rl') expect(major(version), name).toBe(major(own[name]));
 });
 
-test('help', async () => {
+test('help', () => {
   expect(helpOf(COMMANDS.find(({ name }) => name === 'init')!)).toMatchInlineSnapshot(`
     "start a project: an agent that learns, its test, and the configuration
 
@@ -251,8 +251,8 @@ test('help', async () => {
       imperative  a training loop of your own, in a script
 
     Options:
-      --template NAME     what the project starts with; default: plain
-      --base-model MODEL  base model of temper train; default: pocket (pocket-tools for the template tools) (also --model)
+      --template NAME     what the project starts with [plain]
+      --base-model MODEL  base model of temper train [pocket (pocket-tools for the template tools)] (also --model)
       --yes               ask nothing, and use the defaults
       -h, --help          print this help
 

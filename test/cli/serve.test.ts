@@ -259,9 +259,9 @@ test('temper serve --help', async () => {
       --port N           port to listen on [8018]
       --allow-host NAME  host name that clients may use, besides --host and localhost; repeatable
       --model-name NAME  name that clients may send as model, besides RUN and RUN@STEP; repeatable
-      --device NAME      where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]
-      --dtype NAME       type of the base model; default: that of the checkpoint
-      --load-in-4bit     load the base model in 4 bits per weight (NF4); default: as the checkpoint was trained
+      --device NAME      where the engine computes [engine.device of temporal.config.ts, or auto: a GPU if there is one]
+      --dtype NAME       type of the base model [that of the checkpoint]
+      --load-in-4bit     load the base model in 4 bits per weight (NF4) [as the checkpoint was trained]
       --json             print one JSON object when it is ready; needs TEMPER_SERVE_KEY
       -h, --help         print this help
 

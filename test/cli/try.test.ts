@@ -263,7 +263,7 @@ describe('bad input is one line', () => {
   });
 });
 
-test('help', async () => {
+test('help', () => {
   expect(helpOf(COMMANDS.find(({ name }) => name === 'try')!)).toMatchInlineSnapshot(`
     "play an agent a few times and show what happens, without training
 
@@ -278,11 +278,11 @@ test('help', async () => {
     Exit code 1 if an attempt failed.
 
     Options:
-      --model MODEL         model that plays; default: base-model of temporal.config.ts, or pocket (also --base-model)
+      --model MODEL         model that plays [base-model of temporal.config.ts, or pocket] (also --base-model)
       --scenario ID         scenario to play, by its id; repeatable
-      --scenarios N         play the first N scenarios; default: 3
-      --attempts N          attempts at each scenario; default: 2
-      --temperature X       sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own
+      --scenarios N         play the first N scenarios [3]
+      --attempts N          attempts at each scenario [2]
+      --temperature X       sampling temperature [the checkpoint's run's, or 1; for a hosted model its own]
       --max-tokens N        token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
       --chat-template FILE  Jinja chat template [that of the checkpoint's run, or the model's own]
       --eval                play evalScenarios, under the rules of evaluations: calls may set what training refuses

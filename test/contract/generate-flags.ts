@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { z } from 'zod';
 import type { OptionMeta } from '../../core/contract-options.ts';
-import { RunConfig } from '../../core/contract.ts';
+import { LOSS_NAMES, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
 export const FLAGS_FILE = fileURLToPath(new URL('../../cli/planning/run-flag-table.ts', import.meta.url));
@@ -119,7 +119,7 @@ function kindOf({ kind, schema }: Pick<Option, 'kind' | 'schema'>): Kind {
   const type = unwrap(schema);
   if (kind === 'boolean' || type instanceof z.ZodBoolean) return 'boolean';
   if (type instanceof z.ZodNumber) return type instanceof z.ZodNumberFormat ? 'integer' : 'number';
-  if (type instanceof z.ZodEnum) return 'choice';
+  if (type instanceof z.ZodEnum || type instanceof z.ZodDiscriminatedUnion) return 'choice';
   if (type instanceof z.ZodRecord) return 'json';
   if (!(type instanceof z.ZodArray)) return 'text';
   return type.element instanceof z.ZodNumber ? 'ranges' : 'list';
@@ -148,14 +148,16 @@ function rowOf(option: Omit<Option, 'flag'>): object {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 }
 
-function choicesOf({ schema }: Pick<Option, 'schema'>): unknown[] {
-  return (unwrap(schema) as z.ZodEnum).options;
+function choicesOf({ schema }: Pick<Option, 'schema'>): readonly unknown[] {
+  const type = unwrap(schema);
+  return type instanceof z.ZodEnum ? type.options : LOSS_NAMES;
 }
 
 function shownDefault(option: Omit<Option, 'flag'>, kind: Kind): string | undefined {
   if (option.default !== undefined) return option.default === 'required' ? undefined : plain(option.default);
   const value = valueOf(option);
-  return kind === 'boolean' || value === null || value === undefined ? undefined : String(value);
+  if (kind === 'boolean' || value === null || value === undefined) return undefined;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function valueOf({ path }: Pick<Option, 'path'>): string | number | boolean | null | undefined {

@@ -159,7 +159,10 @@ describe('Python', () => {
   function bareEnv(): NodeJS.ProcessEnv & { PATH: string } {
     const [bin, cache] = [join(project, 'bin'), join(project, 'cache')];
     mkdirSync(bin, { recursive: true });
-    return { PATH: bin, TEMPER_CACHE: cache, TEMPER_PYTHON: '' };
+    // Found at once: a download that fails first would be the complaint.
+    const temporal = join(bin, 'temporal');
+    writeFileSync(temporal, "#!/bin/sh\necho 'temporal version 1.5.1 (Server 1.30.0, UI 2.42.1)'\n", { mode: 0o755 });
+    return { PATH: bin, TEMPER_CACHE: cache, TEMPER_PYTHON: '', TEMPER_TEMPORAL_CLI: temporal };
   }
 
   test('is missing', async () => {

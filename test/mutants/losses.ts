@@ -155,15 +155,15 @@ export const LOSSES: readonly Mutant[] = [
   {
     name: "another run's reference is pruned",
     file: 'store/records/references.ts',
-    find: 'references.set(sha256, `',
-    replace: 'references.delete(`',
+    find: 'references.set(sha256, `the run',
+    replace: 'references.delete(`the run',
     test: 'test/store/records/reference.test.ts',
   },
   {
     name: 'a run is copied without its reference',
     file: 'store/records/copy/contents.ts',
-    find: '[] : [file.config.train.klReference]',
-    replace: '[] : []',
+    find: '...blobsOfConfig(file.config)',
+    replace: '...Object.values(file.config.startAdapter ?? {})',
     test: 'test/store/records/reference.test.ts',
   },
   {

@@ -83,11 +83,11 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
   };
 
   /** As the store does: the first result under a key stays, and other inputs under the same key are a conflict. */
-  async function once<T>(
+  async function once<I extends { run: string; inputsSha256: string }, T>(
     name: ActivityName,
     place: string,
-    input: { run: string; inputsSha256: string },
-    make: () => T,
+    input: I,
+    make: (input: I) => T,
   ): Promise<T> {
     await options.before?.(name, input);
     const key = `${input.run}/${place}`;
@@ -95,7 +95,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     if (found !== undefined && found.inputs !== input.inputsSha256) {
       throw ApplicationFailure.nonRetryable(`${key} was made from ${String(found.inputs)}`, 'StepConflict');
     }
-    const result = found === undefined ? make() : (found.result as T);
+    const result = found === undefined ? make(input) : (found.result as T);
     if (found === undefined) {
       published.set(key, { inputs: input.inputsSha256, result });
       run.done.push({ name, input });
@@ -112,9 +112,9 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       return fakePrepared(options.trainScenarios ?? 6);
     },
     rollout: (input) =>
-      once('rollout', `${input.branch}/${input.step}/${input.group}`, RolloutInput.parse(input), () => {
-        run.rollouts.push(input);
-        return playGroup(input, input.judge === null ? (options.use?.(input) ?? 'trained') : 'unjudged');
+      once('rollout', `${input.branch}/${input.step}/${input.group}`, RolloutInput.parse(input), (group) => {
+        run.rollouts.push(group);
+        return playGroup(group, group.judge === null ? (options.use?.(group) ?? 'trained') : 'unjudged');
       }),
     async judgeGroup(input) {
       const { group } = JudgeGroupInput.parse(input);
@@ -236,9 +236,9 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     initialise: (input) =>
       once('initialise', 'step/0/0', InitialiseInput.parse(input), () => commit(input, 0, input.inputsSha256, 0)),
     train: (input) =>
-      once('train', `step/${input.branch}/${input.step}`, TrainInput.parse(input), () => {
-        run.trainings.push(input);
-        return commit(input, input.step, input.inputsSha256, input.learningRate);
+      once('train', `step/${input.branch}/${input.step}`, TrainInput.parse(input), (training) => {
+        run.trainings.push(training);
+        return commit(training, training.step, training.inputsSha256, training.learningRate);
       }),
   };
   const schedule: ScheduleActivities = {

@@ -10,8 +10,7 @@ export function planWork({ input }: StartedRun): StepWork {
   const { config } = input;
   const parent = { run: config.run, branch: 0, step: 0, manifestSha256: HASH, adapterSha256: HASH };
   const groups = [{ group: 0, rolloutsSha256: HASH, judgedSha256: HASH }];
-  const { train, learningRate } = config;
-  return { kind: 'train', input: planLoopTraining(config, { step: 1, parent, groups, learningRate, train }) };
+  return { kind: 'train', input: planLoopTraining(config, config, { step: 1, parent, groups }) };
 }
 
 export function startStep(started: StartedRun, work: StepWork) {

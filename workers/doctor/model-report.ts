@@ -52,9 +52,9 @@ interface Examined extends InstallOptions {
   readonly template: string | null;
   readonly context: number | null;
   /** Training settings of the run. */
-  readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient' | 'klReference'>;
-  /** Same as the run's; absent: none. */
-  readonly maxStaleness?: number;
+  readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient'>;
+  /** Adapters that a step reads besides its parent's; absent: none. */
+  readonly compared?: number;
 }
 
 export interface ExaminedModel extends Examined {
@@ -80,7 +80,7 @@ interface SourcedModel extends Examined {
 }
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
-  const { name, source = null, template, context, train, maxStaleness = 0, fit = false } = options;
+  const { name, source = null, template, context, train, compared = 0, fit = false } = options;
   const { url: _, keyVariable: __, ...engine } = options.engine;
   checkTraining(engine, train);
   checkSharding(engine);
@@ -93,8 +93,7 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
     lora: train.lora,
     optimizer: train.optimizer.kind,
     trainsEntropy: train.entropyCoefficient > 0,
-    // Adapters that a step reads besides its parent's: the reference, and the one that sampled.
-    compared: (train.klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1),
+    compared,
     fit,
     engine,
   };

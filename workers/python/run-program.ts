@@ -8,10 +8,12 @@ import { openPythonEnvironment } from '../install/python-environment.ts';
 import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 
 export interface PythonProgram extends InstallOptions {
-  readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'plan';
+  readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'plan' | 'recompute';
   /** Those that are null, undefined or false are left out. */
   readonly flags: ProgramFlags;
   readonly onLine?: (line: string) => void;
+  /** True: a failure that it names is told by its last line, as any other. */
+  readonly keepsFailure?: boolean;
 }
 
 /** A list's values follow its flag. */
@@ -31,7 +33,7 @@ export async function runPythonProgram(program: PythonProgram): Promise<{ answer
   const answer = lines.findLast((line) => line.startsWith('{'));
   const lastLine = lines.at(-1) ?? 'no answer';
   if (code === 0 && answer !== undefined) return { answer: JSON.parse(answer) as unknown, lastLine };
-  throwKnown(lines);
+  if (program.keepsFailure !== true) throwKnown(lines);
   return { answer: null, lastLine };
 }
 

@@ -7,7 +7,7 @@ import { childNumbers } from '../children.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
 import { parseCommit, type Commit } from '../manifest.ts';
-import { referencesOf } from '../references.ts';
+import { blobsOfConfig, blobsOfStep } from '../references.ts';
 import { readPrepared, readState, requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 
@@ -52,19 +52,15 @@ export async function readContents(store: Store, run: string): Promise<RunConten
   const blobs = [
     ...(prepared === null ? [] : [prepared.scenarios]),
     ...(template === null ? [] : [blobRef(template)]),
-    ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
-    ...Object.values(file.config.startAdapter ?? {}),
-    ...(file.config.train.klReference === undefined ? [] : [file.config.train.klReference]),
+    ...blobsOfConfig(file.config),
     ...(file.loop === undefined ? [] : broughtBySteps(branches.flatMap(({ steps }) => steps))),
   ];
   return { state, curve, blobs, others, branches };
 }
 
-/** A script brings examples, and names what steps are compared with, step by step. */
 function broughtBySteps(steps: readonly StepContents[]): BlobRef[] {
-  const used = steps.flatMap(({ commit }) => commit?.manifest.supervised?.rendering.dataset ?? []);
-  const datasets = [...new Map(used.map((dataset) => [dataset.sha256, dataset])).values()];
-  return [...datasets, ...referencesOf(steps.map(({ commit }) => commit))];
+  const named = steps.flatMap(({ commit }) => (commit === null ? [] : blobsOfStep(commit.manifest)));
+  return [...new Map(named.map((ref) => [ref.sha256, ref])).values()];
 }
 
 async function readStateFile(store: Store, run: string): Promise<RunContents['state']> {

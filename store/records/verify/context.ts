@@ -1,5 +1,5 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
-import { positionAt, type RunPosition } from '../../../core/plan-step.ts';
+import { policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
@@ -28,9 +28,9 @@ export interface Walk {
   policies: readonly (Checkpoint | null)[];
 }
 
-/** Start of a run or a branch, whatever its `maxStaleness`. */
+/** Start of a run or a branch. */
 export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {
-  return { dealt, checkpoint, policies: Array.from({ length: (config?.maxStaleness ?? 0) + 1 }, () => checkpoint) };
+  return { dealt, checkpoint, policies: config === null ? [checkpoint] : policiesAtStart(config, checkpoint) };
 }
 
 /** Under which a step was planned. */

@@ -9,6 +9,7 @@ import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
 import { blobKey, curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
 import { readRunTemplate } from '../chat-templates.ts';
 import { readDataset } from '../datasets.ts';
+import { blobsOfConfig } from '../references.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -37,10 +38,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
-  if (file !== null) {
-    await verifyBrought(store, file.config, findings);
-    await verifyStartAdapter(store, file.config, findings);
-  }
+  if (file !== null) await verifyBrought(store, file.config, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -77,37 +75,15 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
 
 /** Checks the objects that the configuration names by hash. */
 async function verifyBrought(store: Store, config: RunConfig, findings: Findings): Promise<void> {
-  await verifyTemplate(store, config, findings);
-  await verifyDataset(store, config, findings);
-  await verifyReference(store, config, findings);
-}
-
-async function verifyTemplate(store: Store, config: RunConfig, findings: Findings): Promise<void> {
-  const { chatTemplateSha256: sha256 } = config.rollout;
-  if (sha256 === undefined) return;
-  findings.count('run files');
-  await findings.attempt('run files', blobKey(sha256), () => readRunTemplate(store, config));
-}
-
-/** The adapter of another checkpoint that steps are compared with. */
-async function verifyReference(store: Store, { train }: RunConfig, findings: Findings): Promise<void> {
-  const { klReference } = train;
-  if (klReference === undefined) return;
-  findings.count('run files');
-  await findings.attempt('run files', klReference.key, () => store.getBlob(klReference));
-}
-
-async function verifyDataset(store: Store, { supervised }: RunConfig, findings: Findings): Promise<void> {
-  if (supervised === undefined) return;
-  findings.count('run files');
-  await findings.attempt('run files', supervised.dataset.key, () => readDataset(store, supervised));
-}
-
-async function verifyStartAdapter(store: Store, { startAdapter }: RunConfig, findings: Findings): Promise<void> {
-  for (const ref of Object.values(startAdapter ?? {})) {
+  const verify = async (key: string, read: () => Promise<unknown>) => {
     findings.count('run files');
-    await findings.attempt('run files', ref.key, () => store.getBlob(ref));
-  }
+    await findings.attempt('run files', key, read);
+  };
+  const { supervised, rollout } = config;
+  const { chatTemplateSha256: template } = rollout;
+  if (template !== undefined) await verify(blobKey(template), () => readRunTemplate(store, config));
+  for (const ref of blobsOfConfig(config))
+    await verify(ref.key, () => (ref === supervised?.dataset ? readDataset(store, supervised) : store.getBlob(ref)));
 }
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {

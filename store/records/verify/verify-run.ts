@@ -10,7 +10,7 @@ import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { runKey, runPrefix } from '../../layout.ts';
 import { readAllChanges } from '../lineage.ts';
-import { checkpointOf, suppliedExamples, type Manifest } from '../manifest.ts';
+import { checkpointOf, trainingOf, type Manifest } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
@@ -154,12 +154,11 @@ function plannedInputs(
   planned: TrainInput | null,
 ): string | null {
   const { manifest } = step.commit!;
-  const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train, sampler } = manifest;
-  if (number === 0) return config !== null && named === null ? planInitialise(config, branch).inputsSha256 : null;
-  if (train === null || parent === null) return planned?.inputsSha256 ?? null;
-  const supplied = { ...(sampler === undefined ? {} : { sampler }), ...suppliedExamples(manifest) };
-  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train, ...supplied };
-  return hashTraining(hashed, checkpointOf(parent.place.run, parent.commit));
+  if (manifest.step === 0)
+    return config !== null && manifest.parent === null ? planInitialise(config, manifest.branch).inputsSha256 : null;
+  const training = trainingOf(manifest);
+  if (training === null || parent === null) return planned?.inputsSha256 ?? null;
+  return hashTraining(training, checkpointOf(parent.place.run, parent.commit));
 }
 
 interface Walked {

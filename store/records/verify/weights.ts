@@ -3,6 +3,7 @@ import type { BlobRef } from '../../../core/contract.ts';
 import type { StepPlace } from '../../layout.ts';
 import { isPruned } from '../pruned.ts';
 import type { Commit } from '../manifest.ts';
+import { blobsOfStep } from '../references.ts';
 import type { StoredStep } from './chain.ts';
 import type { VerifyContext } from './context.ts';
 import type { Check } from './findings.ts';
@@ -17,10 +18,8 @@ export async function verifyWeights(context: VerifyContext, step: StoredStep, se
   await verifyBlob(context, step, 'adapters', adapterConfig, seen);
   await verifyBlob(context, step, 'optimizer states', optimizer, seen);
   if (!context.isLoop) return;
-  // Examples and the reference of a run are verified with its run.json; a script names its own step by step.
-  const { supervised, train } = step.commit.manifest;
-  for (const ref of [supervised?.rendering.dataset, train?.klReference])
-    if (ref !== undefined) await verifyBlob(context, step, 'run files', ref, seen);
+  // Those of a run are verified with its run.json.
+  for (const ref of blobsOfStep(step.commit.manifest)) await verifyBlob(context, step, 'run files', ref, seen);
 }
 
 async function verifyBlob(
