@@ -153,7 +153,7 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
 
 
 def devices_like(recorded: Commit | None, device: "torch.device") -> tuple[str, ...]:
-    """The step's number of devices, if this host has them; otherwise one, which differs only by rounding."""
+    """Devices in the number of the step, if this host has as many; otherwise one, which differs only by rounding."""
     from temper_gpu.process.training import choose_devices, num_devices
 
     count = 1 if recorded is None else int(recorded.manifest.platform.get("devices", 1))
