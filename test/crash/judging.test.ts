@@ -116,7 +116,8 @@ function hits(): Hit[] {
 /** With one verdict of a step received, and the others on their way. */
 async function killWhileItWaits(): Promise<Kill> {
   const before = received().length;
-  const { waiting } = (holding = { free: 1, waiting: [] });
+  const waiting: (() => void)[] = [];
+  holding = { free: 1, waiting };
   // The question that passed may be one that a dead worker had asked: then another one passes.
   const another = setInterval(() => received().length === before && waiting.shift()?.(), ANOTHER_MS);
   try {
