@@ -60,8 +60,13 @@ export async function readSettings(
   { name = 'model.train', groups }: Given,
 ): Promise<TrainSettings> {
   const { config } = run;
-  const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...others } = options;
-  const { klReference: named, ...train } = others;
+  const {
+    learningRate = config.learningRate,
+    minimumGroupSize = 2,
+    allowEmptyStep = false,
+    klReference: named,
+    ...train
+  } = options;
   const filled = fill(config, { ...train, ...(await findReference(run, named)) }, groups);
   const { error } = TrainConfigSchema.safeParse(filled);
   const issue = error?.issues[0];

@@ -304,8 +304,8 @@ test('temper export --help', async () => {
 
     Options:
       --to FOLDER    folder to write
-      --format NAME  peft or merged ["peft"; "merged" after --full-fine-tuning]
-      --dtype NAME   type of merged weights: float32, bfloat16 or float16 ["float32"]
+      --format NAME  peft or merged [peft; merged after --full-fine-tuning]
+      --dtype NAME   type of merged weights: float32, bfloat16 or float16 [float32]
       --json         print one JSON object
       -h, --help     print this help
 
