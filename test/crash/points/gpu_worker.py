@@ -176,6 +176,8 @@ def lay_engine_points(forward: ModuleType) -> None:
 
 
 def lay_policy_points(policies: ModuleType) -> None:
+    # Runs of all scenes have the same adapters: an engine that keeps them loaded would load none in the next scene.
+    policies.LITTLE = 0
     around(policies.Policies, "load", "adapter-load")
 
 
