@@ -21,10 +21,11 @@ export type JudgePlayed = (
 
 export function createGroupReward(dependencies: PlayDependencies): JudgePlayed {
   const readScenario = createScenarioReader(dependencies.store);
-  return async (input, attempts, { showDetail, signal, attempt: tries }) => {
+  return async (input, attempts, scope) => {
     const agent = requireRewardGroup(dependencies, input);
     const { step, group } = input;
-    showDetail(() => ({ step, part: String(group), judge: REWARD_GROUP }));
+    const { signal, attempt: tries } = scope;
+    scope.showDetail(() => ({ step, part: String(group), judge: REWARD_GROUP }));
     const data = attempts.filter(({ status }) => status === 'ok');
     const scenario = await readScenario(input.scenarios, input.scenario);
     const given = data.length === 0 ? [] : await rewardGroup(agent, { scenario, attempts: data, signal, tries });

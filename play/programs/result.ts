@@ -16,15 +16,18 @@ export function parseResult(text: string, where: string): ProgramResult {
 
 function findProblem(value: unknown): string | null {
   if (typeof value === 'number') return null;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a number or an object';
-  const { reward, rewards = {}, metrics = {}, ...others } = value as Record<string, unknown>;
+  if (!isObject(value)) return 'must be a number or an object';
+  const { reward, rewards = {}, metrics = {}, ...others } = value;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) return `may have the members reward, rewards and metrics, not ${JSON.stringify(unknown)}`;
   // A judge may be who gives the reward.
   if (reward !== undefined && typeof reward !== 'number') return 'must have a number as reward';
-  for (const [name, member] of Object.entries({ rewards, metrics }))
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return `must have an object as ${name}`;
-  return null;
+  const wrong = Object.entries({ rewards, metrics }).find(([, member]) => !isObject(member));
+  return wrong === undefined ? null : `must have an object as ${wrong[0]}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parseJson(text: string, where: string): unknown {

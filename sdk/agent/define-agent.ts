@@ -65,7 +65,7 @@ export function defineAgent<S extends Scenario, N extends string = string>(
 ): Agent<S> {
   const complaint = findProblem(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
-  return Object.freeze({ ...definition, [AGENT]: true as const }) as Agent<S>;
+  return Object.freeze({ ...definition, [AGENT]: true as const });
 }
 
 /** A JavaScript caller may pass values of any type. */

@@ -49,7 +49,12 @@ test('the function sees the scenario, the conversations and what the rollouts re
   expect(seen[0]?.scenario).toEqual({ id: 's4' });
   expect(seen[0]?.attempts).toMatchObject(
     rollouts.attempts.map(({ attempt, reward, metrics, logs }) => ({
-      ...{ attempt, reward, rewards: {}, metrics, logs, truncated: false },
+      attempt,
+      reward,
+      rewards: {},
+      metrics,
+      logs,
+      truncated: false,
       messages: [{ content: 'first of s4' }, { role: 'assistant' }],
       additionalHistories: [[{ content: 'second' }, { role: 'assistant' }]],
     })),

@@ -58,8 +58,8 @@ test('named rewards have exactly the names of their weights, and the compiler sa
 
 test('rewardGroup knows the agent’s scenarios, and gives a number to each attempt, or rewards by name', () => {
   const scenarios = [{ id: 'a', seed: 3 }];
-  const rollout = () => ({ rewards: { right: 1 } });
-  const named = { name: 'named', scenarios, rewards: { right: 1, novel: 0.5 }, rollout } as const;
+  const rightly = () => ({ rewards: { right: 1 } });
+  const named = { name: 'named', scenarios, rewards: { right: 1, novel: 0.5 }, rollout: rightly } as const;
   defineAgent({
     name: 'group',
     scenarios,
