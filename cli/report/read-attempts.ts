@@ -84,7 +84,7 @@ function viewVerdict(
   const score = judged.scores?.[index] ?? null;
   const numbers = [
     ['rulerScore', score],
-    ['agentReward', reward],
+    ['agentReward', judged.namedRewards ? null : reward],
   ] as const;
   return {
     explanation: judged.explanations[index] ?? null,

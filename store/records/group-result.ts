@@ -73,7 +73,8 @@ function meanScores({ judge, scores, namedRewards }: Judged, data: readonly Atte
   if (judge === 'agent') return {};
   const named = (namedRewards ?? []).filter((rewards) => rewards !== null).map(toRewardMetrics);
   const means = {
-    agentReward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
+    // With names, it is among them already.
+    agentReward: namedRewards ? null : mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
     rulerScore: mean((scores ?? []).filter((score) => score !== null)),
   };
   const known = Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null);

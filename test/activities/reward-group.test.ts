@@ -103,6 +103,7 @@ test('rewards by name: the function fills in those that the rollout did not retu
     'reward/even': mean(rollouts.attempts.map(({ reward }) => reward!)),
     'reward/novel': mean(novel),
   });
+  expect(group.metrics).not.toHaveProperty('agentReward');
 });
 
 test('attempts that failed are left out, and a group of them alone asks for nothing', async () => {
