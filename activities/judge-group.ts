@@ -1,8 +1,13 @@
-/** `judgeGroup`: the attempts of one group that was played, compared by the judge that the agent names. */
+/**
+ * `judgeGroup`: the attempts of one group that was played, compared by the judge that the agent names, or by a function
+ * of its own.
+ */
 import { performance } from 'node:perf_hooks';
 
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { NOTHING_SPENT } from '../core/judge-spending.ts';
+import { REWARD_GROUP } from '../core/named-rewards.ts';
 import { parsePolicyName } from '../core/policy-name.ts';
 import { overlongCosts } from '../core/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
@@ -11,7 +16,7 @@ import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';
 import { withJudge, type Ruler } from '../play/judge/ruler.ts';
-import { judgeTurns, summariseGroup } from '../store/records/group-result.ts';
+import { earnedByTurns, judgeTurns, summariseGroup } from '../store/records/group-result.ts';
 import { readCheckpoint } from '../store/records/find-checkpoint.ts';
 import {
   publishVerdict,
@@ -22,10 +27,11 @@ import {
 } from '../store/records/group-files.ts';
 import { rolloutsKey } from '../store/layout.ts';
 import type { Store } from '../store/store.ts';
-import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
+import type { AttemptRecord } from '../store/records/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
+import { createGroupReward, type GroupVerdict, type JudgePlayed } from './reward-group.ts';
 
 export function createJudgeGroupActivities(dependencies: PlayDependencies) {
   return { judgeGroup: asActivity(dependencies, JudgeGroupInput, createJudgeGroup(dependencies)) };
@@ -33,6 +39,8 @@ export function createJudgeGroupActivities(dependencies: PlayDependencies) {
 
 export function createJudgeGroup(dependencies: PlayDependencies) {
   const { store } = dependencies;
+  const compare = createComparison(dependencies);
+  const reward = createGroupReward(dependencies);
 
   return judgeGroup;
 
@@ -48,23 +56,30 @@ export function createJudgeGroup(dependencies: PlayDependencies) {
     );
     const group = summariseGroup(input, played.rollouts, judged, sha256);
     // From the store, not from this try of the activity: what an earlier one paid was paid.
-    const spent = await readGroupSpending(store, input);
+    const spent = input.judge === REWARD_GROUP ? NOTHING_SPENT : await readGroupSpending(store, input);
     return { group, spent, seconds: (performance.now() - startedAt) / 1000 };
   }
 
   async function judgePlayed(input: RolloutInput, { rollouts, sha256 }: StoredRollouts, scope: Scope) {
-    const ruler = requireRuler(dependencies, input);
-    const data = rollouts.attempts.filter(({ status }) => status === 'ok');
-    const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);
-    const { inputsSha256 } = rollouts.header;
+    const { attempts, header } = rollouts;
+    const verdict = await (input.judge === REWARD_GROUP ? reward : compare)(input, attempts, scope);
     return publishVerdict(store, input, {
       schema: 1,
-      inputsSha256,
+      inputsSha256: header.inputsSha256,
       rolloutsSha256: sha256,
-      ...toVerdict(ruler, rollouts.attempts, judgement),
-      ...overlongCosts(input, rollouts.attempts),
+      ...verdict,
+      ...overlongCosts(input, attempts),
     });
   }
+}
+
+function createComparison(dependencies: PlayDependencies): JudgePlayed {
+  return async (input, attempts, scope) => {
+    const ruler = requireRuler(dependencies, input);
+    const data = attempts.filter(({ status }) => status === 'ok');
+    const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);
+    return toVerdict(ruler, attempts, judgement);
+  };
 }
 
 async function ask(
@@ -111,10 +126,8 @@ function requireRuler(
   return ruler;
 }
 
-type Verdict = Pick<Judged, 'judge' | 'rewards' | 'turnRewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;
-
 /** The judge's score of each attempt, and the reward that follows from it by the ruler's weights. */
-function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: Judgement | null): Verdict {
+function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: Judgement | null): GroupVerdict {
   const scores = new Map(judgement?.scores.map((score) => [score.id, score]));
   const judged = attempts.map((record) => ({ record, score: scores.get(String(record.attempt)) ?? null }));
   const { weights } = ruler;
@@ -124,10 +137,7 @@ function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: 
       score === null ? null : weights.ruler * score.score + weights.agent * (record.reward ?? 0),
     ),
     // Turn rewards are parts of the agent's own reward and have its weight.
-    ...judgeTurns(
-      attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward)),
-      weights.agent,
-    ),
+    ...judgeTurns(earnedByTurns(attempts), weights.agent),
     explanations: judged.map(({ score }) => score?.explanation ?? null),
     scores: judged.map(({ score }) => score?.score ?? null),
     verdict: judgement?.key ?? null,

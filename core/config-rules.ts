@@ -1,5 +1,6 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
+import { REWARD_GROUP } from './named-rewards.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { findSupervisedProblem } from './supervised.ts';
 
@@ -38,7 +39,7 @@ function findOptionsProblem(config: RunConfig): string | null {
 }
 
 function findBudgetProblem({ maxJudgeUsd, judge }: RunConfig): string | null {
-  if (maxJudgeUsd === null || judge !== null) return null;
+  if (maxJudgeUsd === null || (judge !== null && judge !== REWARD_GROUP)) return null;
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 

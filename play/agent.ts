@@ -1,9 +1,11 @@
 /** An agent, as what plays it sees it: where its scenarios come from, and what its rollout is given and returns. */
 import type OpenAI from 'openai';
 
+import type { RewardWeights } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
 import type { RewardTurn } from './recorder/turns.ts';
+import type { Conversation } from './judge/conversation.ts';
 import type { Ruler } from './judge/ruler.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
@@ -28,6 +30,47 @@ export type RolloutResult = number | { reward: number; metrics?: Readonly<Metric
 
 /** The agent's own reward is optional if a judge gives the rewards. */
 export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
+
+/** One reward for each name that the agent has a weight for. */
+export interface NamedResult<N extends string = string> {
+  rewards: Readonly<Record<N, number>>;
+  metrics?: Readonly<Metrics>;
+}
+
+/** Some of them: `rewardGroup` and the rollout together give all. */
+export type PartialRewards<N extends string = string> = Readonly<Partial<Record<N, number>>>;
+
+export type PartialResult<N extends string = string> = void | {
+  rewards?: PartialRewards<N>;
+  metrics?: Readonly<Metrics>;
+};
+
+export type AgentResult = JudgedResult | PartialResult;
+
+/** A finished attempt as `rewardGroup` sees it: its conversation, and what the rollout made of it. */
+export interface FinishedAttempt extends Conversation {
+  /** Its number in the group. */
+  readonly attempt: number;
+  /** The rollout's own reward, rewards of turns included; null if it returned none. */
+  readonly reward: number | null;
+  /** Rewards that the rollout returned by name. */
+  readonly rewards: PartialRewards;
+  readonly metrics: Readonly<Metrics>;
+  readonly logs: readonly string[];
+  /** A call was cut at its token limit, or outgrew the model. */
+  readonly truncated: boolean;
+}
+
+/** The attempts at one scenario that ended without a failure. */
+export interface FinishedGroup<S extends Scenario = Scenario> {
+  readonly scenario: S;
+  readonly attempts: readonly FinishedAttempt[];
+  /** Aborted when the run or the worker stops: pass it to what else the function waits for. */
+  readonly signal: AbortSignal;
+}
+
+/** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
+export type GroupRewards = readonly (number | PartialRewards)[];
 
 export interface RolloutContext<S extends Scenario = Scenario> {
   scenario: S;
@@ -83,7 +126,11 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   readonly reward?: Ruler;
   /** Folder of the agent's file, where its programs run; absent for an agent without a file. */
   readonly folder?: string;
-  rollout(this: void, context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  /** Weights of named rewards; absent where the reward is one number. */
+  readonly rewards?: RewardWeights;
+  /** Rewards a whole group at once; absent where each attempt is rewarded alone. */
+  rewardGroup?(this: void, group: FinishedGroup<S>): GroupRewards | Promise<GroupRewards>;
+  rollout(this: void, context: RolloutContext<S>): AgentResult | Promise<AgentResult>;
   readonly [AGENT]: true;
 }
 

@@ -5,6 +5,7 @@ import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
+import { checkTurnsCount, mayLackReward, readResult, shown, type Outcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
@@ -33,15 +34,10 @@ export interface AttemptOptions {
   connectHosted?: ConnectHosted;
 }
 
-type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
-
 const MAX_FAILURE_MESSAGE = 2000;
 const RECHECK_MS = 50;
 /** Nobody checks it: calls do not leave the process. */
 const API_KEY = 'temper';
-/** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
-const MAX_METRICS = 100;
-const MAX_METRIC_NAME = 100;
 
 /** Throws the abort reason (EngineFailed, PolicyMismatch, …) of an attempt that must be discarded. */
 export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
@@ -108,7 +104,7 @@ async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outc
       [PLAY_PROGRAM]: createPlayer(options, playing.log, playing.programs),
     };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
-    const outcome = checkResult(result, metrics, mayLackReward(options.agent));
+    const outcome = readResult(result, metrics, options.agent);
     if ('failure' in outcome || outcome.reward === null) return outcome;
     const reward = options.recorder.turns.addTo(outcome.reward);
     return Number.isFinite(reward)
@@ -140,7 +136,7 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
     signal: recorder.ending.signal,
     once: (name, fn) => recorder.once(name, fn),
     rewardTurn: (turn, reward) => {
-      if (mayLackReward(options.agent)) throw withoutEffect();
+      checkTurnsCount(options.agent);
       recorder.turns.reward(turn, reward);
     },
     metric: (name, value) => void (metrics[name] = value),
@@ -186,45 +182,6 @@ async function playInTurn(attempt: ProgramAttempt): Promise<ProgramResult> {
   return playNow(attempt).finally(giveBack);
 }
 
-function withoutEffect(): TemperError {
-  return new TemperError(
-    'BadConfig',
-    'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
-  );
-}
-
-/** True if a judge alone gives the rewards. */
-function mayLackReward({ reward }: Agent): boolean {
-  return reward !== undefined && reward.weights.agent === 0;
-}
-
-function checkResult(result: unknown, noted: Metrics, mayLack: boolean): Outcome {
-  const { reward, metrics = {} } = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Partial<{
-    reward: unknown;
-    metrics: unknown;
-  }>;
-  const isMissing = mayLack && reward === undefined;
-  if (!isMissing && (typeof reward !== 'number' || !Number.isFinite(reward))) {
-    return {
-      failure: `rollout must return a finite reward, got ${shown(reward)}; return a number or { reward, metrics }`,
-    };
-  }
-  const all = { ...noted, ...(metrics as Record<string, unknown>) };
-  const names = Object.keys(all);
-  if (names.length > MAX_METRICS || names.some((name) => name.length > MAX_METRIC_NAME)) {
-    return { failure: tooManyMetrics(names) };
-  }
-  const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
-  if (wrong === undefined) return { reward: isMissing ? null : Number(reward), metrics: all as Metrics };
-  return { failure: `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; remove it` };
-}
-
-function tooManyMetrics(names: readonly string[]): string {
-  const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
-  const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
-  return `${rule}, got ${names.length}, the longest with ${longest} characters; log other values instead`;
-}
-
 /**
  * The agent's time, where it does not ask: a call past it is refused by the recorder. A process that stood still was
  * not playing: its attempt belongs to whoever has it by now.
@@ -247,8 +204,4 @@ function stale(): TemperError {
 
 function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : `threw ${shown(error)}`;
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }

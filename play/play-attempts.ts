@@ -173,7 +173,8 @@ export class Attempts {
       const record = await playAttempt({ ...played, ...(connectHosted && { connectHosted }) });
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
-      this.#turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
+      const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;
+      this.#turns.set(attempt, { numbers, rewards, tellsOrder: isRead && isInTurn });
       return record;
     } catch (error) {
       this.#stopAfter(error);

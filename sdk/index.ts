@@ -1,7 +1,24 @@
 /** The imports of agent files, and of scripts that own their loop. */
 export type { Hosted, HostedModelContext, HostedOptions } from '../play/hosted/hosted.ts';
-export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
-export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
+export type {
+  Agent,
+  FinishedAttempt,
+  FinishedGroup,
+  JudgedResult,
+  NamedResult,
+  RolloutContext,
+  RolloutResult,
+  Scenario,
+  ScenarioSource,
+} from '../play/agent.ts';
+export {
+  defineAgent,
+  type AgentDefinition,
+  type GroupRewardDefinition,
+  type JudgedAgentDefinition,
+  type NamedGroupRewardDefinition,
+  type NamedRewardsDefinition,
+} from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { label } from './agent/label.ts';

@@ -34,11 +34,14 @@ export class Judging {
   finish({ judgings }: StepInHand): StepJudging {
     if (judgings.length === 0) return NOT_JUDGED;
     const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(judgings.map(({ spent }) => spent));
+    const seconds = { 'rollout.judge': Math.max(...judgings.map((judged) => judged.seconds)) };
+    // A function of the agent's own: there was nobody to pay.
+    if (calls + cached === 0) return { metrics: {}, seconds };
     this.#lastStepUsd = usd ?? 0;
     const money = usd === null ? {} : { judgeUsd: usd };
     return {
       metrics: { judgeCalls: calls, judgeCached: cached, judgeTokens: promptTokens + completionTokens, ...money },
-      seconds: { 'rollout.judge': Math.max(...judgings.map(({ seconds }) => seconds)) },
+      seconds,
     };
   }
 

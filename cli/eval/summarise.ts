@@ -4,7 +4,7 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
-import { metricLabel, sortMetrics } from '../terminal/format.ts';
+import { isRate, metricLabel, sortMetrics } from '../terminal/format.ts';
 
 interface ModelSummary {
   readonly model: string;
@@ -125,7 +125,7 @@ export function planMeasures({ models }: EvalSummary): Measure[] {
   return [
     measure('reward', ({ reward }) => reward),
     measure('reward vs. first model', ({ rewardDifference }) => rewardDifference),
-    ...names.map((name) => measure(metricLabel(name), ({ metrics }) => metrics[name] ?? null, name.endsWith('Rate'))),
+    ...names.map((name) => measure(metricLabel(name), ({ metrics }) => metrics[name] ?? null, isRate(name))),
     measure('input tokens', ({ promptTokens }) => promptTokens),
     measure('output tokens', ({ completionTokens }) => completionTokens),
     measure('US dollars', ({ costUsd }) => costUsd),

@@ -1,5 +1,6 @@
 /** The judge of an agent's file or `--judge`, checked before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
+import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
@@ -9,22 +10,25 @@ import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 /** Judge options of a run's configuration; flags override them. */
-export function judgeOptions({ reward }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
+export function judgeOptions({ reward, rewardGroup }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
+  if (rewardGroup !== undefined) return { judge: REWARD_GROUP, maxJudgeUsd: null };
   if (reward === undefined) return { judge: null, maxJudgeUsd: null };
   return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
 }
 
 /** Requires the judge's key, its committed checkpoint, and prices if the budget is limited. */
 export async function checkJudge(
-  { reward }: Agent,
+  { reward, rewardGroup }: Agent,
   { agent, judge: name, maxJudgeUsd }: RunConfig,
   { store, env }: { store: Store; env: NodeJS.ProcessEnv },
 ): Promise<void> {
-  if (name === null) return;
-  if (reward === undefined)
+  if (name === null || (name === REWARD_GROUP && rewardGroup !== undefined)) return;
+  if (reward === undefined) {
+    const ownRewards = rewardGroup === undefined ? 'returns its own rewards' : 'has rewardGroup';
     throw new UsageError(
-      `--judge ${name} has no effect: the agent ${agent} returns its own rewards; add reward: ruler({ … }) to it`,
+      `--judge ${name} has no effect: the agent ${agent} ${ownRewards}; add reward: ruler({ … }) to it`,
     );
+  }
   const ruler = withJudge(reward, name);
   const { judge } = ruler;
   requireJudgeKey(judge, env);

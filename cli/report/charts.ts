@@ -1,6 +1,7 @@
 /** Curves of a report. */
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { metricLabel, sortMetrics } from '../terminal/format.ts';
+import { isNamedReward } from '../../core/named-rewards.ts';
+import { isRate, metricLabel, sortMetrics, valueOf } from '../terminal/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';
 import { planTrainCharts, type Constant } from './train-charts.ts';
 
@@ -16,10 +17,12 @@ const JUDGE_NOTES: Readonly<Record<string, string>> = {
 export function planCharts(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart[] {
   if (steps.length === 0) return [];
   const names = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
-  const rates = names.filter((name) => name.endsWith('Rate'));
-  const others = names.filter((name) => !name.endsWith('Rate'));
+  const rates = names.filter(isRate);
+  const rewards = names.filter(isNamedReward);
+  const others = names.filter((name) => !isRate(name) && !isNamedReward(name));
   return [
-    ...(steps.every(({ examples }) => examples !== undefined) ? [] : [rewardChart(steps, evals)]),
+    ...(steps.every(({ examples }) => examples !== undefined) ? [] : [rewardChart('reward', steps, evals)]),
+    ...rewards.map((name) => rewardChart(name, steps, evals)),
     ...(rates.length > 0 ? [ratesChart(rates, steps)] : []),
     ...(evals.length > 1 && rates.length > 0 ? [evalChart(rates, evals)] : []),
     ...others.map((name) => metricChart(name, steps)),
@@ -32,15 +35,16 @@ export function findConstants(steps: readonly StepSummary[]): Constant[] {
   return planTrainCharts(steps).constant;
 }
 
-function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart {
+/** The reward, or one of those by name. */
+function rewardChart(name: string, steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart {
   const x = mergedSteps(steps, evals);
-  const rewards = byStep(steps, (step) => step.reward);
-  const smoothed = byStep(smooth(steps), ({ value }) => value);
-  const held = byStep(evals, (evaluation) => evaluation.reward);
+  const rewards = byStep(steps, (step) => valueOf(step, name));
+  const smoothed = byStep(smooth(name, steps), ({ value }) => value);
+  const held = byStep(evals, (evaluation) => valueOf(evaluation, name));
   return {
     section: 'outcomes',
-    title: 'Reward',
-    note: 'mean over the attempts of a step, the running mean of these, and the held-out evaluations',
+    title: name === 'reward' ? 'Reward' : name,
+    note: `${name === 'reward' ? '' : 'before its weight: '}mean over the attempts of a step, the running mean of these, and the held-out evaluations`,
     x,
     series: [
       { label: 'step', values: x.map((step) => rewards.get(step) ?? null), style: 'faint', color: '--faint' },
@@ -51,12 +55,13 @@ function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]
   };
 }
 
-/** Running mean of the reward, which is noisy because a group shares its scenario. */
-function smooth(steps: readonly StepSummary[]): { step: number; value: number | null }[] {
+/** Running mean of a reward, which is noisy because a group shares its scenario. */
+function smooth(name: string, steps: readonly StepSummary[]): { step: number; value: number | null }[] {
   let mean: number | null = null;
-  return steps.map(({ step, reward }) => {
+  return steps.map((summary) => {
+    const reward = valueOf(summary, name);
     if (reward !== null) mean = mean === null ? reward : mean * 0.9 + reward * 0.1;
-    return { step, value: mean };
+    return { step: summary.step, value: mean };
   });
 }
 

@@ -1,6 +1,7 @@
 /** Reads the attempts that a report shows: some steps, some groups of each, and the first games of the evaluations. */
 import type { RunState } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
+import { toRewardMetrics } from '../../core/named-rewards.ts';
 import { mean } from '../../core/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import { readEvalRollouts, readGroups, type PlayedGroup } from '../../store/records/run-reader.ts';
@@ -73,7 +74,7 @@ function viewGroup({ group, rollouts, judged }: PlayedGroup): GroupView {
   };
 }
 
-/** Details beside the reward: the judge's words and score, and the agent's own reward, if they differ from it. */
+/** Details beside the reward: the judge's words and score, rewards by name, and the agent's own reward, if they differ from it. */
 function viewVerdict(
   { reward }: AttemptRecord,
   judged: Judged | null,
@@ -83,11 +84,14 @@ function viewVerdict(
   const score = judged.scores?.[index] ?? null;
   const numbers = [
     ['rulerScore', score],
-    ['agentReward', reward],
+    ['agentReward', judged.namedRewards ? null : reward],
   ] as const;
   return {
     explanation: judged.explanations[index] ?? null,
-    judged: Object.fromEntries(numbers.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== null)),
+    judged: {
+      ...toRewardMetrics(judged.namedRewards?.[index] ?? {}),
+      ...Object.fromEntries(numbers.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== null)),
+    },
   };
 }
 

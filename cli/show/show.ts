@@ -1,6 +1,8 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
+import type { StepSummary } from '../../core/contract.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
+import { splitMetrics } from '../../core/named-rewards.ts';
 import { formatReason, describeChange } from '../../core/settings.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
 import { isEnded, readManifest, requireRun } from '../../store/records/run-reader.ts';
@@ -30,7 +32,7 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
   const engine = newest === null ? null : engineOf(newest);
   if (flags.json) printJson(output, { ...toJson(summary, pending), engine, lastStep: found.steps.at(-1) ?? null });
-  else print(output, { ...summary, engine }, pending, isLoop ? OWNED : UNATTENDED);
+  else print(output, { ...summary, engine, lastStep: found.steps.at(-1) }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
 }
 
@@ -80,7 +82,7 @@ function describeEngine({ name, repeatsSamples }: ShownEngine): string {
   return repeatsSamples ? `${name}: a repeated run samples the same tokens` : `${name}: ${once}; samples do not repeat`;
 }
 
-type Shown = RunSummary & { readonly engine: ShownEngine | null };
+type Shown = RunSummary & { readonly engine: ShownEngine | null; readonly lastStep: StepSummary | undefined };
 
 function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
@@ -90,6 +92,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['state', describeState(summary)],
     ['failure', summary.failure],
     ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
+    ['rewards', describeNamedRewards(summary.lastStep)],
     ['branch', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
@@ -108,6 +111,12 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
   if (!isEnded(summary) && pending === null) output.line(unattended);
+}
+
+/** The last step's means by name, before their weights: `correct 0.512 · short 0.400`; null if it has none. */
+function describeNamedRewards(lastStep: StepSummary | undefined): string | null {
+  const named = Object.entries(splitMetrics(lastStep?.metrics ?? {}).rewards);
+  return named.length === 0 ? null : named.map(([name, value]) => `${name} ${formatNumber(value)}`).join(' · ');
 }
 
 function describeJudge(judge: string, judging: RunSummary['judging']): string {

@@ -1,5 +1,6 @@
 /** Number formats, the same in every command. */
 import type { EvalResult } from '../../core/contract.ts';
+import { isNamedReward } from '../../core/named-rewards.ts';
 
 export function formatNumber(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return '–';
@@ -20,12 +21,17 @@ export function formatRate(perSecond: number): string {
   return perSecond >= 10_000 ? `${(perSecond / 1000).toFixed(0)} k` : perSecond.toFixed(0);
 }
 
-/** `winRate` is shown as `win`: a share of attempts; other metrics keep their name. */
-export function metricLabel(name: string): string {
-  return name === 'reward' ? name : name.replace(/Rate$/, '');
+/** A share of attempts, from 0 to 1: the mean of a metric that is always boolean. */
+export function isRate(name: string): boolean {
+  return name.endsWith('Rate') && !isNamedReward(name);
 }
 
-/** Metrics to show first: success, then failure; the rest follows in alphabetical order. */
+/** `winRate` is shown as `win`; other metrics keep their name. */
+export function metricLabel(name: string): string {
+  return isRate(name) ? name.replace(/Rate$/, '') : name;
+}
+
+/** Metrics to show first: success, then failure, then named rewards; the rest follows in alphabetical order. */
 const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
 
 export function sortMetrics(names: Iterable<string>): string[] {
@@ -33,7 +39,8 @@ export function sortMetrics(names: Iterable<string>): string[] {
 }
 
 function rank(name: string): number {
-  return FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
+  if (FIRST.includes(name)) return FIRST.indexOf(name);
+  return FIRST.length + (isNamedReward(name) ? 0 : 1);
 }
 
 /** Headline number of an evaluation: a success rate if the agent reports one, else the reward. */
@@ -45,9 +52,9 @@ export function headline(evaluation: EvalResult): { label: string; value: number
   return { label: metricLabel(first), value: evaluation.metrics[first] ?? null };
 }
 
-/** Value of a metric, or of the reward, by name. */
-export function valueOf(evaluation: EvalResult, name: string): number | null {
-  return name === 'reward' ? evaluation.reward : (evaluation.metrics[name] ?? null);
+/** Value of a metric, or of the reward, by name: of an evaluation or a step. */
+export function valueOf({ reward, metrics }: Pick<EvalResult, 'reward' | 'metrics'>, name: string): number | null {
+  return name === 'reward' ? reward : (metrics[name] ?? null);
 }
 
 /** `0.925 win` */

@@ -1,5 +1,7 @@
 /** Output of `temper try`: a conversation for each attempt, then a table of scenarios, warnings and notes. */
+import { isNamedReward } from '../../core/named-rewards.ts';
 import { mean } from '../../core/statistics.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { viewAttempt, NO_VERDICT } from '../report/attempt-view.ts';
 import type { MessageView, TurnView } from '../report/data.ts';
 import { formatDuration, formatNumber, plural } from '../terminal/format.ts';
@@ -102,17 +104,29 @@ export function wrap(line: string, width: number): string[] {
   return [...lines, rest];
 }
 
+/** Metrics that are named rewards: each is a column. */
+function rewardNames(groups: readonly TriedGroup[]): string[] {
+  const names = groups.flatMap(({ attempts }) => attempts.flatMap(({ record }) => Object.keys(record.metrics)));
+  return [...new Set(names)].filter(isNamedReward);
+}
+
+function valuesOf({ metrics }: AttemptRecord, name: string): number[] {
+  return metrics[name] === undefined ? [] : [Number(metrics[name])];
+}
+
 export function summaryLines({ agent, model, groups, warnings, notes }: TrySummary): string[] {
+  const names = rewardNames(groups);
   const rows = groups.map(({ scenarioId, attempts }) => {
     const rewards = attempts.flatMap(({ record }) => record.reward ?? []);
     const failed = attempts.filter(({ record }) => record.status === 'failed').length;
     const range =
       rewards.length === 0 ? '–' : `${formatNumber(Math.min(...rewards))} to ${formatNumber(Math.max(...rewards))}`;
-    return [scenarioId, String(attempts.length), String(failed), formatNumber(mean(rewards)), range];
+    const means = names.map((name) => formatNumber(mean(attempts.flatMap(({ record }) => valuesOf(record, name)))));
+    return [scenarioId, String(attempts.length), String(failed), formatNumber(mean(rewards)), range, ...means];
   });
   return [
     `${agent}, played by ${model}`,
-    ...createTable(['scenario', 'attempts', 'failed', 'mean reward', 'lowest to highest'], rows).split('\n'),
+    ...createTable(['scenario', 'attempts', 'failed', 'mean reward', 'lowest to highest', ...names], rows).split('\n'),
     ...warnings.map((warning) => `warning: ${warning}`),
     ...notes.map((note) => `note: ${note}`),
   ];

@@ -2,12 +2,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, dirname, relative } from 'node:path';
 import pLimit from 'p-limit';
+import { toRewardMetrics } from '../../core/named-rewards.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptsProgress } from '../../play/play-attempts.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
+import { rewardGroup } from '../../play/reward-group.ts';
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
 import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
@@ -75,7 +77,7 @@ class Trial {
     const limit = pLimit(EVAL_ATTEMPTS_AT_ONCE);
     const groups = scenarios.map(async (tried) => {
       const playing = Array.from({ length: attempts }, (_, attempt) => limit(() => this.#play(tried, attempt)));
-      return { scenarioId: tried.scenario.id, attempts: await Promise.all(playing) };
+      return this.#reward(tried, await Promise.all(playing));
     });
     // Groups are awaited in order: an earlier rejection is handled then.
     for (const group of groups) group.catch(() => undefined);
@@ -105,6 +107,23 @@ class Trial {
       thrownAt: thrown === null ? null : placeOfThrow(thrown.error, plan.agentFile.path),
       replay: plan.isReplayed ? await describeReplay(plan, saved) : null,
     };
+  }
+
+  /** What the agent's `rewardGroup` makes of them, as in a run. */
+  async #reward({ scenario }: TriedScenario, attempts: readonly TriedAttempt[]): Promise<TriedGroup> {
+    const { agent } = this.#options.plan.agentFile;
+    const scenarioId = scenario.id;
+    const data = attempts.filter(({ record }) => record.status === 'ok');
+    if (agent.rewardGroup === undefined || data.length === 0) return { scenarioId, attempts };
+    const records = data.map(({ record }) => record);
+    const given = await rewardGroup(agent, { scenario, attempts: records, signal: this.#signal, tries: 1 });
+    const rewarded = attempts.map((tried) => {
+      const found = given[data.indexOf(tried)];
+      if (found === undefined) return tried;
+      const metrics = { ...tried.record.metrics, ...toRewardMetrics(found.named ?? {}) };
+      return { ...tried, record: { ...tried.record, reward: found.reward, metrics } };
+    });
+    return { scenarioId, attempts: rewarded };
   }
 
   #single({ scenario, index }: TriedScenario, attempt: number): SingleOptions {

@@ -51,7 +51,7 @@ function evalTable({ evalBefore, evalAfter }: RunState): string[] {
       const [before, after] = [evalBefore, evalAfter].map((evaluation) =>
         formatNumber(valueOf(evaluation, name)).padStart(6),
       );
-      return `  ${(name.endsWith('Rate') ? metricLabel(name) : name).padEnd(width)}${before}  ${after}`;
+      return `  ${metricLabel(name).padEnd(width)}${before}  ${after}`;
     }),
   ];
 }

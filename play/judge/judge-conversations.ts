@@ -149,9 +149,12 @@ function checkIds(conversations: readonly Conversation[]): void {
 }
 
 /** Longer each time: a judge that talks nonsense must not cost a fortune. */
+export function pauseAfterMs(rounds: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** (rounds - 1), LONGEST_PAUSE_MS);
+}
+
 function unusable({ name }: Judge, answered: number, complaint: string): TemperError {
-  const rounds = Math.ceil(answered / ASKS_PER_ROUND);
-  const retryAfterMs = Math.min(FIRST_PAUSE_MS * 2 ** (rounds - 1), LONGEST_PAUSE_MS);
+  const retryAfterMs = pauseAfterMs(Math.ceil(answered / ASKS_PER_ROUND));
   return new TemperError(
     'JudgeFailed',
     `the judge ${name} gave ${answered} unusable answers (the last: ${complaint}); Temper retries later, or you can choose another judge`,

@@ -55,7 +55,7 @@ function readResult(
 ): ProgramResult {
   if (posted !== null) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
   if (told.text !== null) return parseResult(told.text, told.where);
-  if (mayLackReward) return {} as ProgramResult;
+  if (mayLackReward) return {};
   throw noResult(describeProgram(program));
 }
 

@@ -53,7 +53,9 @@ export const PROGRAM = Symbol.for('temper.program');
 export const PLAY_PROGRAM = Symbol.for('temper.play-program');
 
 /** Same form as a rollout's result. */
-export type ProgramResult = number | { reward: number; metrics?: Readonly<Metrics> };
+export type ProgramResult =
+  | number
+  | { reward?: number; rewards?: Readonly<Record<string, unknown>>; metrics?: Readonly<Metrics> };
 
 export type PlayProgram = (program: Program, scenario: object) => Promise<ProgramResult>;
 

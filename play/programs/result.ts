@@ -1,4 +1,7 @@
-/** The reward of an attempt as a program tells it: JSON, a number or `{"reward": 0.5, "metrics": {"solved": true}}`. */
+/**
+ * The reward of an attempt as a program tells it: JSON, a number or `{"reward": 0.5, "metrics": {"solved": true}}`, or
+ * `{"rewards": {"correct": 1}}` by name. Whether these are the agent's names is checked with those of any rollout.
+ */
 import { ProgramError, type ProgramResult } from './program.ts';
 
 const SHAPE = '{"reward": 0.5, "metrics": {"solved": true}}, or the reward alone';
@@ -13,15 +16,18 @@ export function parseResult(text: string, where: string): ProgramResult {
 
 function findProblem(value: unknown): string | null {
   if (typeof value === 'number') return null;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a number or an object';
-  const { reward, metrics = {}, ...others } = value as Record<string, unknown>;
+  if (!isObject(value)) return 'must be a number or an object';
+  const { reward, rewards = {}, metrics = {}, ...others } = value;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) return `may have the members reward and metrics, not ${JSON.stringify(unknown)}`;
+  if (unknown !== undefined) return `may have the members reward, rewards and metrics, not ${JSON.stringify(unknown)}`;
   // A judge may be who gives the reward.
   if (reward !== undefined && typeof reward !== 'number') return 'must have a number as reward';
-  if (typeof metrics !== 'object' || metrics === null || Array.isArray(metrics))
-    return 'must have an object as metrics';
-  return null;
+  const wrong = Object.entries({ rewards, metrics }).find(([, member]) => !isObject(member));
+  return wrong === undefined ? null : `must have an object as ${wrong[0]}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parseJson(text: string, where: string): unknown {

@@ -103,7 +103,7 @@ export function nameChoices(calls: readonly Pick<CallRecord, 'key' | 'occurrence
 export interface PlayedTurns {
   numbers: ReadonlyMap<string, number>;
   rewards: ReadonlyMap<string, number>;
-  /** The numbers are the order of play, and somebody will want to know it: a judge. */
+  /** The numbers are the order of play, and somebody will want to know it: a judge, or `rewardGroup`. */
   tellsOrder: boolean;
 }
 

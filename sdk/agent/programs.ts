@@ -36,7 +36,8 @@ export interface EndpointProgramOptions {
 }
 
 export interface ProgramRollout {
-  (context: RolloutContext): Promise<RolloutResult>;
+  /** What the program told, checked when the attempt ends: it has the form that the agent asks for. */
+  <R = RolloutResult>(context: RolloutContext): Promise<R>;
   readonly [PROGRAM]: Program;
 }
 
@@ -86,11 +87,11 @@ function checkRewrite(rewrite: unknown): Rewrite | null {
 }
 
 function playing(program: Program): ProgramRollout {
-  const rollout = async (context: RolloutContext): Promise<RolloutResult> => {
+  const rollout = async <R>(context: RolloutContext): Promise<R> => {
     const { [PLAY_PROGRAM]: play } = context as { [PLAY_PROGRAM]?: PlayProgram };
     if (play === undefined)
       throw bad('a program must be given the context of a rollout', typeof context, 'pass on what rollout got');
-    return play(program, context.scenario);
+    return (await play(program, context.scenario)) as R;
   };
   return Object.assign(rollout, { [PROGRAM]: Object.freeze(program) });
 }

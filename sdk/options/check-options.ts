@@ -26,6 +26,8 @@ export const OPTION_TABLES = {
     evalScenarios: 'optional',
     captureModel: 'optional',
     reward: 'optional',
+    rewards: 'optional',
+    rewardGroup: 'optional',
     rollout: 'required',
   },
   command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional', result: 'optional' },

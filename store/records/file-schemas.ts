@@ -97,6 +97,7 @@ export const JudgedSchema = z.looseObject({
   judge: z.string(),
   rewards: z.array(z.number().nullable()),
   turnRewards: z.array(numbers.nullable()).optional(),
+  namedRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
   overlongCosts: numbers.optional(),
   explanations: z.array(z.string().nullable()),
   scores: z.array(z.number().nullable()).optional(),

@@ -1,5 +1,6 @@
 /** Summary of a group's two files: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
+import { toRewardMetrics } from '../../core/named-rewards.ts';
 import type { RewardRules } from '../../core/plan-step.ts';
 import { overlongCosts, trainedRewards, type OverlongRules } from '../../core/shaped-rewards.ts';
 import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
@@ -13,11 +14,16 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
     rolloutsSha256,
     judge: 'agent',
     rewards: attempts.map(({ reward }) => reward),
-    ...judgeTurns(attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward))),
+    ...judgeTurns(earnedByTurns(attempts)),
     ...overlongCosts(rules, attempts),
     explanations: attempts.map(() => null),
     metrics: {},
   };
+}
+
+/** Rewards of turns by attempt and call, as the agent gave them. */
+export function earnedByTurns(attempts: readonly AttemptRecord[]): number[][] {
+  return attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward));
 }
 
 /** Turn rewards by attempt and call; nothing is written if no turn has one. */
@@ -62,14 +68,17 @@ export function summariseGroup(
   };
 }
 
-/** With a judge, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
-function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
+/** With a judge, the agent's own reward is a metric, and so are the judge's score and `rewardGroup`'s named rewards, before weights. */
+function meanScores({ judge, scores, namedRewards }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
   if (judge === 'agent') return {};
+  const named = (namedRewards ?? []).filter((rewards) => rewards !== null).map(toRewardMetrics);
   const means = {
-    agentReward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
+    // With names, it is among them already.
+    agentReward: namedRewards ? null : mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
     rulerScore: mean((scores ?? []).filter((score) => score !== null)),
   };
-  return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
+  const known = Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null);
+  return { ...Object.fromEntries(known), ...meanMetrics(named) };
 }
 
 function decideUse({ minimumGroupSize, ...rules }: Summarised, rollouts: Rollouts, judged: Judged): GroupResult['use'] {

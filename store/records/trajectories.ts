@@ -144,6 +144,8 @@ export interface Judged {
   rewards: (number | null)[];
   /** Parts of the reward by attempt and call; null if no turn has one. Absent if no attempt has any. */
   turnRewards?: (number[] | null)[];
+  /** Rewards that the agent's `rewardGroup` gave by name; null if discarded. Absent if it gave none by name. */
+  namedRewards?: (Record<string, number> | null)[];
   /** Length penalty of each attempt's advantage. Absent without an overlong buffer. */
   overlongCosts?: number[];
   explanations: (string | null)[];

@@ -11,7 +11,7 @@ import type { PlayDependencies } from '../../activities/dependencies.ts';
 import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
 import { hashOf, sha256Hex } from '../../core/hashes.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
-import { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from '../../sdk/agent/define-agent.ts';
+import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJsonLines } from '../../store/bytes/json.ts';
@@ -44,7 +44,7 @@ export const guessing = {
 } satisfies AgentDefinition<Scenario>;
 
 export async function openWorld(
-  definition: Partial<AgentDefinition<Scenario> | JudgedAgentDefinition<Scenario>> = {},
+  definition: Partial<Agent> = {},
   dependencies: Partial<PlayDependencies> = {},
   engineOptions: FakeEngineOptions = {},
 ): Promise<World> {
@@ -53,7 +53,7 @@ export async function openWorld(
   const store = new FileStore(root);
   const warnings: string[] = [];
   const connection = connectEngine({ url: engine.url, key: engine.key });
-  const agent: Agent = defineAgent({ ...guessing, ...definition });
+  const agent: Agent = defineAgent({ ...guessing, ...definition } as AgentDefinition<Scenario>);
   const activities = createAgentActivities({
     store,
     engine: connection,

@@ -12,7 +12,7 @@ import * as layout from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { addToCurve } from '../../store/records/curve.ts';
-import { encodeRollouts, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
+import { encodeRollouts, type AttemptRecord, type CallRecord, type Judged } from '../../store/records/trajectories.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
 
@@ -39,6 +39,8 @@ export interface FixtureOptions {
   readonly answer?: string;
   /** What a judge said of every attempt; absent: the agent's own reward is the verdict. */
   readonly explanation?: string;
+  /** Members of the verdicts on all groups, in the place of the agent's own. */
+  readonly verdict?: Partial<Judged>;
   /** By default the project's own. */
   readonly storeUri?: string;
   readonly packing?: 'rows' | 'tree';
@@ -117,7 +119,7 @@ export function summary(step: number, steps: number): StepSummary {
 async function writeStep(
   store: Store,
   position: layout.StepPlace,
-  { answer, explanation }: Pick<FixtureOptions, 'answer' | 'explanation'>,
+  { answer, explanation, verdict }: Pick<FixtureOptions, 'answer' | 'explanation' | 'verdict'>,
 ): Promise<void> {
   for (let group = 0; group < 8; group++) {
     const attempts = Array.from({ length: 8 }, (_, attempt) =>
@@ -144,6 +146,7 @@ async function writeStep(
       explanations: attempts.map(() => null),
       metrics: {},
       ...(explanation === undefined ? {} : judgedBy(attempts, explanation)),
+      ...verdict,
     };
     await store.publish(layout.judgedKey({ ...position, group }), encodeJson(judged));
   }

@@ -53,6 +53,19 @@ test('a bound of what a judge may cost where there is none', async () => {
   );
 });
 
+const GROUP = 'rewardGroup: ({ attempts }) => attempts.map(() => 1), ';
+
+test('a judge for an agent that rewards its groups itself', async () => {
+  const agent = await writeAgent(project, { reward: GROUP });
+  const train = (...flags: string[]) => complaintIn(project, ['train', agent, '--base-model', 'pocket', ...flags]);
+  expect(await train('--judge', 'groq/large')).toMatch(
+    /^temper: --judge groq\/large has no effect: the agent \S+ has rewardGroup; add reward: ruler\(\{ … \}\) to it$/,
+  );
+  expect(await train('--max-judge-usd', '5')).toBe(
+    'temper: --max-judge-usd 5 has no effect without a judge; give the agent reward: ruler({ … })',
+  );
+});
+
 test('another judge by flag: its name, its key, its price, and that there is anything to judge', async () => {
   expect(await complaint(HOSTED, ['--judge', 'acme/large'])).toContain(
     'the judge must be provider/model, the provider one of openai,',

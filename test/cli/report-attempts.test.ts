@@ -6,7 +6,7 @@ import { renderReport } from '../../cli/report/page.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
 import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
-import { summary } from './fixture-store.ts';
+import { evaluation, summary } from './fixture-store.ts';
 
 /** Steps as the trainer told of them: what there was none of has no name. */
 function stepsWith(...trained: Record<string, number>[]) {
@@ -44,6 +44,23 @@ test('a step that does not name a rare counter had none of it', () => {
   const charts = planCharts(stepsWith({}, { histories: 3 }, { histories: 3 }), []);
   expect(charts.find(({ title }) => title === 'histories')?.series[0]?.values).toEqual([0, 3, 3]);
   expect(charts.find(({ title }) => title === 'rewardedTurns')).toBeUndefined();
+});
+
+test('each reward by name has a curve like the reward’s, with the held-out evaluations', () => {
+  const named = (short: number) => ({ 'reward/hitRate': 0.5, 'reward/short': short });
+  const steps = stepsWith({}, {}).map((step, index) => ({ ...step, metrics: { ...step.metrics, ...named(index) } }));
+  const held = { ...evaluation(2, 0.9, 0), metrics: { 'reward/short': 0.7 } };
+  const charts = planCharts(steps, [held]);
+  expect(charts.slice(0, 3).map(({ title }) => title)).toEqual(['Reward', 'reward/hitRate', 'reward/short']);
+  expect(charts[2]?.note).toContain('before its weight');
+  expect(charts[2]?.series.map(({ label, values }) => [label, values])).toEqual([
+    ['step', [0, 1]],
+    ['running mean', [0, 0.1]],
+    ['held out', [null, 0.7]],
+  ]);
+  expect(charts.find(({ title }) => title === 'Outcomes in training')?.series.map(({ label }) => label)).not.toContain(
+    'reward/hit',
+  );
 });
 
 /** What a trainer tells of a step with two passes over what an older checkpoint sampled. */

@@ -57,6 +57,16 @@ test('what a judge said stands beside the attempt, as text, with its score and t
   expect(held[0]).toMatchObject({ explanation: null });
 });
 
+test('rewards that rewardGroup gave by name stand beside the attempt', async () => {
+  const namedRewards = Array.from({ length: 8 }, (_, index) => ({ novel: index }));
+  const page = await writeReport({ steps: 1, verdict: { judge: 'rewardGroup', namedRewards } });
+  const { attemptSets } = JSON.parse(scriptBodies(page)[0]!) as {
+    attemptSets: { kind: string; groups: { attempts: object[] }[] }[];
+  };
+  const [group] = attemptSets.find(({ kind }) => kind === 'step')!.groups;
+  expect(group?.attempts[3]).toHaveProperty(['metrics', 'reward/novel'], 3);
+});
+
 test('the page may load nothing, and runs only its own scripts', async () => {
   const page = await writeReport({ steps: 2 });
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!.replaceAll('&#39;', "'");

@@ -93,6 +93,16 @@ test('show, report and the live lines warn of what the newest steps have in comm
   expect(page).toContain('"title":"truncated share"');
 });
 
+test('show has the last step’s rewards by name', async () => {
+  const project = await temporaryFolder();
+  const store = await writeFixtureRun(project, { steps: 3, state: { step: 4, steps: 4 } });
+  const last = summary(4, 4);
+  const metrics = { ...last.metrics, 'reward/right': 0.512, 'reward/short': 0.4 };
+  await addToCurve(store, 'demo', { branch: 0, step: 4 }, [{ ...last, metrics }], () => undefined);
+  const { stdout } = await runCli(project, ['show', 'demo']);
+  expect(stdout).toContain('\nrewards    right 0.512 · short 0.400\n');
+});
+
 test('show says who judges, and what that has cost', async () => {
   const project = await temporaryFolder();
   const judging = { calls: 412, cached: 3, promptTokens: 1_200_000, completionTokens: 61_000, usd: 1.84 };

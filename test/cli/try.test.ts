@@ -75,6 +75,31 @@ test('each conversation with its outcome, then scenarios, warnings and notes', a
   expect(await readdir(project)).toEqual(['agent.ts', 'package.json']);
 });
 
+test('rewards by name are columns, and rewardGroup gives its part as in a run', async () => {
+  const evals = `
+  rewards: { right: 1, alone: 0.5 },
+  rewardGroup: ({ attempts }) => attempts.map(({ attempt }) => ({ alone: attempt })),`;
+  await writeAsking(project, "return { rewards: { right: said === 'A' ? 1 : 0 }, metrics: { said: true } };", {
+    evals,
+  });
+  const { exitCode, stdout } = await runTry(project, ['--scenarios', '2']);
+  expect(exitCode).toBe(0);
+  expect(stdout.match(/^=> .*$/gm)).toEqual([
+    '=> reward 1.000 · said true · reward/right 1.000 · reward/alone 0.000',
+    '=> reward 1.500 · said true · reward/right 1.000 · reward/alone 1.000',
+    '=> reward 0.000 · said true · reward/right 0.000 · reward/alone 0.000',
+    '=> reward 0.500 · said true · reward/right 0.000 · reward/alone 1.000',
+  ]);
+  expect(stdout).toContain(
+    [
+      'scenario  attempts  failed  mean reward  lowest to highest  reward/right  reward/alone',
+      'a         2         0       1.250        1.000 to 1.500     1.000         0.500',
+      'b         2         0       0.250        0.000 to 0.500     0.000         0.500',
+    ].join('\n'),
+  );
+  expect(stdout).not.toContain('warning');
+});
+
 test('--json has the calls, without token ids', async () => {
   await writeAsking(project, 'return 0.5;');
   const { exitCode, stdout } = await runTry(project, ['--scenario', 'c', '--attempts', '3', '--json']);

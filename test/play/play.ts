@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import type { RewardWeights } from '../../core/named-rewards.ts';
 import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
@@ -69,6 +70,8 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   scenario?: Scenario;
   /** Of the agent's file. */
   folder?: string;
+  /** Weights of named rewards. */
+  rewards?: RewardWeights;
 }
 
 const connections = new Map<string, EngineConnection>();
@@ -76,9 +79,13 @@ const connections = new Map<string, EngineConnection>();
 export function prepareAttempts(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Attempts {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
-  const { attempts = 1, scenario = { id: 'one' }, folder } = options;
+  const { attempts = 1, scenario = { id: 'one' }, folder, rewards } = options;
   return new Attempts({
-    agent: { ...defineAgent({ name: 'test', scenarios: [], rollout }), ...(folder === undefined ? {} : { folder }) },
+    agent: {
+      ...defineAgent({ name: 'test', scenarios: [], rollout }),
+      ...(folder === undefined ? {} : { folder }),
+      ...(rewards === undefined ? {} : { rewards }),
+    },
     planned: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 5, scenario })),
     concurrency: 64,
     engine: connection,

@@ -6,10 +6,12 @@ import { expect, test } from 'vitest';
 
 import { isAgent, type Scenario } from '../../play/agent.ts';
 import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
-import { seededRandom } from '../../sdk/index.ts';
+import { command, ruler, seededRandom } from '../../sdk/index.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 
 const rollout = (): number => 1;
+const plain = { name: 'a', scenarios: [], rollout };
+const judge = ruler({ judge: 'engine/pocket' });
 
 test('an agent keeps its types: its rollout knows its scenarios', () => {
   const agent = defineAgent({
@@ -23,6 +25,55 @@ test('an agent keeps its types: its rollout knows its scenarios', () => {
   expect(isAgent(null)).toBe(false);
 });
 
+test('named rewards have exactly the names of their weights, and the compiler says so', () => {
+  const scenarios = [{ id: 'a', seed: 3 }];
+  const agent = defineAgent({
+    name: 'named',
+    scenarios,
+    rewards: { right: 1, short: 0.1 },
+    async rollout({ scenario }) {
+      await Promise.resolve();
+      return scenario.seed === 0
+        ? { rewards: { right: 0, short: 0 } }
+        : { rewards: { right: 1, short: scenario.seed } };
+    },
+  });
+  expect(agent.rewards).toEqual({ right: 1, short: 0.1 });
+  const named = { name: 'named', scenarios, rewards: { right: 1, short: 0.1 } } as const;
+  // @ts-expect-error a reward is missing
+  defineAgent({ ...named, rollout: () => ({ rewards: { right: 1 } }) });
+  // @ts-expect-error a reward has no weight
+  defineAgent({ ...named, rollout: () => ({ rewards: { right: 1, short: 1, late: 1 } }) });
+  // @ts-expect-error a number has no name
+  defineAgent({ ...named, rollout: () => 1 });
+  // @ts-expect-error rewards by name need weights
+  defineAgent({ name: 'plain', scenarios, rollout: () => ({ rewards: { right: 1 } }) });
+  defineAgent({
+    ...named,
+    reward: ruler({ judge: 'engine/pocket', weights: { ruler: 1, agent: 1 } }),
+    rollout: () => ({ rewards: { right: 1, short: 1 } }),
+  });
+  defineAgent({ ...named, rollout: command(['true']) });
+});
+
+test('rewardGroup knows the agent’s scenarios, and gives a number to each attempt, or rewards by name', () => {
+  const scenarios = [{ id: 'a', seed: 3 }];
+  const rightly = () => ({ rewards: { right: 1 } });
+  const named = { name: 'named', scenarios, rewards: { right: 1, novel: 0.5 }, rollout: rightly } as const;
+  defineAgent({
+    name: 'group',
+    scenarios,
+    rewardGroup: ({ scenario, attempts }) => attempts.map(({ messages }) => messages.length * scenario.seed),
+    rollout: () => undefined,
+  });
+  defineAgent({
+    ...named,
+    rewardGroup: ({ attempts }) => attempts.map(({ rewards }) => ({ novel: rewards['right'] ?? 0 })),
+  });
+  // @ts-expect-error a reward has no weight
+  defineAgent({ ...named, rewardGroup: ({ attempts }) => attempts.map(() => ({ late: 1 })) });
+});
+
 test.each<[object, RegExp]>([
   [{ name: 'A b', scenarios: [], rollout }, /name must be lower case .* got "A b"/],
   [{ scenarios: [], rollout }, /must be given name, got none/],
@@ -31,6 +82,14 @@ test.each<[object, RegExp]>([
   [{ name: 'a', rollout }, /must be given scenarios, got none/],
   [{ name: 'a', scenarios: [], evalScenarios: {}, rollout }, /evalScenarios of the agent a must be/],
   [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; correct its name, or remove it/],
+  [{ ...plain, rewards: {} }, /rewards of the agent a must be 1 to 32 weights by name, got \{\}; pass for example/],
+  [{ ...plain, rewards: [1] }, /must be 1 to 32 weights by name, got \[1\]/],
+  [{ ...plain, rewards: { 'is right': 1 } }, /must be letters, digits, _ and -, got "is right"; rename it/],
+  [{ ...plain, rewards: { right: Infinity } }, /weight of the reward right .* must be a finite number, got Infinity/],
+  [{ ...plain, rewards: { right: 0, short: 0 } }, /must have another weight than 0, or nothing is learned/],
+  [{ ...plain, rewardGroup: [1] }, /rewardGroup of the agent a must be a function, got \[1\]/],
+  [{ ...plain, reward: judge, rewardGroup: rollout }, /must have one judge, got reward and rewardGroup; call ruler/],
+  [{ ...plain, reward: judge, rewards: { right: 1 } }, /rewards of the agent a have no effect when only the judge/],
 ])('%j is refused with a clear word', (definition, message) => {
   expect(() => defineAgent(definition as AgentDefinition<Scenario>)).toThrow(message);
 });

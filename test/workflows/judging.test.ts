@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import type { JudgeSpending, RolloutInput } from '../../core/contract.ts';
+import { NOTHING_SPENT } from '../../core/judge-spending.ts';
+import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import {
   pauseUpdate,
   progressQuery,
@@ -71,6 +73,16 @@ describe.each(CACHES)('a run whose agent names a judge, %s', (_, maxCachedWorkfl
       await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
       expect(await handle.result()).toMatchObject({ state: 'stopped', step: 3, judging: { usd: 3 } });
     });
+  });
+});
+
+test('a run whose agent rewards its groups itself is judged so, and tells of no cost', async () => {
+  const nothing = () => NOTHING_SPENT;
+  await bed.play({ fake: { spent: nothing }, config: { judge: REWARD_GROUP } }, async ({ handle, fake }) => {
+    expect(await handle.result()).toMatchObject({ state: 'completed', step: 3, judging: null });
+    expect(fake.judgings).toHaveLength(6);
+    expect(fake.summaries.flatMap(({ metrics }) => Object.keys(metrics))).not.toContain('judgeCalls');
+    expect(fake.summaries[0]!.seconds).toMatchObject({ 'rollout.judge': 1 });
   });
 });
 

@@ -1,0 +1,59 @@
+/**
+ * Rewards by name: an attempt's reward is their sum by the agent's weights. Each value is recorded as the metric
+ * `reward/<name>`, so that whatever shows metrics shows it.
+ */
+import type { Metrics } from './statistics.ts';
+
+export type RewardWeights = Readonly<Record<string, number>>;
+export type NamedRewards = Readonly<Record<string, number>>;
+
+const PREFIX = 'reward/';
+
+/** The judge of an agent that rewards its groups itself, as runs and verdicts name it. A model's name has a slash. */
+export const REWARD_GROUP = 'rewardGroup';
+
+export function isNamedReward(metric: string): boolean {
+  return metric.startsWith(PREFIX);
+}
+
+/** In the order of the weights, whatever the order of the values: sums of floats depend on it. */
+export function weighRewards(weights: RewardWeights, rewards: NamedRewards): number {
+  const parts = Object.entries(weights).filter(([name]) => Object.hasOwn(rewards, name));
+  return parts.reduce((sum, [name, weight]) => sum + weight * rewards[name]!, 0);
+}
+
+export function toRewardMetrics(rewards: NamedRewards): Record<string, number> {
+  return Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`${PREFIX}${name}`, value]));
+}
+
+/** The named rewards among metrics, and the rest of them. */
+export function splitMetrics(metrics: Readonly<Metrics>): { rewards: NamedRewards; metrics: Metrics } {
+  const all = Object.entries(metrics);
+  const named = all.filter(([name]) => isNamedReward(name));
+  return {
+    rewards: Object.fromEntries(named.map(([name, value]) => [name.slice(PREFIX.length), Number(value)])),
+    metrics: Object.fromEntries(all.filter(([name]) => !isNamedReward(name))),
+  };
+}
+
+/** What is wrong with rewards by name; null if nothing is. `expected`: the names that must be there. */
+export function findRewardsProblem(
+  rewards: unknown,
+  weights: RewardWeights,
+  expected: readonly string[],
+): string | null {
+  const names = Object.keys(weights).join(', ');
+  if (typeof rewards !== 'object' || rewards === null || Array.isArray(rewards))
+    return `must have the rewards ${names} by name, got ${shown(rewards)}`;
+  const given = rewards as Readonly<Record<string, unknown>>;
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(weights, name));
+  if (unknown !== undefined) return `may have the rewards ${names}, got ${shown(unknown)}, which has no weight`;
+  const missing = expected.filter((name) => !Object.hasOwn(given, name));
+  if (missing.length > 0) return `must have the rewards ${expected.join(', ')}, got none for ${missing.join(', ')}`;
+  const wrong = Object.entries(given).find(([, value]) => typeof value !== 'number' || !Number.isFinite(value));
+  return wrong === undefined ? null : `must have finite numbers as rewards, got ${wrong[0]}: ${shown(wrong[1])}`;
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
+}

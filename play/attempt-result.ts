@@ -1,0 +1,99 @@
+/** What a rollout returned, checked: its reward, as a number or by the weights of named rewards, and its metrics. */
+import { TemperError } from '../core/failures.ts';
+import {
+  findRewardsProblem,
+  isNamedReward,
+  toRewardMetrics,
+  weighRewards,
+  type NamedRewards,
+} from '../core/named-rewards.ts';
+import type { Metrics } from '../core/statistics.ts';
+import type { Agent } from './agent.ts';
+
+export type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
+
+type Rewarding = Pick<Agent, 'reward' | 'rewards' | 'rewardGroup'>;
+
+/** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
+const MAX_METRICS = 100;
+const MAX_METRIC_NAME = 100;
+
+/** True if attempts may return no reward of their own: it comes from a judge alone, or from `rewardGroup`. */
+export function mayLackReward({ reward, rewardGroup }: Rewarding): boolean {
+  return rewardGroup !== undefined || reward?.weights.agent === 0;
+}
+
+/** Throws if turn rewards are no part of the reward. */
+export function checkTurnsCount({ reward }: Rewarding): void {
+  if (reward?.weights.agent !== 0) return;
+  throw new TemperError(
+    'BadConfig',
+    'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
+  );
+}
+
+interface Returned {
+  reward?: unknown;
+  rewards?: unknown;
+  metrics?: Record<string, unknown>;
+}
+
+/** `noted`: metrics that the rollout added while it played. */
+export function readResult(result: unknown, noted: Metrics, agent: Rewarding): Outcome {
+  const returned = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Returned;
+  const rewarded =
+    agent.rewards === undefined ? readReward(returned, agent) : readNamed(returned, agent.rewards, agent);
+  if ('failure' in rewarded) return rewarded;
+  const own = { ...noted, ...returned.metrics };
+  const reserved = agent.rewards === undefined ? undefined : Object.keys(own).find(isNamedReward);
+  if (reserved !== undefined)
+    return { failure: `metrics must not have the names of named rewards, got ${reserved}; return it in rewards` };
+  const all = { ...own, ...toRewardMetrics(rewarded.rewards) };
+  const complaint = findMetricsProblem(all);
+  return complaint === null ? { reward: rewarded.reward, metrics: all as Metrics } : { failure: complaint };
+}
+
+type Rewarded = { reward: number | null; rewards: NamedRewards } | { failure: string };
+
+function readReward({ reward, rewards }: Returned, agent: Rewarding): Rewarded {
+  if (rewards !== undefined)
+    return { failure: 'rollout returned rewards by name, which have no weights; give the agent rewards: { name: 1 }' };
+  if (reward === undefined && mayLackReward(agent)) return { reward: null, rewards: {} };
+  if (typeof reward === 'number' && Number.isFinite(reward)) return { reward, rewards: {} };
+  return {
+    failure: `rollout must return a finite reward, got ${shown(reward)}; return a number or { reward, metrics }`,
+  };
+}
+
+/** The one place where the reward of an attempt is made from its named rewards; `rewardGroup` adds to it. */
+function readNamed({ reward, rewards }: Returned, weights: NamedRewards, agent: Rewarding): Rewarded {
+  const names = Object.keys(weights);
+  const remedy = `return { rewards: { ${names.join(', ')} }, metrics }`;
+  if (reward !== undefined)
+    return { failure: `rollout must return its rewards by name, got ${shown(reward)}; ${remedy}` };
+  const given = rewards ?? (mayLackReward(agent) ? {} : undefined);
+  const problem = findRewardsProblem(given, weights, mayLackReward(agent) ? [] : names);
+  if (problem !== null) return { failure: `the result of rollout ${problem}; ${remedy}` };
+  const sum = weighRewards(weights, given as NamedRewards);
+  if (!Number.isFinite(sum)) return { failure: `the weighted sum of rewards must be finite, got ${sum}; lower them` };
+  return { reward: sum, rewards: given as NamedRewards };
+}
+
+function findMetricsProblem(all: Readonly<Record<string, unknown>>): string | null {
+  const names = Object.keys(all);
+  if (names.length > MAX_METRICS || names.some((name) => name.length > MAX_METRIC_NAME)) return tooManyMetrics(names);
+  const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
+  return wrong === undefined
+    ? null
+    : `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; remove it`;
+}
+
+function tooManyMetrics(names: readonly string[]): string {
+  const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
+  const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
+  return `${rule}, got ${names.length}, the longest with ${longest} characters; log other values instead`;
+}
+
+export function shown(value: unknown): string {
+  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
+}
