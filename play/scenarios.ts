@@ -82,7 +82,26 @@ export function locateScenarios(agent: Agent, file: string): Agent {
   return Object.freeze({ ...agent, scenarios: locate(scenarios), ...held, folder: dirname(file) });
 }
 
-/** Refuses ids that stand twice, in one list or in both: what is evaluated must not be trained. */
+/** Refuses ids that stand twice, in one list or in both, while scenarios are read: what is evaluated must not be trained. */
+export class UniqueIds {
+  readonly #lists: { placeOf: (number: number) => string; numbers: Map<string, number> }[] = [];
+
+  /** The list that the next scenarios are from. */
+  begin(list: string, { placeOf }: Pick<OpenScenarios, 'placeOf'>): void {
+    this.#lists.push({ placeOf: placeOf ?? ((index) => `${list}[${index}]`), numbers: new Map() });
+  }
+
+  add({ scenario: { id }, number }: ReadScenario): void {
+    const newest = this.#lists.at(-1)!;
+    for (const { numbers, placeOf } of this.#lists) {
+      const first = numbers.get(id);
+      if (first !== undefined) throw duplicate(id, placeOf(first), newest.placeOf(number));
+    }
+    newest.numbers.set(id, number);
+  }
+}
+
+/** The same for scenarios that are in memory. */
 export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
   const seen = new Map<string, string>();
   for (const [list, scenarios] of Object.entries(lists)) {
