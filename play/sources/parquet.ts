@@ -21,7 +21,7 @@ export async function* readParquet(file: string, first = 0): AsyncGenerator<Row>
     const metadata = await parquetMetadataAsync(buffer);
     let number = first;
     for (const [rowStart, rowEnd] of planReads(metadata.row_groups)) {
-      const options = { file: buffer, metadata, compressors, utf8: false, rowStart, rowEnd };
+      const options = { file: buffer, metadata, compressors, utf8: false, useOffsetIndex: true, rowStart, rowEnd };
       for (const row of await parquetReadObjects(options)) yield { value: withNumbers(row), number: ++number };
     }
   } catch (cause) {
