@@ -45,7 +45,13 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     }
     const { heldOut } = supervised;
     const counts = { trainScenarios: supervised.examples - heldOut, evalScenarios: heldOut };
-    return { put: (run) => putExamples(run, examples), counts, heldOut: true, close: async () => undefined };
+    return {
+      put: (run) => putExamples(run, examples),
+      counts,
+      heldOut: true,
+      datasets: [],
+      close: async () => undefined,
+    };
   }
 
   async function putExamples(run: string, bytes: Uint8Array): Promise<BlobRef> {
@@ -67,11 +73,17 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
   }
 
   async function writeDealt(config: RunConfig, agentCodeSha256: string, dealt: Dealt): Promise<Prepared> {
-    const { counts, heldOut } = dealt;
+    const { counts, heldOut, datasets } = dealt;
     const scenarios = await dealt.put(config.run);
-    const prepared: Prepared = { scenarios, ...counts, heldOut, agentCodeSha256 };
+    const prepared: Prepared = {
+      scenarios,
+      ...counts,
+      heldOut,
+      agentCodeSha256,
+      ...(datasets.length === 0 ? {} : { datasets }),
+    };
     const published = await store.publish(preparedKey(config.run), encodeJson(prepared));
-    logger.info({ run: config.run, ...counts, heldOut }, 'prepared');
+    logger.info({ run: config.run, ...counts, heldOut, ...(datasets.length === 0 ? {} : { datasets }) }, 'prepared');
     return decodeJson(published.bytes, preparedKey(config.run)) as Prepared;
   }
 
@@ -79,7 +91,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
 }
 
 /** Scenarios or examples that were read. */
-interface Dealt extends Pick<ScenarioSplit, 'counts' | 'heldOut' | 'close'> {
+interface Dealt extends Pick<ScenarioSplit, 'counts' | 'heldOut' | 'datasets' | 'close'> {
   put(this: void, run: string): Promise<BlobRef>;
 }
 

@@ -1,5 +1,5 @@
 /** Which scenarios are trained and which are held out: decided once for a run, and never against what its parent decided. */
-import type { Prepared, RunConfig } from '../core/contract.ts';
+import type { HubDataset, Prepared, RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
@@ -18,6 +18,8 @@ export interface ScenarioSplit {
   lines(): AsyncGenerator<Uint8Array>;
   counts: Pick<Prepared, 'trainScenarios' | 'evalScenarios'>;
   heldOut: boolean;
+  /** Data sets that they were read from. */
+  datasets: HubDataset[];
   close(): Promise<void>;
 }
 
@@ -33,19 +35,29 @@ const HELD_OUT_SHARE = 0.1;
 export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<ScenarioSplit> {
   const spool = new LineSpool(ONE_BLOB_BYTES);
   const unique = new UniqueIds();
-  const read = (list: 'scenarios' | 'evalScenarios', source: Agent['scenarios'], limit: number) =>
-    spoolScenarios(spool, unique, list, openScenarios(source, limit));
+  const datasets: HubDataset[] = [];
+  const read = async (list: 'scenarios' | 'evalScenarios', source: Agent['scenarios'], limit: number) => {
+    const open = openScenarios(source, limit);
+    const ids = await spoolScenarios(spool, unique, list, open);
+    datasets.push(...[open.origin() ?? []].flat());
+    return ids;
+  };
   try {
     const ids = await read('scenarios', agent.scenarios, config.maxScenarios);
     if (ids.length === 0) throw tooFew(agent, 'scenarios', 'one', 0);
     if (agent.evalScenarios === undefined) {
       const held = holdOut(agent, ids, config, await readLineage(store, config));
-      return toSplit(spool, (index) => held.has(index), { of: ids.length, evaluation: held.size, heldOut: true });
+      return toSplit(spool, (index) => held.has(index), {
+        of: ids.length,
+        evaluation: held.size,
+        heldOut: true,
+        datasets,
+      });
     }
     const { length: evaluation } = await read('evalScenarios', agent.evalScenarios, config.evalScenarios);
     if (evaluation === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
     const of = ids.length + evaluation;
-    return toSplit(spool, (index) => index >= ids.length, { of, evaluation, heldOut: false });
+    return toSplit(spool, (index) => index >= ids.length, { of, evaluation, heldOut: false, datasets });
   } catch (error) {
     await spool.close();
     throw error;
@@ -70,11 +82,16 @@ async function spoolScenarios(
   return ids;
 }
 
+interface Assigned extends Pick<ScenarioSplit, 'heldOut' | 'datasets'> {
+  of: number;
+  evaluation: number;
+}
+
 /** Both parts keep the agent's order. */
 function toSplit(
   spool: LineSpool,
   isHeld: (index: number) => boolean,
-  { of, evaluation, heldOut }: { of: number; evaluation: number; heldOut: boolean },
+  { of, evaluation, ...rest }: Assigned,
 ): ScenarioSplit {
   return {
     async *lines() {
@@ -82,7 +99,7 @@ function toSplit(
       yield* spool.select(isHeld);
     },
     counts: { trainScenarios: of - evaluation, evalScenarios: evaluation },
-    heldOut,
+    ...rest,
     close: () => spool.close(),
   };
 }

@@ -1,6 +1,7 @@
 /** Scenarios from wherever an agent has them: read once, checked, as the JSON that rollouts will get. */
 import { dirname, resolve } from 'node:path';
 
+import type { HubDataset } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
@@ -21,7 +22,7 @@ export interface OpenScenarios {
   /** `line 3 of questions.csv`; null where the source has no names for its places. */
   readonly placeOf: ((number: number) => string) | null;
   /** Which data these are, once they were read; undefined if nothing but the scenarios themselves tells it. */
-  readonly origin: () => string | undefined;
+  readonly origin: () => HubDataset | undefined;
 }
 
 /** At most `limit` scenarios: a generator may be endless. */

@@ -3,8 +3,9 @@ export type { Hosted, HostedModelContext, HostedOptions } from '../play/hosted/h
 export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
-export { csv, jsonl, parquet, sqlite } from './agent/sources.ts';
+export { csv, hf, jsonl, parquet, sqlite } from './agent/sources.ts';
 export type { CsvOptions } from '../play/sources/csv.ts';
+export type { HubOptions } from '../play/sources/hub.ts';
 export type { MapOptions, RowSource } from '../play/sources/row-source.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { label } from './agent/label.ts';

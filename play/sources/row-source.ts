@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import type { HubDataset } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 
 /** A value as it was read, and its number for messages: counted from 1, as editors count lines. */
@@ -30,8 +31,8 @@ export interface RowReading {
   /** Whether all rows have the same columns: then `map` may not ask for another. */
   readonly isTable: boolean;
   read(): AsyncIterable<Row>;
-  /** Which data were read, for the run's record; undefined for a file, whose rows the run keeps. */
-  origin?(): string | undefined;
+  /** Known once rows were read, for the run's record; a file has none: the run keeps its rows. */
+  origin?(): HubDataset | undefined;
 }
 
 /** A path in an agent file is relative to that file: how to read is known once its folder is. */
@@ -77,7 +78,7 @@ export interface OpenRows {
   readonly placeOf: (number: number) => string;
   /** Advice for a row that is no scenario. */
   readonly remedy: string;
-  readonly origin: () => string | undefined;
+  readonly origin: () => HubDataset | undefined;
 }
 
 export function isRowSource(value: unknown): value is RowSource<Identified> {

@@ -2,6 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { csvSource, type CsvOptions } from '../../play/sources/csv.ts';
+import { hubSource, type HubOptions } from '../../play/sources/hub.ts';
 import { jsonLinesSource } from '../../play/sources/json-lines.ts';
 import { parquetSource } from '../../play/sources/parquet.ts';
 import type { MapOptions, RowSource } from '../../play/sources/row-source.ts';
@@ -50,6 +51,32 @@ export function sqlite<R = Record<string, unknown>, S extends Scenario = Scenari
   if (typeof query !== 'string' || query.trim() === '')
     throw bad('sqlite must be given a query', query, "pass 'select id, question from tasks'");
   return sqliteSource(checkFile('sqlite', file), query, checkMap('sqlite', map));
+}
+
+/**
+ * Rows of a data set on the Hugging Face hub: `hf('openai/gsm8k', { config: 'main', split: 'train', map })`. A private or
+ * gated one needs HF_TOKEN in the environment.
+ */
+export function hf<R = Record<string, unknown>, S extends Scenario = Scenario>(
+  dataset: string,
+  options: HubOptions<R, S> = {},
+): RowSource<S> {
+  const { map, config, split, revision, via } = checkOptions('hf', options);
+  if (typeof dataset !== 'string' || !/^(?:[\w.-]+\/)?[\w.-]+$/.test(dataset))
+    throw bad('hf must be given the name of a data set', dataset, "pass 'openai/gsm8k'");
+  for (const [name, value] of Object.entries({ config, split }))
+    if (value !== undefined && (typeof value !== 'string' || value === ''))
+      throw bad(`${name} of hf must be a text`, value, `pass { ${name}: '…' }, or leave it out`);
+  if (revision !== undefined && !/^[0-9a-f]{40}$/.test(String(revision)))
+    throw bad(
+      'revision of hf must be a commit of 40 hexadecimal digits',
+      revision,
+      'copy it from the page of the data set',
+    );
+  if (via !== undefined && via !== 'rows' && via !== 'parquet')
+    throw bad("via of hf must be 'rows' or 'parquet'", via, "pass 'parquet' for many rows");
+  const named = Object.entries({ config, split, revision, via }).filter(([, value]) => value !== undefined);
+  return hubSource(dataset, { ...Object.fromEntries(named), ...checkMap('hf', map) });
 }
 
 function checkFile(of: string, file: string | URL): string | URL {

@@ -34,6 +34,7 @@ export const OPTION_TABLES = {
   csv: { map: 'optional', delimiter: 'optional' },
   parquet: { map: 'optional' },
   sqlite: { map: 'optional' },
+  hf: { map: 'optional', config: 'optional', split: 'optional', revision: 'optional', via: 'optional' },
   Model: {
     name: 'required',
     project: 'required',

@@ -3,6 +3,7 @@ import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import type { CommandProgramOptions, EndpointProgramOptions } from '../../sdk/agent/programs.ts';
 import type { CsvOptions } from '../../play/sources/csv.ts';
+import type { HubOptions } from '../../play/sources/hub.ts';
 import type { MapOptions } from '../../play/sources/row-source.ts';
 import type { BatchOptions } from '../../sdk/loop/batches.ts';
 import type { DeleteCheckpointsOptions } from '../../sdk/loop/delete-checkpoints.ts';
@@ -34,6 +35,7 @@ export interface OptionTables {
   readonly csv: Table<CsvOptions<unknown, Scenario>>;
   readonly parquet: Table<MapOptions<unknown, Scenario>>;
   readonly sqlite: Table<MapOptions<unknown, Scenario>>;
+  readonly hf: Table<HubOptions<unknown, Scenario>>;
   readonly Model: Table<ModelOptions>;
   readonly TrainableModel: Table<TrainableModelOptions>;
   readonly LocalBackend: Table<LocalBackendOptions>;

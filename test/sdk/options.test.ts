@@ -22,6 +22,7 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   csv: [{}, (options: never) => sdk.csv('a.csv', options)],
   parquet: [{}, (options: never) => sdk.parquet('a.parquet', options)],
   sqlite: [{}, (options: never) => sdk.sqlite('a.db', 'select 1', options)],
+  hf: [{}, (options: never) => sdk.hf('openai/gsm8k', options)],
   Model: [{ name: 'a', project: 'p' }, (options) => new sdk.Model(options)],
   TrainableModel: [TRAINED, (options) => new sdk.TrainableModel(options)],
   LocalBackend: [{}, (options) => new LocalBackend(options)],
