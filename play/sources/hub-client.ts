@@ -1,7 +1,7 @@
 /**
  * The service that shows data sets of the Hugging Face hub (https://huggingface.co/docs/dataset-viewer): their splits,
- * pages of rows, and their conversion to Parquet. HF_ENDPOINT names another hub, as for Hugging Face's own libraries, and
- * HF_TOKEN is sent to that hub and its service alone.
+ * pages of rows, and their conversion to Parquet. As for Hugging Face's own libraries, HF_ENDPOINT names another hub,
+ * HF_TOKEN is sent to that hub and its service alone, and HF_HUB_OFFLINE forbids to ask them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -64,6 +64,10 @@ export class HubClient {
   }
 
   async #retry<T>(what: string, ask: () => Promise<T>): Promise<T> {
+    if (/^(?:1|true|yes|on)$/i.test(this.#env.HF_HUB_OFFLINE ?? '')) {
+      const rule = `${what} is not complete in Temper's cache, and HF_HUB_OFFLINE forbids to download it`;
+      throw new TemperError('BadConfig', `${rule}; unset HF_HUB_OFFLINE, or name config and revision of what is there`);
+    }
     for (let tried = 1; ; tried++) {
       try {
         return await ask();

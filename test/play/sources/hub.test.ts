@@ -72,6 +72,15 @@ test('of a pinned revision, pages that were read are not asked for again, and wh
   expect(await read(pinned)).toEqual(rows);
 });
 
+test('HF_HUB_OFFLINE allows what is in the cache alone', async () => {
+  await start();
+  const pinned = { config: 'main', revision: REVISION };
+  await read(pinned, 100);
+  const offline = hubSource('owner/name', pinned, { ...service.env(cache), HF_HUB_OFFLINE: '1' });
+  expect(await readScenarios(offline, 100)).toEqual(rows.slice(0, 100));
+  await expect(readScenarios(offline, 101)).rejects.toThrow('HF_HUB_OFFLINE forbids to download it');
+});
+
 test('without a pinned revision, the newest one is asked for first', async () => {
   await start();
   await read({ config: 'main' });
