@@ -1,13 +1,14 @@
 /** `prepare`: the run is written down: its configuration, and the scenarios that its plans deal in. */
-import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
+import { PrepareInput, type BlobRef, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { findLossProblem } from '../core/loss-options.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
-import { decodeJson, encodeJson, encodeJsonLines } from '../store/bytes/json.ts';
+import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { preparedKey, scenariosKey } from '../store/layout.ts';
 import type { Agent } from '../play/agent.ts';
 import { readDataset } from '../store/records/datasets.ts';
 import { publishRun } from '../store/records/publish-run.ts';
+import { putScenarios } from '../store/records/scenario-files.ts';
 import { asActivity } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
 import { splitScenarios, type ScenarioSplit } from './split-scenarios.ts';
@@ -26,19 +27,37 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     if (complaint !== null) throw new TemperError('BadConfig', complaint);
     // Read first: an agent whose scenarios are refused leaves no run behind.
     const dealt = await readDealt(agent, config);
-    await checkRunFile(config, codeSha256);
-    return writeDealt(config, codeSha256, dealt);
+    try {
+      await checkRunFile(config, codeSha256);
+      return await writeDealt(config, codeSha256, dealt);
+    } finally {
+      await dealt.close();
+    }
   }
 
   /** Scenarios of the agent; of a run that plays none, its examples. */
   async function readDealt(agent: Agent, config: RunConfig): Promise<Dealt> {
     const { supervised } = config;
     const examples = supervised && (await readDataset(store, supervised));
-    if (supervised === undefined || examples === undefined || !isSupervisedOnly(config))
-      return listScenarios(await splitScenarios(store, agent, config));
+    if (supervised === undefined || examples === undefined || !isSupervisedOnly(config)) {
+      const split = await splitScenarios(store, agent, config);
+      return { ...split, put: (run) => putScenarios(store, run, split.lines()) };
+    }
     const { heldOut } = supervised;
     const counts = { trainScenarios: supervised.examples - heldOut, evalScenarios: heldOut };
-    return { bytes: examples, counts, heldOut: true };
+    return {
+      put: (run) => putExamples(run, examples),
+      counts,
+      heldOut: true,
+      datasets: [],
+      close: async () => undefined,
+    };
+  }
+
+  async function putExamples(run: string, bytes: Uint8Array): Promise<BlobRef> {
+    const ref = await store.putBlob(bytes);
+    await store.replace(scenariosKey(run), bytes);
+    return ref;
   }
 
   /** Changed code is noted, and the run goes on. */
@@ -54,29 +73,26 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
   }
 
   async function writeDealt(config: RunConfig, agentCodeSha256: string, dealt: Dealt): Promise<Prepared> {
-    const { bytes, counts, heldOut } = dealt;
-    const scenarios = await store.putBlob(bytes);
-    await store.replace(scenariosKey(config.run), bytes);
-    const prepared: Prepared = { scenarios, ...counts, heldOut, agentCodeSha256 };
+    const { counts, heldOut, datasets } = dealt;
+    const scenarios = await dealt.put(config.run);
+    const prepared: Prepared = {
+      scenarios,
+      ...counts,
+      heldOut,
+      agentCodeSha256,
+      ...(datasets.length === 0 ? {} : { datasets }),
+    };
     const published = await store.publish(preparedKey(config.run), encodeJson(prepared));
-    logger.info({ run: config.run, ...counts, heldOut }, 'prepared');
+    logger.info({ run: config.run, ...counts, heldOut, ...(datasets.length === 0 ? {} : { datasets }) }, 'prepared');
     return decodeJson(published.bytes, preparedKey(config.run)) as Prepared;
   }
 
   return { prepare: asActivity(dependencies, PrepareInput, prepare) };
 }
 
-/** Lines, those for training first. */
-interface Dealt {
-  bytes: Uint8Array;
-  counts: Pick<Prepared, 'trainScenarios' | 'evalScenarios'>;
-  heldOut: boolean;
-}
-
-function listScenarios({ train, evaluation, heldOut }: ScenarioSplit): Dealt {
-  const lines = [...train, ...evaluation].map((scenario) => ({ id: scenario.id, scenario }));
-  const counts = { trainScenarios: train.length, evalScenarios: evaluation.length };
-  return { bytes: encodeJsonLines(lines), counts, heldOut };
+/** Scenarios or examples that were read. */
+interface Dealt extends Pick<ScenarioSplit, 'counts' | 'heldOut' | 'datasets' | 'close'> {
+  put(this: void, run: string): Promise<BlobRef>;
 }
 
 function otherConfig(run: string, differences: readonly string[]): TemperError {

@@ -1,18 +1,26 @@
 /** Which scenarios are trained and which are held out: decided once for a run, and never against what its parent decided. */
-import type { RunConfig } from '../core/contract.ts';
+import type { HubDataset, Prepared, RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
-import type { Agent, Scenario } from '../play/agent.ts';
-import { checkUnique, readScenarios } from '../play/scenarios.ts';
-import { readPrepared, readRun, readStoredScenarios } from '../store/records/run-reader.ts';
+import type { Agent } from '../play/agent.ts';
+import { openScenarios, UniqueIds, type OpenScenarios } from '../play/scenarios.ts';
+import { encodeJson } from '../store/bytes/json.ts';
+import { readPrepared, readRun, streamStoredScenarios } from '../store/records/run-reader.ts';
+import { ONE_BLOB_BYTES } from '../store/records/scenario-files.ts';
 import type { Store } from '../store/store.ts';
+import { LineSpool } from './line-spool.ts';
 
+/** Scenarios that were read and assigned, to be written to the store. */
 export interface ScenarioSplit {
-  train: Scenario[];
-  evaluation: Scenario[];
+  /** JSON lines, those for training first. */
+  lines(): AsyncGenerator<Uint8Array>;
+  counts: Pick<Prepared, 'trainScenarios' | 'evalScenarios'>;
   heldOut: boolean;
+  /** Data sets that they were read from. */
+  datasets: HubDataset[];
+  close(): Promise<void>;
 }
 
 /** Ids of the scenarios that a fork's parent was trained on, and of those held out from it. */
@@ -25,37 +33,91 @@ interface Lineage {
 const HELD_OUT_SHARE = 0.1;
 
 export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<ScenarioSplit> {
-  const scenarios = await readScenarios(agent.scenarios, config.maxScenarios);
-  if (scenarios.length === 0) throw tooFew(agent, 'scenarios', 'one', 0);
-  if (agent.evalScenarios === undefined) return holdOut(agent, scenarios, config, await readLineage(store, config));
-  const evaluation = await readScenarios(agent.evalScenarios, config.evalScenarios);
-  if (evaluation.length === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
-  checkUnique({ scenarios, evalScenarios: evaluation });
-  return { train: scenarios, evaluation, heldOut: false };
+  const spool = new LineSpool(ONE_BLOB_BYTES);
+  const unique = new UniqueIds();
+  const datasets: HubDataset[] = [];
+  const read = async (list: 'scenarios' | 'evalScenarios', source: Agent['scenarios'], limit: number) => {
+    const open = openScenarios(source, limit);
+    const ids = await spoolScenarios(spool, unique, list, open);
+    datasets.push(...[open.origin() ?? []].flat());
+    return ids;
+  };
+  try {
+    const ids = await read('scenarios', agent.scenarios, config.maxScenarios);
+    if (ids.length === 0) throw tooFew(agent, 'scenarios', 'one', 0);
+    if (agent.evalScenarios === undefined) {
+      const held = holdOut(agent, ids, config, await readLineage(store, config));
+      return toSplit(spool, (index) => held.has(index), {
+        of: ids.length,
+        evaluation: held.size,
+        heldOut: true,
+        datasets,
+      });
+    }
+    const { length: evaluation } = await read('evalScenarios', agent.evalScenarios, config.evalScenarios);
+    if (evaluation === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
+    const of = ids.length + evaluation;
+    return toSplit(spool, (index) => index >= ids.length, { of, evaluation, heldOut: false, datasets });
+  } catch (error) {
+    await spool.close();
+    throw error;
+  }
 }
 
-/** Drawn by the run's seed; both parts keep the agent's order. A fork holds out what its parent did, then what is new. */
+/** Returns the ids, in order. */
+async function spoolScenarios(
+  spool: LineSpool,
+  unique: UniqueIds,
+  list: string,
+  open: OpenScenarios,
+): Promise<string[]> {
+  const ids: string[] = [];
+  unique.begin(list, open);
+  for await (const read of open.scenarios) {
+    unique.add(read);
+    const { scenario } = read;
+    ids.push(scenario.id);
+    await spool.add(encodeJson({ id: scenario.id, scenario }));
+  }
+  return ids;
+}
+
+interface Assigned extends Pick<ScenarioSplit, 'heldOut' | 'datasets'> {
+  of: number;
+  evaluation: number;
+}
+
+/** Both parts keep the agent's order. */
+function toSplit(
+  spool: LineSpool,
+  isHeld: (index: number) => boolean,
+  { of, evaluation, ...rest }: Assigned,
+): ScenarioSplit {
+  return {
+    async *lines() {
+      yield* spool.select((index) => !isHeld(index));
+      yield* spool.select(isHeld);
+    },
+    counts: { trainScenarios: of - evaluation, evalScenarios: evaluation },
+    ...rest,
+    close: () => spool.close(),
+  };
+}
+
+/** Indexes that are drawn by the run's seed. A fork holds out what its parent did, then what is new. */
 function holdOut(
   agent: Agent,
-  scenarios: Scenario[],
+  ids: readonly string[],
   { seed, evalScenarios }: RunConfig,
   lineage: Lineage,
-): ScenarioSplit {
-  if (scenarios.length < 2)
-    throw tooFew(agent, 'scenarios', 'two (a tenth is held out for evaluation)', scenarios.length);
-  checkUnique({ scenarios });
-  const count = Math.min(evalScenarios, Math.max(1, Math.floor(scenarios.length * HELD_OUT_SHARE)));
-  const rank = (index: number) => rankOf(scenarios[index]?.id ?? '', lineage);
-  const order = permutation(scenarios.length, deriveSeed([seed, 'held-out'])).filter(
-    (index) => rank(index) !== TRAINED,
-  );
+): ReadonlySet<number> {
+  if (ids.length < 2) throw tooFew(agent, 'scenarios', 'two (a tenth is held out for evaluation)', ids.length);
+  const count = Math.min(evalScenarios, Math.max(1, Math.floor(ids.length * HELD_OUT_SHARE)));
+  const rank = (index: number) => rankOf(ids[index] ?? '', lineage);
+  const order = permutation(ids.length, deriveSeed([seed, 'held-out'])).filter((index) => rank(index) !== TRAINED);
   const drawn = new Set(order.toSorted((a, b) => rank(a) - rank(b)).slice(0, count));
-  if (drawn.size === 0) throw allTrained(agent, scenarios.length);
-  return {
-    train: scenarios.filter((_, index) => !drawn.has(index)),
-    evaluation: scenarios.filter((_, index) => drawn.has(index)),
-    heldOut: true,
-  };
+  if (drawn.size === 0) throw allTrained(agent, ids.length);
+  return drawn;
 }
 
 const TRAINED = 2;
@@ -71,7 +133,8 @@ async function readLineage(store: Store, config: RunConfig): Promise<Lineage> {
   const run = await findPlayingAncestor(store, config);
   const prepared = run === null ? null : await readPrepared(store, run);
   if (prepared === null) return { trained: new Set(), held: new Set() };
-  const ids = (await readStoredScenarios(store, prepared)).map(({ id }) => id);
+  const ids: string[] = [];
+  for await (const { id } of streamStoredScenarios(store, prepared)) ids.push(id);
   return {
     trained: new Set(ids.slice(0, prepared.trainScenarios)),
     held: new Set(ids.slice(prepared.trainScenarios)),

@@ -10,6 +10,7 @@ import { long } from './long.ts';
 import { memory } from './memory.ts';
 import { overlap } from './overlap.ts';
 import { receipts } from './receipts.ts';
+import { scenarios } from './scenarios.ts';
 import { soak } from './soak.ts';
 import { start } from './start.ts';
 import { step } from './step.ts';
@@ -27,6 +28,7 @@ const BENCHES: readonly Bench[] = [
   long,
   memory,
   gpu,
+  scenarios,
   soak,
   start,
 ];

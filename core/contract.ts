@@ -22,6 +22,21 @@ export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupList, GroupRef, isFromLat
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
 
+/** A data set on a hub, as it was read. */
+export const HubDataset = z
+  .strictObject({
+    dataset: z.string().max(200),
+    config: z.string().max(200),
+    split: z.string().max(200),
+    /** Commit; null if the server named none. */
+    revision: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/)
+      .nullable(),
+  })
+  .meta({ id: 'HubDataset' });
+export type HubDataset = z.infer<typeof HubDataset>;
+
 /** Scenarios are dealt by index: 0 … train − 1 for training, then the evaluation's. */
 export const Prepared = z
   .strictObject({
@@ -31,6 +46,8 @@ export const Prepared = z
     /** True if the agent named no evaluation scenarios and a seeded tenth was held out. */
     heldOut: z.boolean(),
     agentCodeSha256: sha256,
+    /** Data sets that scenarios were read from; absent if they were the agent's own, or files. */
+    datasets: z.array(HubDataset).optional(),
   })
   .meta({ id: 'Prepared' });
 export type Prepared = z.infer<typeof Prepared>;

@@ -16,6 +16,8 @@ export const FAILURES = {
   StoreCorrupt: { retryable: false },
   /** The store refused a write or a read for a reason that may pass (disk full, read-only). */
   StoreUnavailable: { retryable: true },
+  /** Scenarios could not be read from a server for a reason that may pass. */
+  SourceUnavailable: { retryable: true },
   /** The user asked for something that cannot be. */
   BadConfig: { retryable: false },
   /** The sampled policy differs from the trained one. */

@@ -14,8 +14,9 @@ export interface Scenario {
 }
 
 /**
- * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a path, relative to
- * the agent's file, or a URL such as `new URL('./data.jsonl', import.meta.url)`. Name the type of a file's scenarios:
+ * A list, a generator (async or not), a function that returns one, a source such as `csv('questions.csv', { map })`, or a
+ * dataset file: a path, relative to the agent's file, or a URL such as `new URL('./data.jsonl', import.meta.url)`. It
+ * holds JSON lines unless it ends in `.csv`, `.tsv` or `.parquet`. Name the type of a file's scenarios:
  * `defineAgent<Question>({ scenarios: './questions.jsonl', … })`.
  */
 export type ScenarioSource<S extends Scenario> =

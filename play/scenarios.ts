@@ -1,59 +1,114 @@
 /** Scenarios from wherever an agent has them: read once, checked, as the JSON that rollouts will get. */
-import { createReadStream } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
+import type { HubDataset } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
-import { LineSplitter } from '../core/lines.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
+import { csvSource } from './sources/csv.ts';
+import { jsonLinesSource } from './sources/json-lines.ts';
+import { parquetSource } from './sources/parquet.ts';
+import { isRowSource, type Row, type RowSource } from './sources/row-source.ts';
+
+/** A scenario that was read, and its number in its source. */
+export interface ReadScenario {
+  readonly scenario: Scenario;
+  readonly number: number;
+}
+
+/** Scenarios one after the other, so that a source may be larger than the memory. */
+export interface OpenScenarios {
+  readonly scenarios: AsyncIterable<ReadScenario>;
+  /** `line 3 of questions.csv`; null where the source has no names for its places. */
+  readonly placeOf: ((number: number) => string) | null;
+  /** Which data these are, once they were read; undefined if nothing but the scenarios themselves tells it. */
+  readonly origin: () => HubDataset | undefined;
+}
 
 /** At most `limit` scenarios: a generator may be endless. */
+export function openScenarios(source: ScenarioSource<Scenario>, limit: number): OpenScenarios {
+  const located = typeof source === 'string' || source instanceof URL ? openFile(source) : source;
+  if (!isRowSource(located)) return { scenarios: readValues(located, limit), placeOf: null, origin: () => undefined };
+  const { rows, placeOf, remedy, origin } = located.open();
+  return { scenarios: readRows(rows, limit, placeOf, remedy), placeOf, origin };
+}
+
+/** All of them at once, for a few: places are remembered for messages. */
 export async function readScenarios(source: ScenarioSource<Scenario>, limit: number): Promise<Scenario[]> {
-  const scenarios: Scenario[] = [];
-  for await (const value of await open(source)) {
-    scenarios.push(value instanceof Line ? value.scenario() : checkScenario(value, `scenario ${scenarios.length}`));
-    if (scenarios.length === limit) break;
+  const { scenarios, placeOf } = openScenarios(source, limit);
+  const read: Scenario[] = [];
+  for await (const { scenario, number } of scenarios) {
+    read.push(scenario);
+    if (placeOf !== null) PLACES.set(scenario, placeOf(number));
   }
-  return scenarios;
+  return read;
 }
 
 /** The place of a scenario in its file, for messages. */
-const LINES = new WeakMap<Scenario, string>();
+const PLACES = new WeakMap<Scenario, string>();
 
-class Line {
-  readonly #value: unknown;
-  readonly #place: string;
-
-  constructor(value: unknown, place: string) {
-    this.#value = value;
-    this.#place = place;
+async function* readValues(
+  source: Exclude<ScenarioSource<Scenario>, string | URL>,
+  limit: number,
+): AsyncGenerator<ReadScenario> {
+  let number = 0;
+  for await (const value of typeof source === 'function' ? await source() : source) {
+    yield { scenario: checkScenario(value, `scenario ${number}`), number };
+    if (++number === limit) return;
   }
+}
 
-  scenario(): Scenario {
-    const remedy = Array.isArray(this.#value) ? 'write one object on each line, without a list' : undefined;
-    const scenario = checkScenario(this.#value, this.#place, remedy);
-    LINES.set(scenario, this.#place);
-    return scenario;
+async function* readRows(
+  rows: AsyncIterable<Row>,
+  limit: number,
+  placeOf: (number: number) => string,
+  remedy: string,
+): AsyncGenerator<ReadScenario> {
+  let count = 0;
+  for await (const { value, number } of rows) {
+    const advice = Array.isArray(value) ? 'write one object on each line, without a list' : remedy;
+    yield { scenario: checkScenario(value, placeOf(number), advice), number };
+    if (++count === limit) return;
   }
 }
 
 /** The agent with absolute paths and its folder: a path in an agent file is relative to that file, in the CLI and in workers. */
 export function locateScenarios(agent: Agent, file: string): Agent {
   const { scenarios, evalScenarios } = agent;
-  const locate = (source: ScenarioSource<Scenario>) =>
-    typeof source === 'string' ? resolve(dirname(file), source) : source;
+  const locate = (source: ScenarioSource<Scenario>) => {
+    if (typeof source === 'string') return resolve(dirname(file), source);
+    return isRowSource(source) ? source.in(dirname(file)) : source;
+  };
   const held = evalScenarios === undefined ? {} : { evalScenarios: locate(evalScenarios) };
   return Object.freeze({ ...agent, scenarios: locate(scenarios), ...held, folder: dirname(file) });
 }
 
-/** Refuses ids that stand twice, in one list or in both: what is evaluated must not be trained. */
+/** Refuses ids that stand twice, in one list or in both, while scenarios are read: what is evaluated must not be trained. */
+export class UniqueIds {
+  readonly #lists: { placeOf: (number: number) => string; numbers: Map<string, number> }[] = [];
+
+  /** The list that the next scenarios are from. */
+  begin(list: string, { placeOf }: Pick<OpenScenarios, 'placeOf'>): void {
+    this.#lists.push({ placeOf: placeOf ?? ((index) => `${list}[${index}]`), numbers: new Map() });
+  }
+
+  add({ scenario: { id }, number }: ReadScenario): void {
+    const newest = this.#lists.at(-1)!;
+    for (const { numbers, placeOf } of this.#lists) {
+      const first = numbers.get(id);
+      if (first !== undefined) throw duplicate(id, placeOf(first), newest.placeOf(number));
+    }
+    newest.numbers.set(id, number);
+  }
+}
+
+/** The same for scenarios that are in memory. */
 export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
   const seen = new Map<string, string>();
   for (const [list, scenarios] of Object.entries(lists)) {
     for (const [index, scenario] of scenarios.entries()) {
       const { id } = scenario;
-      const place = LINES.get(scenario) ?? `${list}[${index}]`;
+      const place = PLACES.get(scenario) ?? `${list}[${index}]`;
       const first = seen.get(id);
       if (first !== undefined) throw duplicate(id, first, place);
       seen.set(id, place);
@@ -61,31 +116,11 @@ export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
   }
 }
 
-async function open(source: ScenarioSource<Scenario>): Promise<Iterable<unknown> | AsyncIterable<unknown>> {
-  if (typeof source === 'string') return readLines(source);
-  if (source instanceof URL) return readLines(fileURLToPath(source));
-  return typeof source === 'function' ? await source() : source;
-}
-
-async function* readLines(file: string): AsyncGenerator<Line> {
-  let number = 0;
-  try {
-    for await (const line of splitLines(createReadStream(file, { encoding: 'utf8' }))) {
-      number += 1;
-      const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
-      if (text.trim() !== '') yield new Line(JSON.parse(text) as unknown, `line ${number} of ${file}`);
-    }
-  } catch (cause) {
-    const problem =
-      cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
-    throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; scenarios are JSON lines`, { cause });
-  }
-}
-
-async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<string> {
-  const splitter = new LineSplitter();
-  for await (const text of texts) yield* splitter.push(text);
-  yield* splitter.end();
+/** By its ending: `.csv`, `.tsv` and `.parquet`; any other file holds JSON lines. */
+function openFile(file: string | URL): RowSource<Scenario> {
+  const path = file instanceof URL ? file.pathname : file;
+  if (/\.[ct]sv$/i.test(path)) return csvSource(file);
+  return /\.parquet$/i.test(path) ? parquetSource(file) : jsonLinesSource(file);
 }
 
 function checkScenario(value: unknown, place: string, remedy = 'give it one'): Scenario {

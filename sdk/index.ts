@@ -20,6 +20,10 @@ export {
   type NamedRewardsDefinition,
 } from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
+export { csv, hf, jsonl, parquet, sqlite } from './agent/sources.ts';
+export type { CsvOptions } from '../play/sources/csv.ts';
+export type { HubOptions } from '../play/sources/hub.ts';
+export type { MapOptions, RowSource } from '../play/sources/row-source.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';

@@ -28,6 +28,8 @@ export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
 export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.json`;
 /** A readable view of the scenarios' blob. */
 export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenarios.jsonl`;
+/** Instead of the view, if they are stored in parts: a copy of their index, by its hash. Write-once. */
+export const scenarioPartsKey = (run: string, sha256: string): string => `${runPrefix(run)}/scenarios/${sha256}.json`;
 /** For display; replaced after each step. */
 export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
 /** The curve, `store/records/curve.ts`. */

@@ -14,7 +14,13 @@ export class WorkFailed extends Error {
 }
 
 /** Failures that the user can fix: another flag, disk space, a started server, an upgrade. */
-const USERS: ReadonlySet<FailureType> = new Set(['BadConfig', 'StoreUnavailable', 'StepConflict', 'LaterVersion']);
+const USERS: ReadonlySet<FailureType> = new Set([
+  'BadConfig',
+  'StoreUnavailable',
+  'SourceUnavailable',
+  'StepConflict',
+  'LaterVersion',
+]);
 
 export function describeError(error: unknown): { text: string; exitCode: number } {
   if (error instanceof UsageError) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.usage };

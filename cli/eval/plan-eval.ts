@@ -2,7 +2,7 @@
 import type { Scenario } from '../../play/agent.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
-import { readStoredScenarios } from '../../store/records/run-reader.ts';
+import { readStoredScenarios, streamStoredScenarios } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -55,10 +55,10 @@ async function readHeldOut(
   limit: number | null,
 ): Promise<HeldOut> {
   if (checkpoint?.prepared) {
-    const lines = await readStoredScenarios(store, checkpoint.prepared);
     const firstScenario = checkpoint.prepared.trainScenarios;
     const end = firstScenario + (limit ?? checkpoint.config.evalScenarios);
-    return { scenarios: lines.slice(firstScenario, end).map(({ scenario }) => scenario as Scenario), firstScenario };
+    const lines = await readStoredScenarios(store, checkpoint.prepared, firstScenario, end);
+    return { scenarios: lines.map(({ scenario }) => scenario as Scenario), firstScenario };
   }
   const { evalScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
   const list = agent.evalScenarios === undefined ? 'scenarios' : 'evalScenarios';
@@ -82,10 +82,10 @@ async function noteTrained(
   const notes: string[] = [];
   for (const { name, checkpoint } of players) {
     if (!checkpoint?.prepared) continue;
-    const lines = await readStoredScenarios(store, checkpoint.prepared);
-    const trained = lines.slice(0, checkpoint.prepared.trainScenarios).filter(({ id }) => ids.has(id));
-    if (trained.length > 0)
-      notes.push(`${name} was trained on ${trained.length} of these ${scenarios.length} scenarios`);
+    let trained = 0;
+    for await (const { id } of streamStoredScenarios(store, checkpoint.prepared, 0, checkpoint.prepared.trainScenarios))
+      if (ids.has(id)) trained += 1;
+    if (trained > 0) notes.push(`${name} was trained on ${trained} of these ${scenarios.length} scenarios`);
   }
   return notes;
 }

@@ -4,7 +4,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
-import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
+import { locateScenarios, openScenarios, UniqueIds, type OpenScenarios } from '../../play/scenarios.ts';
 import { findAgentFile, importAgentFile } from '../../workers/user-code/agent-code.ts';
 import { explainImport } from '../../workers/user-code/explain-import.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -31,21 +31,30 @@ type ScenarioLimits = Pick<RunConfig, 'maxScenarios' | 'evalScenarios'>;
 
 /** Reads the scenarios now, so that their author sees mistakes before a worker reads them. */
 export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<void> {
-  const train = await readScenarios(agent.scenarios, limits.maxScenarios);
-  if (train.length === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
+  const unique = new UniqueIds();
+  const train = await countScenarios(unique, 'scenarios', openScenarios(agent.scenarios, limits.maxScenarios));
+  if (train === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
   if (agent.evalScenarios === undefined) {
-    if (train.length > 1) return checkUnique({ scenarios: train });
+    if (train > 1) return;
     throw new UsageError(
       `the agent ${agent.name} has one scenario (${path}), but a tenth is held out for evaluation; add more, or add evalScenarios`,
     );
   }
-  const held = await readScenarios(agent.evalScenarios, limits.evalScenarios);
-  if (held.length === 0) {
-    throw new UsageError(
-      `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,
-    );
+  const held = await countScenarios(unique, 'evalScenarios', openScenarios(agent.evalScenarios, limits.evalScenarios));
+  if (held > 0) return;
+  throw new UsageError(
+    `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,
+  );
+}
+
+async function countScenarios(unique: UniqueIds, list: string, open: OpenScenarios): Promise<number> {
+  let count = 0;
+  unique.begin(list, open);
+  for await (const read of open.scenarios) {
+    unique.add(read);
+    count += 1;
   }
-  checkUnique({ scenarios: train, evalScenarios: held });
+  return count;
 }
 
 async function importAgent(path: string): Promise<unknown> {

@@ -173,6 +173,13 @@ class GspoLoss(Strict):
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
 
 
+class HubDataset(Strict):
+    dataset: Annotated[str, Field(max_length=200)]
+    config: Annotated[str, Field(max_length=200)]
+    split: Annotated[str, Field(max_length=200)]
+    revision: Annotated[str | None, Field(pattern="^[0-9a-f]{40}$")]
+
+
 class ImportanceSamplingLoss(Strict):
     name: Literal["importance_sampling"]
 
@@ -305,6 +312,7 @@ class Prepared(Strict):
     agent_code_sha256: Annotated[
         str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
     ]
+    datasets: list[HubDataset] | None = None
 
 
 class RolloutConfig(Strict):
@@ -855,5 +863,5 @@ VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"
 VLLM_LORA_RANK = 64
 
 # From core/failures.ts.
-FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
-RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt", "LaterVersion"))
+FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
+RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "StoreUnavailable", "SourceUnavailable", "StaleAttempt", "LaterVersion"))

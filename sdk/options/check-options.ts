@@ -32,6 +32,11 @@ export const OPTION_TABLES = {
   },
   command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional', result: 'optional' },
   endpoint: { rewrite: 'optional', concurrency: 'optional' },
+  jsonl: { map: 'optional' },
+  csv: { map: 'optional', delimiter: 'optional' },
+  parquet: { map: 'optional' },
+  sqlite: { map: 'optional' },
+  hf: { map: 'optional', config: 'optional', split: 'optional', revision: 'optional', via: 'optional' },
   Model: {
     name: 'required',
     project: 'required',

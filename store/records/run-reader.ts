@@ -21,10 +21,11 @@ import {
   TimesFileSchema,
 } from './file-schemas.ts';
 import { listGroups, readRollouts, readVerdict } from './group-files.ts';
-import { decodeJson, decodeJsonLines } from '../bytes/json.ts';
+import { decodeJson, parseJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import type { GroupPlace, StepPlace } from '../layout.ts';
 import { parseCommit, type Commit, type Manifest } from './manifest.ts';
+import { readScenarioLines } from './scenario-files.ts';
 import type { Store } from '../store.ts';
 import { inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
@@ -106,10 +107,26 @@ export function readPrepared(store: Store, run: string): Promise<Prepared | null
   return readStored(store, layout.preparedKey(run), PreparedFileSchema);
 }
 
-export async function readStoredScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {
-  const { key } = prepared.scenarios;
-  const lines = decodeJsonLines(await store.getBlob(prepared.scenarios), key);
-  return lines.map((line) => parseStored(ScenarioLineSchema, line, key));
+/** Scenarios from `from` to before `to`, one after the other: a run may have very many. */
+export async function* streamStoredScenarios(
+  store: Store,
+  { scenarios }: Prepared,
+  from = 0,
+  to = Infinity,
+): AsyncGenerator<ScenarioLine> {
+  for await (const line of readScenarioLines(store, scenarios, from, to))
+    yield parseStored(ScenarioLineSchema, parseJson(line, scenarios.key), scenarios.key);
+}
+
+export async function readStoredScenarios(
+  store: Store,
+  prepared: Prepared,
+  from = 0,
+  to = Infinity,
+): Promise<ScenarioLine[]> {
+  const lines: ScenarioLine[] = [];
+  for await (const line of streamStoredScenarios(store, prepared, from, to)) lines.push(line);
+  return lines;
 }
 
 export async function readManifest(store: Store, place: StepPlace): Promise<Manifest | null> {

@@ -5,10 +5,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { Scenario } from '../../play/agent.ts';
+import { hubSource } from '../../play/sources/hub.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { encodeJsonLines } from '../../store/bytes/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
 import { listRuns, readPrepared, readRun, readStoredScenarios } from '../../store/records/run-reader.ts';
+import { REVISION, startRowsService } from '../play/sources/rows-service.ts';
 import { call, openWorld, type World } from './world.ts';
 
 let world: World;
@@ -151,6 +153,16 @@ describe('a fork without evaluation scenarios', () => {
       ) as string,
     });
   });
+});
+
+test('the revision of a data set that scenarios were read from is recorded', async () => {
+  const rows = Array.from({ length: 5 }, (_, index) => ({ id: `s${index}` }));
+  const service = await startRowsService({ splits: [{ config: 'main', split: 'train', rows }] });
+  const prepared = await prepare({ scenarios: hubSource('owner/name', {}, service.env(join(world.root, 'cache'))) });
+  await service.close();
+  const read = { dataset: 'owner/name', config: 'main', split: 'train', revision: REVISION };
+  expect(Prepared.parse(prepared)).toMatchObject({ trainScenarios: 4, evalScenarios: 1, datasets: [read] });
+  expect(await readPrepared(world.store, 'demo')).toEqual(prepared);
 });
 
 test('a loss that has no effect is refused', async () => {

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { writeAgent } from './agents.ts';
+import { write, writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn } from './run-cli.ts';
 
@@ -88,4 +88,36 @@ test('an id that stands twice', async () => {
   expect(await train()).toMatchInlineSnapshot(
     `"temper: scenario ids must be unique, among evalScenarios too, got "a" at scenarios[0] and scenarios[1]; rename one"`,
   );
+});
+
+test.each<[string, string, string, string]>([
+  [
+    'an empty CSV file',
+    'id,question\n',
+    "'rows.csv'",
+    'temper: the agent guess has no scenarios (PROJECT/agent.ts); add at least one',
+  ],
+  [
+    'a map that throws',
+    'id\na\n',
+    '{ map: (row) => ({ id: row.id.no.thing }) }',
+    "temper: map must make a scenario of each row, but it threw at line 2 of PROJECT/rows.csv: TypeError: Cannot read properties of undefined (reading 'thing'); correct map, or return null to leave a row out",
+  ],
+  [
+    'a map that misspells a column',
+    'id\na\n',
+    '{ map: ({ name }) => ({ id: name }) }',
+    'temper: map must make a scenario of each row, but it threw at line 2 of PROJECT/rows.csv: Error: PROJECT/rows.csv has no column "name", only id; correct map, or return null to leave a row out',
+  ],
+  [
+    'an option that csv does not have',
+    'id\na\n',
+    "{ separator: ';' }",
+    'temper: csv has the options map, delimiter, got separator; correct its name, or remove it',
+  ],
+])('%s', async (_what, rows, options, message) => {
+  await write(join(project, 'rows.csv'), rows);
+  const source = options.startsWith("'") ? options : `csv('rows.csv', ${options})`;
+  await writeAgent(project, { scenarios: source });
+  expect(await train()).toBe(message);
 });

@@ -11,7 +11,7 @@ export async function writeAgent(
   const file = join(folder, 'agent.ts');
   await write(
     file,
-    `import { defineAgent, ruler } from '${SDK}';\n${exported} defineAgent({ name: '${name}', scenarios: ${scenarios}, ${reward}rollout: async () => 0 });\n`,
+    `import { csv, defineAgent, ruler } from '${SDK}';\n${exported} defineAgent({ name: '${name}', scenarios: ${scenarios}, ${reward}rollout: async () => 0 });\n`,
   );
   return file;
 }

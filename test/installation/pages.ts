@@ -9,9 +9,13 @@ const isAgent = ({ code }: Block) => code.includes('export default defineAgent('
 const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
 /** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
 const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
+/** Their data are elsewhere: read in `test/play/sources/page.test.ts`. */
+const isOfSources = ({ page }: Block) => page === 'docs/scenarios.md';
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
 
-export const AGENTS = BLOCKS.filter((block) => isAgent(block) && !isProgram(block) && !isOfSdk(block));
+export const AGENTS = BLOCKS.filter(
+  (block) => isAgent(block) && ![isProgram, isOfSdk, isOfSources].some((isOther) => isOther(block)),
+);
 export const SCRIPTS = BLOCKS.filter((block) => !isAgent(block) && !isConfig(block));
 
 export const nameOf = ({ page, line }: Block) =>

@@ -2,6 +2,9 @@
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import type { CommandProgramOptions, EndpointProgramOptions } from '../../sdk/agent/programs.ts';
+import type { CsvOptions } from '../../play/sources/csv.ts';
+import type { HubOptions } from '../../play/sources/hub.ts';
+import type { MapOptions } from '../../play/sources/row-source.ts';
 import type { BatchOptions } from '../../sdk/loop/batches.ts';
 import type { DeleteCheckpointsOptions } from '../../sdk/loop/delete-checkpoints.ts';
 import type { GatherOptions } from '../../sdk/loop/gather.ts';
@@ -28,6 +31,11 @@ export interface OptionTables {
   readonly defineAgent: Table<AgentDefinition<Scenario>>;
   readonly command: Table<CommandProgramOptions>;
   readonly endpoint: Table<EndpointProgramOptions>;
+  readonly jsonl: Table<MapOptions<unknown, Scenario>>;
+  readonly csv: Table<CsvOptions<unknown, Scenario>>;
+  readonly parquet: Table<MapOptions<unknown, Scenario>>;
+  readonly sqlite: Table<MapOptions<unknown, Scenario>>;
+  readonly hf: Table<HubOptions<unknown, Scenario>>;
   readonly Model: Table<ModelOptions>;
   readonly TrainableModel: Table<TrainableModelOptions>;
   readonly LocalBackend: Table<LocalBackendOptions>;

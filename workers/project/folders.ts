@@ -1,19 +1,11 @@
 /** Folders of a project: state in its `.temper/`, reproducible files in the user's cache folder. */
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { TemperError } from '../../core/failures.ts';
 import { isOwn } from './own-file.ts';
 
-/** TEMPER_CACHE, or the platform's folder for caches. */
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
-  if (env.TEMPER_CACHE) return env.TEMPER_CACHE;
-  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'temper');
-  if (process.platform === 'win32')
-    return join(env.LOCALAPPDATA || join(homedir(), 'AppData', 'Local'), 'temper', 'Cache');
-  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'temper');
-}
+export { cacheFolder } from '../../store/cache-folder.ts';
 
 /** A project's configuration, and the folder of its state. */
 export const CONFIG_FILE = 'temporal.config.ts';

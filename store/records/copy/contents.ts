@@ -9,6 +9,7 @@ import type { StepPlace } from '../../layout.ts';
 import { parseCommit, type Commit } from '../manifest.ts';
 import { blobsOfConfig, blobsOfStep } from '../references.ts';
 import { readPrepared, readState, requireRun } from '../run-reader.ts';
+import { blobsOfScenarios } from '../scenario-files.ts';
 import type { Store } from '../../store.ts';
 
 export interface StepContents extends StepPlace {
@@ -50,7 +51,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
     });
   }
   const blobs = [
-    ...(prepared === null ? [] : [prepared.scenarios]),
+    ...(prepared === null ? [] : await blobsOfScenarios(store, prepared.scenarios)),
     ...(template === null ? [] : [blobRef(template)]),
     ...blobsOfConfig(file.config),
     ...(file.loop === undefined ? [] : broughtBySteps(branches.flatMap(({ steps }) => steps))),

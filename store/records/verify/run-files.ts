@@ -6,11 +6,12 @@ import { TemperError } from '../../../core/failures.ts';
 import { isUnreadable } from '../../../core/later-version.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
-import { blobKey, curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
+import { blobKey, curvePrefix, preparedKey, runKey, scenarioPartsKey, scenariosKey, stateKey } from '../../layout.ts';
 import { readRunTemplate } from '../chat-templates.ts';
 import { readDataset } from '../datasets.ts';
 import { blobsOfConfig } from '../references.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
+import { openScenarioFile, type ScenarioFile } from '../scenario-files.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
@@ -54,15 +55,16 @@ async function verifyFile<T>(store: Store, findings: Findings, key: string, sche
 async function verifyScenarios(store: Store, run: string, prepared: Prepared, findings: Findings): Promise<void> {
   const { scenarios, trainScenarios, evalScenarios } = prepared;
   findings.count('run files');
-  const bytes = await findings.attempt('run files', scenarios.key, () => store.getBlob(scenarios));
-  if (bytes === null) return;
-  const lines = decodeJsonLines(bytes, scenarios.key).length;
-  if (lines !== trainScenarios + evalScenarios)
+  const file = await findings.attempt('run files', scenarios.key, () => openScenarioFile(store, scenarios));
+  if (file === null) return;
+  const lines = await countScenarios(store, file, findings);
+  if (lines !== null && lines !== trainScenarios + evalScenarios)
     findings.problem(
       'run files',
       preparedKey(run),
       `it counts ${trainScenarios + evalScenarios} scenarios, but there are ${lines}`,
     );
+  if (file.parts !== null) return verifyPartsFile(store, run, file, findings);
   const view = await store.read(scenariosKey(run));
   if (view !== null && hashBytes(view) !== scenarios.sha256)
     findings.problem(
@@ -71,6 +73,31 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
       `it is not a copy of ${scenarios.key}`,
       'it is only for display: delete it',
     );
+}
+
+/** Null if a part is missing or broken, which is reported. */
+async function countScenarios(
+  store: Store,
+  { ref, bytes, parts }: ScenarioFile,
+  findings: Findings,
+): Promise<number | null> {
+  if (parts === null) return decodeJsonLines(bytes, ref.key).length;
+  const counts: (number | null)[] = [];
+  for (const { blob } of parts) {
+    findings.count('run files');
+    const read = async () => decodeJsonLines(await store.getBlob(blob), blob.key).length;
+    counts.push(await findings.attempt('run files', blob.key, read));
+  }
+  return counts.reduce((sum, count) => (sum === null || count === null ? null : sum + count), 0);
+}
+
+/** Garbage collection finds the parts by this file. */
+async function verifyPartsFile(store: Store, run: string, { ref }: ScenarioFile, findings: Findings): Promise<void> {
+  findings.count('run files');
+  const key = scenarioPartsKey(run, ref.sha256);
+  const bytes = await store.read(key);
+  if (bytes !== null && hashBytes(bytes) === ref.sha256) return;
+  findings.problem('run files', key, bytes === null ? 'it is missing' : `it is not a copy of ${ref.key}`);
 }
 
 /** Checks the objects that the configuration names by hash. */

@@ -1,0 +1,34 @@
+import { createReadStream } from 'node:fs';
+
+import { TemperError } from '../../core/failures.ts';
+import { LineSplitter } from '../../core/lines.ts';
+import { fileSource, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
+
+/** Rows of a file of JSON lines. */
+export function jsonLinesSource<R, S extends Identified>(
+  file: string | URL,
+  options: MapOptions<R, S> = {},
+): RowSource<S> {
+  return fileSource(file, { unit: 'line', isTable: false, read }, options);
+}
+
+async function* read(file: string): AsyncGenerator<Row> {
+  let number = 0;
+  try {
+    for await (const line of splitLines(createReadStream(file, { encoding: 'utf8' }))) {
+      number += 1;
+      const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
+      if (text.trim() !== '') yield { value: JSON.parse(text) as unknown, number };
+    }
+  } catch (cause) {
+    const problem =
+      cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
+    throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; scenarios are JSON lines`, { cause });
+  }
+}
+
+async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  const splitter = new LineSplitter();
+  for await (const text of texts) yield* splitter.push(text);
+  yield* splitter.end();
+}

@@ -1,0 +1,46 @@
+import { fileSource, unreadable, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
+import { withNumbers } from './row-values.ts';
+
+/** Rows of a Parquet file. */
+export function parquetSource<R, S extends Identified>(
+  file: string | URL,
+  options: MapOptions<R, S> = {},
+): RowSource<S> {
+  return fileSource(file, { unit: 'row', isTable: true, read: (path) => readParquet(path) }, options);
+}
+
+/** Bounds memory: a row group, which is read at once, may be the whole file. */
+const BYTES_AT_ONCE = 32 * 1024 ** 2;
+
+/** `first` rows come before those of this file. */
+export async function* readParquet(file: string, first = 0): AsyncGenerator<Row> {
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import('hyparquet');
+  const { compressors } = await import('hyparquet-compressors');
+  try {
+    const buffer = await asyncBufferFromFile(file);
+    const metadata = await parquetMetadataAsync(buffer);
+    let number = first;
+    for (const [rowStart, rowEnd] of planReads(metadata.row_groups)) {
+      const options = { file: buffer, metadata, compressors, utf8: false, useOffsetIndex: true, rowStart, rowEnd };
+      for (const row of await parquetReadObjects(options)) yield { value: withNumbers(row), number: ++number };
+    }
+  } catch (cause) {
+    throw unreadable(file, cause, 'it must be a whole Parquet file without encryption');
+  }
+}
+
+interface RowGroup {
+  readonly num_rows: bigint;
+  readonly total_byte_size: bigint;
+}
+
+function* planReads(groups: readonly RowGroup[]): Generator<readonly [number, number]> {
+  let start = 0;
+  for (const group of groups) {
+    const end = start + Number(group.num_rows);
+    const reads = Math.max(1, Math.ceil(Number(group.total_byte_size) / BYTES_AT_ONCE));
+    const rows = Math.ceil(Number(group.num_rows) / reads);
+    for (; start < end; start += rows) yield [start, Math.min(start + rows, end)];
+    start = end;
+  }
+}

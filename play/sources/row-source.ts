@@ -1,0 +1,166 @@
+/**
+ * Rows of a file, a query or a data set, each of them a scenario, or what `map` makes one of. One interface for all of
+ * them: rows with numbers, and a name for messages.
+ */
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import type { HubDataset } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+
+/** A value as it was read, and its number for messages: counted from 1, as editors count lines. */
+export interface Row {
+  readonly value: unknown;
+  readonly number: number;
+}
+
+/** An id of its own is all that a scenario must have. */
+export interface Identified {
+  readonly id: string;
+}
+
+export interface MapOptions<R, S> {
+  /** Makes a scenario of a row; null leaves the row out. `index` counts rows from 0. */
+  map?: (row: R, index: number) => S | null;
+}
+
+export interface RowReading {
+  /** `questions.csv`, for messages. */
+  readonly name: string;
+  readonly unit: 'line' | 'row';
+  /** Whether all rows have the same columns: then `map` may not ask for another. */
+  readonly isTable: boolean;
+  read(): AsyncIterable<Row>;
+  /** Known once rows were read, for the run's record; a file has none: the run keeps its rows. */
+  origin?(): HubDataset | undefined;
+}
+
+/** A path in an agent file is relative to that file: how to read is known once its folder is. */
+type Locate = (folder: string) => RowReading;
+
+/** Registered globally: an agent file may load another copy of this module than the worker that reads the rows. */
+const ROW_SOURCE = Symbol.for('temper.row-source');
+
+export class RowSource<S extends Identified> implements AsyncIterable<S> {
+  readonly [ROW_SOURCE] = true;
+  readonly #locate: Locate;
+  readonly #map: MapOptions<never, S>['map'];
+  readonly #folder: string;
+
+  constructor(locate: Locate, map: MapOptions<never, S>['map'], folder: string = process.cwd()) {
+    this.#locate = locate;
+    this.#map = map;
+    this.#folder = folder;
+  }
+
+  /** The same rows, with relative paths taken from `folder`. */
+  in(folder: string): RowSource<S> {
+    return new RowSource(this.#locate, this.#map, folder);
+  }
+
+  /** Reads anew at each call. */
+  open(): OpenRows {
+    const reading = this.#locate(this.#folder);
+    const remedy = this.#map === undefined ? lacksId(reading) : 'return one from map';
+    const placeOf = (number: number): string => `${reading.unit} ${number} of ${reading.name}`;
+    const rows = mapped(reading, this.#map as MapRow | undefined, placeOf);
+    return { rows, placeOf, remedy, origin: () => reading.origin?.() };
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<S> {
+    for await (const { value } of this.open().rows) yield value as S;
+  }
+}
+
+export interface OpenRows {
+  readonly rows: AsyncIterable<Row>;
+  /** `line 3 of questions.csv` */
+  readonly placeOf: (number: number) => string;
+  /** Advice for a row that is no scenario. */
+  readonly remedy: string;
+  readonly origin: () => HubDataset | undefined;
+}
+
+export function isRowSource(value: unknown): value is RowSource<Identified> {
+  return typeof value === 'object' && value !== null && ROW_SOURCE in value;
+}
+
+interface FileFormat {
+  readonly unit: RowReading['unit'];
+  readonly isTable: boolean;
+  read(path: string): AsyncIterable<Row>;
+}
+
+export function fileSource<R, S extends Identified>(
+  file: string | URL,
+  format: FileFormat,
+  { map }: MapOptions<R, S>,
+): RowSource<S> {
+  const locate = (folder: string): RowReading => {
+    const path = resolvePath(file, folder);
+    return { name: path, unit: format.unit, isTable: format.isTable, read: () => format.read(path) };
+  };
+  return new RowSource(locate, map);
+}
+
+export function resolvePath(file: string | URL, folder: string): string {
+  return file instanceof URL ? fileURLToPath(file) : resolve(folder, file);
+}
+
+export function unreadable(name: string, cause: unknown, remedy: string): TemperError {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return new TemperError('BadConfig', `${name} cannot be read: ${text.split('\n')[0]}; ${remedy}`, { cause });
+}
+
+function lacksId({ isTable }: RowReading): string {
+  return isTable ? 'add a column id, or pass map: (row, index) => ({ id: String(index), ...row })' : 'give it one';
+}
+
+type MapRow = (row: unknown, index: number) => unknown;
+
+async function* mapped(
+  reading: RowReading,
+  map: MapRow | undefined,
+  placeOf: OpenRows['placeOf'],
+): AsyncGenerator<Row> {
+  const { name, isTable } = reading;
+  const handler = refuseOtherColumns(name);
+  let index = 0;
+  for await (const { value, number } of reading.read()) {
+    const row = isTable ? new Proxy(value as object, handler) : value;
+    const scenario = map === undefined ? value : callMap(map, row, index++, () => placeOf(number));
+    if (scenario === null && map !== undefined) continue;
+    if (isTable) refuseBytes(scenario, () => placeOf(number));
+    yield { value: scenario, number };
+  }
+}
+
+/** JSON would make an object of numbers of them. */
+function refuseBytes(scenario: unknown, place: () => string): void {
+  const [column] = Object.entries(scenario ?? {}).find(([, value]) => ArrayBuffer.isView(value)) ?? [];
+  if (column === undefined) return;
+  const remedy = `pass map: (row) => ({ … }) without ${column}, or make a text of it there`;
+  throw new TemperError('BadConfig', `${place()} must be JSON, but ${column} holds bytes; ${remedy}`);
+}
+
+function callMap(map: MapRow, row: unknown, index: number, place: () => string): unknown {
+  try {
+    return map(row, index);
+  } catch (cause) {
+    const rule = `map must make a scenario of each row, but it threw at ${place()}`;
+    throw new TemperError('BadConfig', `${rule}: ${String(cause)}; correct map, or return null to leave a row out`, {
+      cause,
+    });
+  }
+}
+
+/** A misspelt column would otherwise be undefined, which JSON drops from every scenario. */
+function refuseOtherColumns(name: string): ProxyHandler<object> {
+  return {
+    get(row, column) {
+      if (typeof column === 'symbol' || column in row || column === 'toJSON')
+        return Reflect.get(row, column) as unknown;
+      throw new Error(`${name} has no column ${JSON.stringify(column)}, only ${Object.keys(row).join(', ')}`);
+    },
+  };
+}
