@@ -5,6 +5,7 @@ import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Ruler } from './judge/ruler.ts';
+import type { NoResources, Resources, ResourceValues } from './resources/resource.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {
@@ -29,8 +30,10 @@ export type RolloutResult = number | { reward: number; metrics?: Readonly<Metric
 /** The agent's own reward is optional if a judge gives the rewards. */
 export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
 
-export interface RolloutContext<S extends Scenario = Scenario> {
+export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
   scenario: S;
+  /** What the setup of the agent's `resources` returned, by name. */
+  resources: ResourceValues<R>;
   /** The official client, pointed at the run's policy. */
   openai: OpenAI;
   /** To be passed as `model`. */
@@ -81,6 +84,7 @@ export interface AgentParts<S extends Scenario> {
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   /** Absent where the rewards are the rollout's own. */
   readonly reward?: Ruler;
+  readonly resources?: Resources;
   /** Folder of the agent's file, where its programs run; absent for an agent without a file. */
   readonly folder?: string;
   rollout(this: void, context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;

@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
 import type { RolloutConfig } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { TemperError, type FailureType } from '../core/failures.ts';
 import { callSeed, deriveSeed } from '../core/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
@@ -20,6 +20,12 @@ import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/clock.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
+import {
+  openResources,
+  type AttemptResources,
+  type PlaceOptions,
+  type PlaceResources,
+} from './resources/place-resources.ts';
 import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';
 
@@ -30,7 +36,8 @@ export interface PlannedAttempt {
   scenario: Scenario;
 }
 
-export interface AttemptsOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
+export interface AttemptsOptions
+  extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'>, Pick<PlaceOptions, 'resources' | 'leasePlace'> {
   agent: Agent;
   planned: readonly PlannedAttempt[];
   /** At most so many are played at once. */
@@ -72,10 +79,14 @@ export interface AttemptsProgress {
   waiting: EngineWait | null;
 }
 
+/** What others that play already may come through. */
+const OUTAGES: ReadonlySet<FailureType> = new Set(['EngineFailed', 'ProgramFailed', 'ResourceFailed']);
+
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #journal: Journal;
   readonly #playing = new Set<Recorder>();
+  readonly #resources: PlaceResources | null;
   /** Set once no further attempt is begun. */
   #ended: unknown = null;
   /** Aborted with it. */
@@ -90,6 +101,7 @@ export class Attempts {
     this.#journal = new Journal(options.segments);
     // One for each attempt that waits for a place.
     setMaxListeners(0, this.#over.signal);
+    this.#resources = openResources(options, this.#over.signal);
   }
 
   /**
@@ -103,13 +115,16 @@ export class Attempts {
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     const limit = pLimit(concurrency);
-    const attempts = planned.map((one) => limit(() => this.#playInTurn(one)));
+    let attempts: Promise<AttemptRecord>[] = [];
     try {
+      await this.#resources?.begin();
+      attempts = planned.map((one) => limit(() => this.#playInTurn(one)));
       return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
       await Promise.allSettled(attempts);
       throw error;
     } finally {
+      await this.#resources?.close();
       signal.removeEventListener('abort', cancel);
       this.#journal.close();
     }
@@ -146,8 +161,7 @@ export class Attempts {
   }
 
   #stopAfter(error: unknown): void {
-    const isOutage = error instanceof TemperError && (error.type === 'EngineFailed' || error.type === 'ProgramFailed');
-    if (isOutage) this.#beginNone(error);
+    if (error instanceof TemperError && OUTAGES.has(error.type)) this.#beginNone(error);
     else this.#endAll(error);
   }
 
@@ -161,6 +175,24 @@ export class Attempts {
 
   async #playOne(planned: PlannedAttempt): Promise<AttemptRecord> {
     if (this.#ended !== null) throw this.#ended;
+    let resources: AttemptResources | null = null;
+    try {
+      resources = (await this.#resources?.setUp(planned)) ?? null;
+      return await this.#playRecorded(planned, resources);
+    } catch (error) {
+      this.#stopAfter(error);
+      // One that was not begun because another one failed says why that did.
+      throw this.#ended;
+    } finally {
+      await resources?.end();
+      this.#done += 1;
+    }
+  }
+
+  /** The attempt's time begins here, and its resources are not part of it. */
+  async #playRecorded(planned: PlannedAttempt, resources: AttemptResources | null): Promise<AttemptRecord> {
+    // Ended while they were set up.
+    if (this.#ended !== null) throw this.#ended;
     const { agent, policy, rollout, isFresh, connectHosted } = this.#options;
     const { attempt, scenario } = planned;
     const recorder = this.#createRecorder(planned);
@@ -169,18 +201,16 @@ export class Attempts {
     try {
       const seed = deriveSeed([...this.#seedParts(planned), 'random']);
       const journal = this.#journal;
+      const values = resources?.values ?? {};
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
-      const record = await playAttempt({ ...played, ...(connectHosted && { connectHosted }) });
+      const record = await playAttempt({ ...played, resources: values, ...(connectHosted && { connectHosted }) });
+      await resources?.check();
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
       return record;
-    } catch (error) {
-      this.#stopAfter(error);
-      throw error;
     } finally {
       this.#playing.delete(recorder);
-      this.#done += 1;
       this.#callsDone += recorder.callCount;
     }
   }

@@ -4,6 +4,14 @@ export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, Scen
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
+export { resource, type ResourceDefinition } from './agent/resource.ts';
+export type {
+  Resource,
+  ResourceScope,
+  SetupContext,
+  TeardownContext,
+  WorkerSetupContext,
+} from '../play/resources/resource.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

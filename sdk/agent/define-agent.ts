@@ -12,19 +12,25 @@ import {
 } from '../../play/agent.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
+import { isResource, type NoResources, type Resources } from '../../play/resources/resource.ts';
 
-export interface AgentDefinition<S extends Scenario> extends AgentParts<S> {
+export interface AgentDefinition<S extends Scenario, R extends Resources = NoResources> extends AgentParts<S> {
   reward?: never;
-  rollout(context: RolloutContext<S>): RolloutResult | Promise<RolloutResult>;
+  /** `resource({ … })` by name: set up before the attempts, and ended after them. */
+  resources?: R;
+  rollout(context: RolloutContext<S, R>): RolloutResult | Promise<RolloutResult>;
 }
 
 /** Its attempts are judged against each other, and trained with what the judge says. */
-export interface JudgedAgentDefinition<S extends Scenario> extends AgentParts<S> {
+export interface JudgedAgentDefinition<S extends Scenario, R extends Resources = NoResources> extends AgentParts<S> {
   reward: Ruler;
-  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  resources?: R;
+  rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
 }
 
-export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
+export function defineAgent<S extends Scenario, R extends Resources = NoResources>(
+  definition: AgentDefinition<S, R> | JudgedAgentDefinition<S, R>,
+): Agent<S> {
   const complaint = findProblem(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return Object.freeze({ ...definition, [AGENT]: true as const });
@@ -32,7 +38,10 @@ export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> |
 
 /** A JavaScript caller may pass values of any type. */
 function findProblem(definition: object): string | null {
-  const { name, scenarios, evalScenarios, captureModel, reward, rollout } = definition as Record<string, unknown>;
+  const { name, scenarios, evalScenarios, captureModel, reward, resources, rollout } = definition as Record<
+    string,
+    unknown
+  >;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
   }
@@ -42,11 +51,28 @@ function findProblem(definition: object): string | null {
     return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
     return `captureModel of the agent ${name} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
+  const problem = resources === undefined ? null : findResourceProblem(name, resources);
+  if (problem !== null) return problem;
   const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
   const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
   if (wrong === undefined) return null;
   const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
   return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+}
+
+/** Names that a property access may have. */
+const RESOURCE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+function findResourceProblem(agent: string, resources: unknown): string | null {
+  if (typeof resources !== 'object' || resources === null || Array.isArray(resources))
+    return `resources of the agent ${agent} must be resource({ … }) by name, got ${shown(resources)}; pass { database: resource({ … }) }`;
+  for (const [name, value] of Object.entries(resources)) {
+    if (!RESOURCE_NAME.test(name))
+      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${shown(name)}; rename it`;
+    if (!isResource(value))
+      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${shown(value)}; pass resource({ scope, setup, teardown })`;
+  }
+  return null;
 }
 
 function isSource(source: unknown): boolean {

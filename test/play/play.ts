@@ -5,6 +5,7 @@ import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
+import type { Resources } from '../../play/resources/resource.ts';
 import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
 import type { Clock } from '../../play/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
@@ -69,6 +70,7 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   scenario?: Scenario;
   /** Of the agent's file. */
   folder?: string;
+  needs?: Resources;
 }
 
 const connections = new Map<string, EngineConnection>();
@@ -76,9 +78,10 @@ const connections = new Map<string, EngineConnection>();
 export function prepareAttempts(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Attempts {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
-  const { attempts = 1, scenario = { id: 'one' }, folder } = options;
+  const { attempts = 1, scenario = { id: 'one' }, folder, needs } = options;
+  const agent = defineAgent({ name: 'test', scenarios: [], rollout, ...(needs && { resources: needs }) });
   return new Attempts({
-    agent: { ...defineAgent({ name: 'test', scenarios: [], rollout }), ...(folder === undefined ? {} : { folder }) },
+    agent: { ...agent, ...(folder === undefined ? {} : { folder }) },
     planned: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 5, scenario })),
     concurrency: 64,
     engine: connection,
