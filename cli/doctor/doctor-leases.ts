@@ -68,8 +68,8 @@ async function watch(
 async function endAll({ agent }: AgentFile, found: readonly AgentLeases[]): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { leases, seen, deadHolders } of found) {
-    const due = seen.filter(({ state }) => state !== 'held');
-    rows.push(...seen.filter(({ state }) => state === 'held'));
+    const due = seen.filter(({ state }) => state !== 'in use');
+    rows.push(...seen.filter(({ state }) => state === 'in use'));
     rows.push(...(await endLeases(leases, agent.resources ?? {}, due, deadHolders)));
   }
   return rows;
@@ -81,39 +81,36 @@ function stateOf({ state, problem }: Row): SeenLease['state'] | 'ended' {
 }
 
 function renderRows(rows: readonly Row[]): string {
-  const head = ['lease', 'agent', 'resource', 'run', 'step', 'part', 'scenario', 'attempt', 'age', 'state'];
-  const cells = rows.map((row) => {
-    const { id, agent, resource, place, scenario, attempt, startedAt } = row.lease;
-    const why = row.problem ?? row.failure?.message ?? null;
-    const state = stateOf(row);
-    return [
-      id,
-      agent,
-      resource,
-      place?.run ?? '–',
-      place === null ? '–' : `${place.branch === 0 ? '' : `${place.branch}.`}${place.step}`,
-      place?.part ?? '–',
-      scenario ?? '–',
-      attempt === null ? '–' : String(attempt),
-      formatDuration(Math.max(0, Date.now() - Date.parse(startedAt)) / 1000),
-      state === 'held' || state === 'ended' || why === null ? state : `${state}: ${why}`,
-    ];
-  });
-  return createTable(head, cells);
+  const head = ['lease', 'agent', 'resource', 'run', 'step', 'group', 'scenario', 'attempt', 'age', 'state'];
+  return createTable(head, rows.map(cellsOf));
+}
+
+function cellsOf(row: Row): string[] {
+  const { id, agent, resource, place, scenario, attempt, startedAt } = row.lease;
+  const step = place && (place.branch === 0 ? `${place.step}` : `${place.branch}.${place.step}`);
+  const where = [place?.run, step, place?.part, scenario, attempt].map((cell) => `${cell ?? '–'}`);
+  const age = formatDuration(Math.max(0, Date.now() - Date.parse(startedAt)) / 1000);
+  const problem = problemOf(row);
+  return [id, agent, resource, ...where, age, problem === null ? stateOf(row) : `${stateOf(row)}: ${problem}`];
+}
+
+/** Why it was not ended, if somebody tried. */
+function problemOf({ problem, failure }: Row): string | null {
+  return problem === undefined ? (failure?.message ?? null) : problem;
 }
 
 function summarise(rows: readonly Row[], left: number, hasTried: boolean): string {
   if (rows.length === 0) return 'no leases';
   const count = (state: string) => rows.filter((row) => stateOf(row) === state).length;
-  const held = `${plural(count('held'), 'lease')} held by processes that live`;
-  if (hasTried) return `${held}, ${count('ended')} ended, ${left} left`;
+  const used = `${plural(count('in use'), 'lease')} in use`;
+  if (hasTried) return `${used}, ${count('ended')} ended, ${left} left`;
   const remedy = left === 0 ? '' : '; name the agent’s file to end them: temper doctor --leases ./agent.ts';
-  return `${held}, ${left} leaked${remedy}`;
+  return `${used}, ${left} leaked${remedy}`;
 }
 
 function viewJson(row: Row): object {
   const { id, agent, resource, scope, place, scenario, attempt, startedAt, host, pid } = row.lease;
-  const { run = null, branch = null, step = null, part = null } = place ?? {};
-  const told = { id, agent, resource, scope, run, branch, step, part, scenario, attempt, startedAt, host, pid };
-  return { ...told, data: row.data, state: stateOf(row), problem: row.problem ?? row.failure?.message ?? null };
+  const { run = null, branch = null, step = null, part: group = null } = place ?? {};
+  const told = { id, agent, resource, scope, run, branch, step, group, scenario, attempt, startedAt, host, pid };
+  return { ...told, data: row.data, state: stateOf(row), problem: problemOf(row) };
 }

@@ -12,13 +12,8 @@ const MODEL_FLAGS = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', '
 const MODEL_SWITCHES = ['load-in-4bit', 'shard-base-model'] as const;
 
 export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
-  const { args, flags, project, env, output } = context;
-  if (args.agent !== null && !flags.leases)
-    throw new UsageError(
-      `${args.agent} has no effect without --leases; pass --agent NAME to check the queue of an agent`,
-    );
-  if (flags.leases && (flags.model !== null || flags.agent.length > 0))
-    throw new UsageError('--model and --agent have no effect with --leases; run temper doctor twice');
+  const { flags, project, env, output } = context;
+  checkLeases(context);
   if (flags.model !== null && flags.agent.length > 0)
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
@@ -29,6 +24,15 @@ export async function doctor(context: CommandContext<typeof doctorCommand>): Pro
   if (flags.json) printJson(output, checks);
   else output.line(renderChecks(checks, output.isTerminal));
   return checks.some(({ ok }) => ok === false) ? EXIT.failed : EXIT.ok;
+}
+
+function checkLeases({ args, flags }: CommandContext<typeof doctorCommand>): void {
+  if (args.agent !== null && !flags.leases)
+    throw new UsageError(
+      `${args.agent} has no effect without --leases; pass --agent NAME to check the queue of an agent`,
+    );
+  if (flags.leases && (flags.model !== null || flags.agent.length > 0))
+    throw new UsageError('--model and --agent have no effect with --leases; run temper doctor twice');
 }
 
 type Check = Awaited<ReturnType<typeof examine>>[number];

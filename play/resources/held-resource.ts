@@ -58,15 +58,13 @@ export class HeldResource {
 
   #begin(context: SetupContext): Promise<unknown> {
     const { setup } = this.#resource;
-    const value = (async () => setup(context))();
-    this.#running = value.then(
-      (made) => {
-        this.#value = made;
-        this.#running = null;
-      },
-      () => void (this.#running = null),
-    );
-    return value;
+    const making = (async () => setup(context))();
+    const running = async (): Promise<void> => {
+      this.#value = await making.catch(() => undefined);
+      this.#running = null;
+    };
+    this.#running = running();
+    return making;
   }
 
   async #record(data: unknown): Promise<void> {

@@ -7,11 +7,11 @@ import { endLease } from './end-lease.ts';
 import type { Resources } from './resource.ts';
 
 /**
- * - `held`: by a process that lives, or that nobody has watched long enough;
+ * - `in use`: by a process that lives, or that nobody has watched long enough;
  * - `not ended`: a teardown failed, and its process, which lives, tries again;
  * - `leaked`: its process is dead.
  */
-export type LeaseState = 'held' | 'not ended' | 'leaked';
+export type LeaseState = 'in use' | 'not ended' | 'leaked';
 
 export interface SeenLease extends StoredLease {
   readonly state: LeaseState;
@@ -39,7 +39,7 @@ export class LeaseWatch {
       return isGone(holder) || holder?.renewal === before.get(id);
     };
     const leases = stored.map((each): SeenLease => {
-      const state = isDead(each.lease.holder) ? 'leaked' : each.failure === null ? 'held' : 'not ended';
+      const state = isDead(each.lease.holder) ? 'leaked' : each.failure === null ? 'in use' : 'not ended';
       return { ...each, state };
     });
     return { leases, deadHolders: [...holders.keys()].filter(isDead) };

@@ -8,8 +8,8 @@ import { hostname } from 'node:os';
 import type { Leases } from '../../store/records/leases.ts';
 
 /** Longer than a heartbeat timeout: whoever is dead here has lost its activities, too. */
-export const WATCH_MS = 20_000;
-const RENEW_MS = 5000;
+export const WATCH_MS = 15_000;
+const RENEW_MS = 4000;
 
 export class LeaseHolder {
   readonly id = randomBytes(8).toString('hex');

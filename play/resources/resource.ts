@@ -45,7 +45,8 @@ export interface Resource<T = unknown> {
 /** By the name that the rollout knows it by. */
 export type Resources = Readonly<Record<string, Resource>>;
 
-export type NoResources = Readonly<Record<never, never>>;
+/** A rollout that asks for a resource of an agent without any does not compile. */
+export type NoResources = Readonly<Partial<Record<typeof RESOURCE, never>>>;
 
 /** What setup returned, by name. */
 export type ResourceValues<R> = { readonly [Name in keyof R]: R[Name] extends Resource<infer T> ? T : never };

@@ -51,11 +51,9 @@ function findProblem(definition: object): string | null {
     return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
     return `captureModel of the agent ${name} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
-  const problem = resources === undefined ? null : findResourceProblem(name, resources);
-  if (problem !== null) return problem;
   const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
   const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
-  if (wrong === undefined) return null;
+  if (wrong === undefined) return findResourceProblem(name, resources);
   const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
   return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
 }
@@ -63,7 +61,7 @@ function findProblem(definition: object): string | null {
 /** Names that a property access may have. */
 const RESOURCE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
-function findResourceProblem(agent: string, resources: unknown): string | null {
+function findResourceProblem(agent: string, resources: unknown = {}): string | null {
   if (typeof resources !== 'object' || resources === null || Array.isArray(resources))
     return `resources of the agent ${agent} must be resource({ … }) by name, got ${shown(resources)}; pass { database: resource({ … }) }`;
   for (const [name, value] of Object.entries(resources)) {

@@ -15,7 +15,7 @@ interface Common<T> {
    * Ends what setup created, or had begun to create when it failed or its process was killed. It may be called more than
    * once, and in another process: what is gone already is no error.
    */
-  teardown(context: TeardownContext, value?: NoInfer<T>): unknown;
+  teardown(this: void, context: TeardownContext, value?: NoInfer<T>): unknown;
   /** How long setup may take; five minutes. */
   setupTimeoutMs?: number;
   /** How long teardown may take; one minute. */
@@ -24,13 +24,13 @@ interface Common<T> {
 
 interface OfWorker<T, R extends object> extends Common<T> {
   scope: 'worker';
-  setup(context: WorkerSetupContext<R>): T | Promise<T>;
+  setup(this: void, context: WorkerSetupContext<R>): T | Promise<T>;
 }
 
 interface OfAttempts<T, S extends Scenario, R extends object> extends Common<T> {
   /** `group`: one for all attempts at a scenario. */
   scope: 'group' | 'attempt';
-  setup(context: SetupContext<S, R>): T | Promise<T>;
+  setup(this: void, context: SetupContext<S, R>): T | Promise<T>;
 }
 
 export type ResourceDefinition<T, S extends Scenario = Scenario, R extends object = object> =

@@ -27,7 +27,7 @@ type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'option
 
 export interface OptionTables {
   readonly defineAgent: Table<AgentDefinition<Scenario>>;
-  readonly resource: Table<ResourceDefinition<unknown, Scenario>>;
+  readonly resource: Table<ResourceDefinition<unknown>>;
   readonly command: Table<CommandProgramOptions>;
   readonly endpoint: Table<EndpointProgramOptions>;
   readonly Model: Table<ModelOptions>;
