@@ -16,7 +16,7 @@ interface Logger {
 export interface LoadedAgent {
   agent: Agent;
   codeSha256: string;
-  /** Of this process; null, or absent in tests, for an agent that has none. */
+  /** Resources that this process has set up; null, or absent in tests, for an agent without any. */
   resources?: AgentResources | null;
 }
 

@@ -8,7 +8,7 @@ export const FAILURES = {
   EngineFailed: { retryable: true },
   /** The process outside of this one that plays an attempt was ended or is missing: an outage, never data. */
   ProgramFailed: { retryable: true },
-  /** What an attempt needs beside the model could not be set up: an outage, never data. */
+  /** A resource that attempts need could not be set up: an outage, never data. */
   ResourceFailed: { retryable: true },
   /** The trainer could not do a step for a reason that may pass. */
   TrainerFailed: { retryable: true },

@@ -32,7 +32,7 @@ export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?
 
 export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
   scenario: S;
-  /** What the setup of the agent's `resources` returned, by name. */
+  /** Values that the setups of the agent's `resources` returned, by name. */
   resources: ResourceValues<R>;
   /** The official client, pointed at the run's policy. */
   openai: OpenAI;

@@ -79,7 +79,7 @@ export interface AttemptsProgress {
   waiting: EngineWait | null;
 }
 
-/** What others that play already may come through. */
+/** Failures of one attempt that others, which play already, may come through. */
 const OUTAGES: ReadonlySet<FailureType> = new Set(['EngineFailed', 'ProgramFailed', 'ResourceFailed']);
 
 export class Attempts {

@@ -103,14 +103,14 @@ export const verdictKey = (sha256: string): string => `judgments/${sha256}.json`
 
 export const LEASES_PREFIX = 'leases';
 export const leasesPrefix = (agent: string): string => `${LEASES_PREFIX}/${agent}`;
-/** What an attempt, a group or a worker holds outside of Temper; `owner` is the same for all that a retry finds. */
+/** Folder of a lease; `owner` is the same for all that a retry has to end. */
 export const leasePrefix = (agent: string, owner: string, id: string): string =>
   `${leasesPrefix(agent)}/${owner}.${id}`;
 /** Before the resource is made. Write-once. */
 export const leaseKey = (prefix: string): string => `${prefix}/lease.json`;
-/** What the resource's setup recorded. Write-once. */
+/** JSON that the resource's setup recorded. Write-once. */
 export const leaseDataKey = (prefix: string): string => `${prefix}/data.json`;
-/** Why the last teardown failed. */
+/** The last failure of teardown. */
 export const leaseFailureKey = (prefix: string): string => `${prefix}/failure.json`;
 export const holdersPrefix = (agent: string): string => `${leasesPrefix(agent)}/holders`;
 export const holderPrefix = (agent: string, holder: string): string => `${holdersPrefix(agent)}/${holder}`;

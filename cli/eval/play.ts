@@ -13,7 +13,7 @@ export interface PlayOptions {
   readonly player: Player;
   /** Engine of the local stack; null for a hosted player. */
   readonly engine: EngineAddress | null;
-  /** Of the agent; null if it has none. */
+  /** Null for an agent without resources. */
   readonly resources: AgentResources | null;
   readonly signal: AbortSignal;
   readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;

@@ -65,7 +65,7 @@ async function inOrder(groups: readonly Promise<TriedGroup>[], onGroup: TryOptio
 /** Shared by all attempts. */
 interface Opened {
   readonly connection: EngineConnection;
-  /** Of the agent; null if it has none. */
+  /** Null for an agent without resources. */
   readonly resources: AgentResources | null;
 }
 

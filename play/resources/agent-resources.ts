@@ -120,7 +120,7 @@ export class AgentResources {
     };
   }
 
-  /** What an earlier try of an activity left: its process is gone, or has lost the activity. */
+  /** Ends leases of an earlier try of an activity: its process is gone, or has lost the activity. */
   async endLeft(place: LeasePlace): Promise<void> {
     const { leases, resources, logger } = this.#options;
     const limit = pLimit(ENDED_AT_ONCE);

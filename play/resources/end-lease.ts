@@ -2,7 +2,7 @@
 import type { Lease, StoredLease } from '../../store/records/leases.ts';
 import type { Resource } from './resource.ts';
 
-/** Where leases are written down. */
+/** The record of leases: in a store, or nowhere. */
 export interface LeaseLog {
   open(lease: Lease): Promise<void>;
   record(lease: Lease, data: unknown): Promise<void>;
@@ -32,7 +32,7 @@ export async function endLease(
     await log.close(lease);
     return null;
   } catch (error) {
-    return keepFailure(log, lease, describeError(error));
+    return keepFailure(log, lease, shownError(error));
   }
 }
 
@@ -40,7 +40,7 @@ export async function endLease(
 export async function keepFailure(log: LeaseLog, lease: Lease, message: string): Promise<string> {
   const written = await log.fail(lease, message).then(
     () => '',
-    (error: unknown) => ` (not recorded: ${describeError(error)})`,
+    (error: unknown) => ` (not recorded: ${shownError(error)})`,
   );
   return message + written;
 }
@@ -72,6 +72,6 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => T | Prom
   }
 }
 
-export function describeError(error: unknown): string {
+export function shownError(error: unknown): string {
   return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, MAX_MESSAGE);
 }

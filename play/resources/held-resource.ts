@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { TemperError } from '../../core/failures.ts';
 import type { Lease } from '../../store/records/leases.ts';
-import { describeError, endLease, keepFailure, unlessAborted, type LeaseLog } from './end-lease.ts';
+import { shownError, endLease, keepFailure, unlessAborted, type LeaseLog } from './end-lease.ts';
 import type { Resource, SetupContext } from './resource.ts';
 
 /** A setup that was told to stop gets so long before teardown begins without it. */
@@ -43,7 +43,7 @@ export class HeldResource {
     try {
       return await unlessAborted(either, () => this.#begin({ ...frame, id, signal: either, record } as SetupContext));
     } catch (cause) {
-      const rule = `the resource ${name} could not be set up (${describeError(cause)})`;
+      const rule = `the resource ${name} could not be set up (${shownError(cause)})`;
       throw new TemperError('ResourceFailed', `${rule}; mend what its setup needs, or its setup`, { cause });
     } finally {
       clearTimeout(timer);

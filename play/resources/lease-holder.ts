@@ -52,7 +52,7 @@ export class LeaseHolder {
   }
 
   async renew(): Promise<void> {
-    // Who ends a holder removes its record some day.
+    // A missing record: it was taken for dead, and has been forgotten since.
     if (this.#wasSilent && (await this.#leases.holder(this.id)).renewal === null) this.#isEnded = true;
     if (this.#isEnded) return;
     const askedAt = Date.now();

@@ -12,7 +12,7 @@ export interface ResourcefulAttempt {
   readonly scenario: { readonly id: string };
 }
 
-/** What one attempt is given. */
+/** The resources of one attempt. */
 export interface AttemptResources {
   readonly values: Readonly<Record<string, unknown>>;
   /** Throws where it may have been ended by others. */
@@ -31,7 +31,7 @@ export interface PlaceOptions {
   readonly planned: readonly ResourcefulAttempt[];
   /** Default: with no leases, closed with these attempts. */
   readonly resources?: AgentResources | null;
-  /** Where a retry finds what these attempts held; null outside of runs. */
+  /** A retry has the same, and finds what these attempts held; null outside of runs. */
   readonly leasePlace?: LeasePlace | null;
 }
 

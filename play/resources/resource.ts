@@ -1,4 +1,4 @@
-/** What an agent's attempts need beside the model: a container, a database, a browser. Set up before them, ended after. */
+/** Resources of an agent: a container, a database, a browser, set up before the attempts that need it and ended after. */
 
 /** How long a resource lives: as long as a worker, the attempts of a group, or one attempt. */
 export type ResourceScope = 'worker' | 'group' | 'attempt';
@@ -26,7 +26,7 @@ export interface SetupContext<
 
 export interface TeardownContext {
   readonly id: string;
-  /** What setup recorded; null if it recorded nothing, or did not get so far. */
+  /** JSON that setup recorded; null if it recorded nothing, or did not get so far. */
   readonly data: unknown;
   /** Aborted when teardown takes too long. */
   readonly signal: AbortSignal;
@@ -42,13 +42,13 @@ export interface Resource<T = unknown> {
   readonly [RESOURCE]: true;
 }
 
-/** By the name that the rollout knows it by. */
+/** Resources by the names that the rollout knows. */
 export type Resources = Readonly<Record<string, Resource>>;
 
 /** A rollout that asks for a resource of an agent without any does not compile. */
 export type NoResources = Readonly<Partial<Record<typeof RESOURCE, never>>>;
 
-/** What setup returned, by name. */
+/** Values that setups returned, by name. */
 export type ResourceValues<R> = { readonly [Name in keyof R]: R[Name] extends Resource<infer T> ? T : never };
 
 /** Registered globally, as the mark of an agent is. */

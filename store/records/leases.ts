@@ -40,7 +40,7 @@ export type LeasePlace = NonNullable<Lease['place']>;
 /** A lease with what became of it. */
 export interface StoredLease {
   lease: Lease;
-  /** What setup recorded; null if nothing. */
+  /** JSON that setup recorded; null if nothing. */
   data: unknown;
   /** The last failure of teardown. */
   failure: { message: string; failedAt: string } | null;
@@ -77,6 +77,8 @@ export class Leases {
   }
 
   async fail(lease: Lease, message: string): Promise<void> {
+    // Another process may have ended it meanwhile.
+    if ((await this.#store.read(leaseKey(this.#prefix(lease)))) === null) return;
     const file = { schema: RECORD_SCHEMA, message, failedAt: new Date().toISOString() };
     await this.#store.replace(leaseFailureKey(this.#prefix(lease)), encodeJson(file));
   }
