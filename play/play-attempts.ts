@@ -25,6 +25,7 @@ import {
   type AttemptResources,
   type PlaceOptions,
   type PlaceResources,
+  type ResourcesProgress,
 } from './resources/place-resources.ts';
 import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';
@@ -77,6 +78,8 @@ export interface AttemptsProgress {
   calls: number;
   /** Null where no attempt waits for the engine. */
   waiting: EngineWait | null;
+  /** Attempts whose resources are set up or ended now; absent if there are none. */
+  resources?: ResourcesProgress;
 }
 
 /** Failures of one attempt that others, which play already, may come through. */
@@ -131,11 +134,13 @@ export class Attempts {
   }
 
   progress(): AttemptsProgress {
+    const resources = this.#resources?.progress() ?? null;
     return {
       done: this.#done,
       of: this.#options.planned.length,
       calls: [...this.#playing].reduce((calls, { callCount }) => calls + callCount, this.#callsDone),
       waiting: describeWait([...this.#playing].map(({ outage }) => outage)),
+      ...(resources && { resources }),
     };
   }
 

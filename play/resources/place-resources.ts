@@ -21,6 +21,11 @@ export interface AttemptResources {
   end(): Promise<void>;
 }
 
+export interface ResourcesProgress {
+  settingUp: number;
+  ending: number;
+}
+
 interface Group {
   attemptsLeft: number;
   set: Promise<ResourceSet> | null;
@@ -46,6 +51,8 @@ export class PlaceResources {
   readonly #place: LeasePlace | null;
   readonly #signal: AbortSignal;
   readonly #groups = new Map<number, Group>();
+  #settingUp = 0;
+  #ending = 0;
 
   /** `signal` ends setups: no further attempt begins. */
   constructor(
@@ -70,6 +77,7 @@ export class PlaceResources {
 
   async setUp(planned: ResourcefulAttempt): Promise<AttemptResources> {
     const group = this.#groups.get(planned.scenarioIndex)!;
+    this.#settingUp += 1;
     try {
       const holder = await this.#owner.holder();
       const worker = await unlessAborted(this.#signal, () => this.#owner.worker());
@@ -79,14 +87,24 @@ export class PlaceResources {
         values: own.values,
         check: () => this.#owner.checkHolder(holder),
         end: async () => {
+          this.#ending += 1;
           await own.end();
           await leave(group);
+          this.#ending -= 1;
         },
       };
     } catch (error) {
       await leave(group);
       throw error;
+    } finally {
+      this.#settingUp -= 1;
     }
+  }
+
+  /** Attempts that wait for their resources; null if none does. */
+  progress(): ResourcesProgress | null {
+    const [settingUp, ending] = [this.#settingUp, this.#ending];
+    return settingUp + ending === 0 ? null : { settingUp, ending };
   }
 
   /** Ends what attempts share of which some never began. Never rejects. */

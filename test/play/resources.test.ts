@@ -11,7 +11,7 @@ import { FileStore } from '../../store/bytes/file-store.ts';
 import { Leases } from '../../store/records/leases.ts';
 import { resource } from '../../sdk/index.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { markOf, playAttempts, playOne, say, type PlayOptions } from './play.ts';
+import { markOf, playAttempts, playOne, prepareAttempts, say, type PlayOptions } from './play.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 4, part: '0' };
 
@@ -141,6 +141,16 @@ test('a setup that fails is an outage: no attempt is data, and what it had begun
   expect(events).toContain('- broken without a value');
   expect(await held()).toEqual(['server']);
   await resources.close();
+});
+
+test('progress says how many attempts wait for their resources', async () => {
+  const seen: unknown[] = [];
+  const look = (): void => void seen.push(attempts.progress().resources);
+  const needs = { own: telling('attempt', 'own', { setup: () => (look(), 'own'), teardown: look }) };
+  const attempts = prepareAttempts(engine, () => (look(), 1), { needs, resources: owner(needs) });
+  await attempts.play();
+  look();
+  expect(seen).toEqual([{ settingUp: 1, ending: 0 }, undefined, { settingUp: 0, ending: 1 }, undefined]);
 });
 
 test('a setup ends at its deadline', async () => {
