@@ -2,6 +2,7 @@
 import { TemperError } from '../core/failures.ts';
 import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
+import type { AgentResources } from '../play/resources/agent-resources.ts';
 import type { Store } from '../store/store.ts';
 import type { Contact } from './contact.ts';
 import { startPauseDetector, type PauseDetector } from './pause-detector.ts';
@@ -15,6 +16,8 @@ interface Logger {
 export interface LoadedAgent {
   agent: Agent;
   codeSha256: string;
+  /** Resources that this process has set up; null, or absent in tests, for an agent without any. */
+  resources?: AgentResources | null;
 }
 
 export interface Dependencies {

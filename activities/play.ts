@@ -24,7 +24,7 @@ export interface PlayPlan {
 export async function play(dependencies: PlayDependencies, scope: Scope, plan: PlayPlan): Promise<AttemptRecord[]> {
   const { input, part, mode, concurrency } = plan;
   const { run, branch, step, seed, policy } = input;
-  const { agent, codeSha256 } = requireAgent(dependencies.agents, input.agent);
+  const { agent, codeSha256, resources = null } = requireAgent(dependencies.agents, input.agent);
   const fields = { run, branch, step, part, activityAttempt: scope.attempt };
   if (codeSha256 !== input.agentCodeSha256) {
     dependencies.logger.warn(
@@ -46,6 +46,8 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
     attemptKey: (attempt) => `${run}.${branch}.${step}.${part}.${attempt}`,
     signal: scope.signal,
     isFresh: scope.isFresh,
+    resources,
+    leasePlace: { run, branch, step, part },
   });
   scope.showDetail(() => ({ step, part, ...playing.progress() }));
   const attempts = await playing.play();

@@ -8,6 +8,8 @@ export const FAILURES = {
   EngineFailed: { retryable: true },
   /** The process outside of this one that plays an attempt was ended or is missing: an outage, never data. */
   ProgramFailed: { retryable: true },
+  /** A resource that attempts need could not be set up: an outage, never data. */
+  ResourceFailed: { retryable: true },
   /** The trainer could not do a step for a reason that may pass. */
   TrainerFailed: { retryable: true },
   /** Memory did not suffice, however often it was tried and what could be freed was freed. */

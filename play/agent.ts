@@ -7,6 +7,7 @@ import type { Hosted } from './hosted/hosted.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Conversation } from './judge/conversation.ts';
 import type { Ruler } from './judge/ruler.ts';
+import type { NoResources, Resources, ResourceValues } from './resources/resource.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {
@@ -73,8 +74,10 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
 export type GroupRewards = readonly (number | PartialRewards)[];
 
-export interface RolloutContext<S extends Scenario = Scenario> {
+export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
   scenario: S;
+  /** Values that the setups of the agent's `resources` returned, by name. */
+  resources: ResourceValues<R>;
   /** The official client, pointed at the run's policy. */
   openai: OpenAI;
   /** To be passed as `model`. */
@@ -125,6 +128,7 @@ export interface AgentParts<S extends Scenario> {
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   /** Absent where the rewards are the rollout's own. */
   readonly reward?: Ruler;
+  readonly resources?: Resources;
   /** Folder of the agent's file, where its programs run; absent for an agent without a file. */
   readonly folder?: string;
   /** Weights of named rewards; absent where the reward is one number. */

@@ -30,6 +30,8 @@ export interface AttemptOptions {
   recorder: Recorder;
   journal: Journal;
   isFresh: () => boolean;
+  /** Values of the agent's resources, by name. */
+  resources?: Readonly<Record<string, unknown>>;
   /** Default: with the keys of this process's environment. */
   connectHosted?: ConnectHosted;
 }
@@ -121,11 +123,12 @@ function captured<T>({ captureModel }: Agent, { model, baseURL, fetch }: Rollout
 }
 
 function createContext(options: AttemptOptions, { log, hosted }: Playing, metrics: Metrics): RolloutContext {
-  const { recorder, scenario, model, rollout, seed } = options;
+  const { recorder, scenario, model, rollout, seed, resources = {} } = options;
   const address = { baseURL: `${recorder.engineUrl}/v1`, apiKey: API_KEY };
   const fetch = createFetch(recorder, address.baseURL);
   return {
     scenario: structuredClone(scenario),
+    resources,
     openai: createOpenAIClient(address, fetch),
     model,
     fetch,
@@ -145,7 +148,7 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
 }
 
 function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Promise<unknown>>): PlayProgram {
-  const { agent, recorder, model, rollout, seed } = options;
+  const { agent, recorder, model, rollout, seed, resources = {} } = options;
   const { folder = process.cwd() } = agent;
   const mayLack = mayLackReward(agent);
   const write = (line: string): void => log.add([line]);
@@ -154,6 +157,7 @@ function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Pr
     const attempt = {
       program,
       scenario,
+      resources: agent.resources === undefined ? null : resources,
       recorder,
       model,
       temperature,

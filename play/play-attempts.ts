@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
 import type { RolloutConfig } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { TemperError, type FailureType } from '../core/failures.ts';
 import { callSeed, deriveSeed } from '../core/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
@@ -20,6 +20,13 @@ import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/clock.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
+import {
+  openResources,
+  type AttemptResources,
+  type PlaceOptions,
+  type PlaceResources,
+  type ResourcesProgress,
+} from './resources/place-resources.ts';
 import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';
 
@@ -30,7 +37,8 @@ export interface PlannedAttempt {
   scenario: Scenario;
 }
 
-export interface AttemptsOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
+export interface AttemptsOptions
+  extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'>, Pick<PlaceOptions, 'resources' | 'leasePlace'> {
   agent: Agent;
   planned: readonly PlannedAttempt[];
   /** At most so many are played at once. */
@@ -70,12 +78,18 @@ export interface AttemptsProgress {
   calls: number;
   /** Null where no attempt waits for the engine. */
   waiting: EngineWait | null;
+  /** Attempts whose resources are set up or ended now; absent if there are none. */
+  resources?: ResourcesProgress;
 }
+
+/** Failures of one attempt that others, which play already, may come through. */
+const OUTAGES: ReadonlySet<FailureType> = new Set(['EngineFailed', 'ProgramFailed', 'ResourceFailed']);
 
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #journal: Journal;
   readonly #playing = new Set<Recorder>();
+  readonly #resources: PlaceResources | null;
   /** Set once no further attempt is begun. */
   #ended: unknown = null;
   /** Aborted with it. */
@@ -90,6 +104,7 @@ export class Attempts {
     this.#journal = new Journal(options.segments);
     // One for each attempt that waits for a place.
     setMaxListeners(0, this.#over.signal);
+    this.#resources = openResources(options, this.#over.signal);
   }
 
   /**
@@ -103,24 +118,29 @@ export class Attempts {
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     const limit = pLimit(concurrency);
-    const attempts = planned.map((one) => limit(() => this.#playInTurn(one)));
+    let attempts: Promise<AttemptRecord>[] = [];
     try {
+      await this.#resources?.begin();
+      attempts = planned.map((one) => limit(() => this.#playInTurn(one)));
       return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
       await Promise.allSettled(attempts);
       throw error;
     } finally {
+      await this.#resources?.close();
       signal.removeEventListener('abort', cancel);
       this.#journal.close();
     }
   }
 
   progress(): AttemptsProgress {
+    const resources = this.#resources?.progress() ?? null;
     return {
       done: this.#done,
       of: this.#options.planned.length,
       calls: [...this.#playing].reduce((calls, { callCount }) => calls + callCount, this.#callsDone),
       waiting: describeWait([...this.#playing].map(({ outage }) => outage)),
+      ...(resources && { resources }),
     };
   }
 
@@ -146,8 +166,7 @@ export class Attempts {
   }
 
   #stopAfter(error: unknown): void {
-    const isOutage = error instanceof TemperError && (error.type === 'EngineFailed' || error.type === 'ProgramFailed');
-    if (isOutage) this.#beginNone(error);
+    if (error instanceof TemperError && OUTAGES.has(error.type)) this.#beginNone(error);
     else this.#endAll(error);
   }
 
@@ -161,6 +180,24 @@ export class Attempts {
 
   async #playOne(planned: PlannedAttempt): Promise<AttemptRecord> {
     if (this.#ended !== null) throw this.#ended;
+    let resources: AttemptResources | null = null;
+    try {
+      resources = (await this.#resources?.setUp(planned)) ?? null;
+      return await this.#playRecorded(planned, resources);
+    } catch (error) {
+      this.#stopAfter(error);
+      // One that was not begun because another one failed says why that did.
+      throw this.#ended;
+    } finally {
+      await resources?.end();
+      this.#done += 1;
+    }
+  }
+
+  /** The attempt's time begins here, and its resources are not part of it. */
+  async #playRecorded(planned: PlannedAttempt, resources: AttemptResources | null): Promise<AttemptRecord> {
+    // Ended while they were set up.
+    if (this.#ended !== null) throw this.#ended;
     const { agent, policy, rollout, isFresh, connectHosted } = this.#options;
     const { attempt, scenario } = planned;
     const recorder = this.#createRecorder(planned);
@@ -169,19 +206,17 @@ export class Attempts {
     try {
       const seed = deriveSeed([...this.#seedParts(planned), 'random']);
       const journal = this.#journal;
+      const values = resources?.values ?? {};
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
-      const record = await playAttempt({ ...played, ...(connectHosted && { connectHosted }) });
+      const record = await playAttempt({ ...played, resources: values, ...(connectHosted && { connectHosted }) });
+      await resources?.check();
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
       const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: isRead && isInTurn });
       return record;
-    } catch (error) {
-      this.#stopAfter(error);
-      throw error;
     } finally {
       this.#playing.delete(recorder);
-      this.#done += 1;
       this.#callsDone += recorder.callCount;
     }
   }

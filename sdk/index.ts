@@ -25,6 +25,14 @@ export type { CsvOptions } from '../play/sources/csv.ts';
 export type { HubOptions } from '../play/sources/hub.ts';
 export type { MapOptions, RowSource } from '../play/sources/row-source.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
+export { resource, type ResourceDefinition } from './agent/resource.ts';
+export type {
+  Resource,
+  ResourceScope,
+  SetupContext,
+  TeardownContext,
+  WorkerSetupContext,
+} from '../play/resources/resource.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

@@ -102,3 +102,21 @@ export const deletionKey = (run: string): string => `${deletionPrefix(run)}/dele
 
 /** Judge's verdict, by the question's hash; shared by the store's runs. Write-once. */
 export const verdictKey = (sha256: string): string => `judgments/${sha256}.json`;
+
+export const LEASES_PREFIX = 'leases';
+export const leasesPrefix = (agent: string): string => `${LEASES_PREFIX}/${agent}`;
+/** Folder of a lease; `owner` is the same for all that a retry has to end. */
+export const leasePrefix = (agent: string, owner: string, id: string): string =>
+  `${leasesPrefix(agent)}/${owner}.${id}`;
+/** Before the resource is made. Write-once. */
+export const leaseKey = (prefix: string): string => `${prefix}/lease.json`;
+/** JSON that the resource's setup recorded. Write-once. */
+export const leaseDataKey = (prefix: string): string => `${prefix}/data.json`;
+/** The last failure of teardown. */
+export const leaseFailureKey = (prefix: string): string => `${prefix}/failure.json`;
+export const holdersPrefix = (agent: string): string => `${leasesPrefix(agent)}/holders`;
+export const holderPrefix = (agent: string, holder: string): string => `${holdersPrefix(agent)}/${holder}`;
+/** Replaced every few seconds by a process that holds leases. */
+export const holderKey = (agent: string, holder: string): string => `${holderPrefix(agent, holder)}/holder.json`;
+/** That its leases were ended by others, who took it for dead. Write-once. */
+export const holderEndedKey = (agent: string, holder: string): string => `${holderPrefix(agent, holder)}/ended.json`;

@@ -27,13 +27,16 @@ export const doctorCommand = defineCommand({
     'With --model: what the model is, whether Temper can serve and train it, and what it needs of the memory.',
     'It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer. The other flags',
     'are those of a run: pass what you would pass to temper train. Flags that train of temporal.config.ts sets count, too.',
+    'With --leases: what agents with resources hold, and since when. With AGENT, too, it ends what dead processes of this',
+    'agent have left, by its own teardown. Exit code 1 if something is left. Needs no server.',
   ],
   examples: [
     'temper doctor',
     'temper doctor --model Qwen/Qwen3-0.6B',
     'temper doctor --model ./model --context 8192 --lora-rank 64',
+    'temper doctor --leases ./agent.ts',
   ],
-  arguments: {},
+  arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
     agent: { kind: 'texts', placeholder: 'NAME', description: "also check this agent's queue; repeatable" },
     model: {
@@ -52,6 +55,10 @@ export const doctorCommand = defineCommand({
     'chat-template': RUN_FLAGS['chat-template'],
     ...memoryFlags(),
     ...ENGINE_FLAGS,
+    leases: {
+      kind: 'boolean',
+      description: 'look at the leases of resources instead, and end those of AGENT that leaked',
+    },
     json: JSON_FLAG,
   },
   run: async (context): Promise<number> => (await import('./doctor.ts')).doctor(context),

@@ -15,9 +15,9 @@ import { createTable } from '../terminal/table.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
+import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
 import { withEngine } from './with-engine.ts';
-import { playScenarios } from './play.ts';
-import type { Player } from './players.ts';
+import { playScenarios, type PlayOptions } from './play.ts';
 
 export async function evaluate(context: EvalContext): Promise<number> {
   const plan = await planEval(context);
@@ -34,24 +34,28 @@ export async function evaluate(context: EvalContext): Promise<number> {
 /** Plays models one after the other, because concurrent ones would distort latencies. */
 async function playEach(plan: EvalPlan, engine: EngineAddress | null, context: CommandEnvironment): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const player of plan.players) outcomes.push(await play(plan, player, engine, context));
-  return outcomes;
+  const resources = openAgentResources(plan.agentFile.agent, plan.store);
+  try {
+    for (const player of plan.players) outcomes.push(await play({ plan, player, engine, resources }, context));
+    return outcomes;
+  } finally {
+    await resources?.close();
+  }
 }
 
 /** Catches the failure of one model, so that the results of the others are kept. */
 async function play(
-  plan: EvalPlan,
-  player: Player,
-  engine: EngineAddress | null,
+  played: Omit<PlayOptions, 'signal' | 'onProgress'>,
   { signal, output }: CommandEnvironment,
 ): Promise<Outcome> {
+  const { plan, player } = played;
   const model = player.name;
   const onProgress = (done: number, of: number, waitingFor: string | null) => {
     const waiting = waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`;
     output.errorLine(`${model}: played ${done} of ${of}${waiting}`);
   };
   try {
-    return { model, played: await playScenarios({ plan, player, engine, signal, onProgress }), error: null };
+    return { model, played: await playScenarios({ ...played, signal, onProgress }), error: null };
   } catch (error) {
     if (!(error instanceof TemperError) || signal.aborted || plan.players.length === 1) throw error;
     return { model, played: null, error: error.message };

@@ -13,6 +13,7 @@ import type { CheckpointTarget } from './target.ts';
 
 export interface EvalPlan extends Players {
   readonly agentFile: AgentFile;
+  readonly store: Store;
   readonly scenarios: readonly Scenario[];
   /** Index of the first scenario in the run's numbering. */
   readonly firstScenario: number;
@@ -33,6 +34,7 @@ export async function planEval(context: EvalContext): Promise<EvalPlan> {
   const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, flags.scenarios);
   return {
     agentFile,
+    store,
     ...found,
     ...heldOut,
     concurrency: flags.concurrency ?? EVAL_ATTEMPTS_AT_ONCE,

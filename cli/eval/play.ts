@@ -1,5 +1,6 @@
 /** Plays each scenario once, outside of any run: recorder and rules are those of training, and nothing is stored. */
 import { Attempts, inMemorySegments } from '../../play/play-attempts.ts';
+import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
@@ -12,6 +13,8 @@ export interface PlayOptions {
   readonly player: Player;
   /** Engine of the local stack; null for a hosted player. */
   readonly engine: EngineAddress | null;
+  /** Null for an agent without resources. */
+  readonly resources: AgentResources | null;
   readonly signal: AbortSignal;
   readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
 }
@@ -23,7 +26,8 @@ export interface Played {
 
 const TELL_EVERY_MS = 2000;
 
-export async function playScenarios({ plan, player, engine, signal, onProgress }: PlayOptions): Promise<Played> {
+export async function playScenarios(options: PlayOptions): Promise<Played> {
+  const { plan, player, engine, resources, signal, onProgress } = options;
   const { model, adapterSha256, hosted, rollout, place, price } = player;
   const connection = connectEngine(hosted === null ? engine! : hostedAddress(hosted));
   const { agentFile, scenarios, firstScenario, concurrency } = plan;
@@ -42,6 +46,7 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
     attemptKey: (attempt) => `eval/${model}/${attempt}`,
     signal,
     isFresh: () => true,
+    resources,
     onAnswer: (facts) => ledger.add(facts),
     ...(hosted && { rewrite: createRewrite(hosted, plan.asked) }),
   });

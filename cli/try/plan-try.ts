@@ -4,6 +4,7 @@ import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import type { RequestMode } from '../../play/recorder/request.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { UsageError, closestName } from '../command-line/errors.ts';
@@ -19,6 +20,7 @@ export interface TriedScenario {
 
 export interface TryPlan extends Players {
   readonly agentFile: AgentFile;
+  readonly store: Store;
   readonly player: Player;
   readonly mode: RequestMode;
   /** True if the scenarios are evalScenarios. */
@@ -52,6 +54,7 @@ export async function planTry(context: TryContext): Promise<TryPlan> {
   return {
     ...players,
     agentFile,
+    store,
     player,
     mode: isHosted ? 'text' : flags.eval ? 'eval' : 'train',
     isHeldOut: flags.eval,

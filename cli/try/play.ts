@@ -7,6 +7,8 @@ import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptsProgress } from '../../play/play-attempts.ts';
+import type { AgentResources } from '../../play/resources/agent-resources.ts';
+import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { rewardGroup } from '../../play/reward-group.ts';
@@ -35,7 +37,8 @@ export async function playTry(options: TryOptions): Promise<TriedGroup[]> {
   const { hosted } = plan.player;
   const connection = connectEngine(hosted === null ? engine! : hostedAddress(hosted));
   const ending = new AbortController();
-  const trial = new Trial(options, connection, AbortSignal.any([signal, ending.signal]));
+  const resources = openAgentResources(plan.agentFile.agent, plan.store);
+  const trial = new Trial(options, { connection, resources }, AbortSignal.any([signal, ending.signal]));
   const timer = setInterval(() => trial.tellProgress(), TELL_EVERY_MS);
   const groups = trial.begin();
   try {
@@ -46,6 +49,7 @@ export async function playTry(options: TryOptions): Promise<TriedGroup[]> {
     throw error;
   } finally {
     clearInterval(timer);
+    await resources?.close();
     await connection.close();
   }
 }
@@ -60,15 +64,22 @@ async function inOrder(groups: readonly Promise<TriedGroup>[], onGroup: TryOptio
   return played;
 }
 
+/** Shared by all attempts. */
+interface Opened {
+  readonly connection: EngineConnection;
+  /** Null for an agent without resources. */
+  readonly resources: AgentResources | null;
+}
+
 class Trial {
   readonly #options: TryOptions;
-  readonly #connection: EngineConnection;
+  readonly #opened: Opened;
   readonly #signal: AbortSignal;
   readonly #progress: (() => AttemptsProgress)[] = [];
 
-  constructor(options: TryOptions, connection: EngineConnection, signal: AbortSignal) {
+  constructor(options: TryOptions, opened: Opened, signal: AbortSignal) {
     this.#options = options;
-    this.#connection = connection;
+    this.#opened = opened;
     this.#signal = signal;
   }
 
@@ -105,7 +116,7 @@ class Trial {
       seconds,
       ...countTokens(played, plan),
       thrownAt: thrown === null ? null : placeOfThrow(thrown.error, plan.agentFile.path),
-      replay: plan.isReplayed ? await describeReplay(plan, saved) : null,
+      replay: plan.isReplayed ? await describeReplay(plan, saved, this.#opened.resources) : null,
     };
   }
 
@@ -131,7 +142,8 @@ class Trial {
     const { model, adapterSha256, hosted, place } = player;
     return {
       agent: agentFile.agent,
-      engine: this.#connection,
+      engine: this.#opened.connection,
+      resources: this.#opened.resources,
       planned: { attempt, scenarioIndex: index, scenario },
       policy: { model, adapterSha256 },
       mode,
@@ -159,8 +171,12 @@ function countTokens({ record, facts }: SingleAttempt, { player }: TryPlan) {
   return { promptTokens: cost?.promptTokens ?? null, completionTokens: cost?.completionTokens ?? null };
 }
 
-async function describeReplay({ agentFile }: TryPlan, saved: SavedAttempt): Promise<string | null> {
-  const { changed, notAsked } = await replaySaved(agentFile.agent, saved);
+async function describeReplay(
+  { agentFile }: TryPlan,
+  saved: SavedAttempt,
+  resources: AgentResources | null,
+): Promise<string | null> {
+  const { changed, notAsked } = await replaySaved(agentFile.agent, saved, resources);
   if (changed !== null) return changed.text;
   const answers = saved.calls.length + (saved.hostedCalls?.length ?? 0);
   return notAsked.length === 0 ? null : `it did not ask again for ${notAsked.length} of ${answers} answers`;

@@ -43,6 +43,8 @@ interface Heartbeat {
   groups?: { done: number; of: number };
   /** The judge that is asked for a verdict. */
   judge?: string;
+  /** Attempts whose resources are being set up or ended. */
+  resources?: { settingUp: number; ending: number };
   waiting?: { attempts: number; reason: string; since?: string; nextTryAt?: string | null } | null;
 }
 
@@ -137,12 +139,19 @@ function describeSilence(raw: RawPending, nowMs: number): { text: string; reason
   return { text: `no heartbeat for ${seconds(nowMs - heardMs)}: ${reason}`, reason };
 }
 
-function describeProgress({ step, phase, since, done, of, groups, judge }: Heartbeat): string | null {
+function describeProgress({ step, phase, since, done, of, groups, judge, resources }: Heartbeat): string | null {
   const among = groups === undefined ? '' : `${groups.done} of ${groups.of} groups done, `;
   const at = step === undefined ? '' : `step ${step}: ${among}`;
   if (phase !== undefined) return `${at}${PHASES[phase] ?? phase}${since === undefined ? '' : ` since ${since}`}`;
   if (judge !== undefined) return `${at}judged by ${judge}`;
-  return done === undefined || of === undefined ? null : `${at}${done} of ${of} attempts played`;
+  if (done === undefined || of === undefined) return null;
+  return `${at}${done} of ${of} attempts played${resources === undefined ? '' : describeResources(resources)}`;
+}
+
+function describeResources({ settingUp, ending }: NonNullable<Heartbeat['resources']>): string {
+  const parts = { 'set up': settingUp, ended: ending };
+  const told = Object.entries(parts).flatMap(([what, count]) => (count === 0 ? [] : `${what} for ${count}`));
+  return `, resources are being ${told.join(' and ')}`;
 }
 
 const PHASES: Readonly<Record<string, string>> = {

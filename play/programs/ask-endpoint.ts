@@ -15,8 +15,9 @@ export async function askEndpoint(
   attempt: ProgramAttempt,
   { origin, key }: AttemptEndpoint,
 ): Promise<ToldResult> {
-  const { scenario, model, seed, temperature, recorder } = attempt;
-  const told = { scenario, model, seed, temperature, baseURL: `${origin}/v1`, anthropicBaseURL: origin, apiKey: key };
+  const { scenario, resources, model, seed, temperature, recorder } = attempt;
+  const addresses = { baseURL: `${origin}/v1`, anthropicBaseURL: origin, apiKey: key };
+  const told = { scenario, ...(resources && { resources }), model, seed, temperature, ...addresses };
   const { status, text } = await post(url, JSON.stringify(told), recorder.ending.signal);
   if (status >= 200 && status < 300) return { text: text.trim() === '' ? null : text, where: `the answer of ${url}` };
   const shown = text.slice(0, 1000).replaceAll(key, '<key>').replaceAll(origin, 'http://gateway');

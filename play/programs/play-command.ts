@@ -72,7 +72,7 @@ export async function playCommand(
 }
 
 function describeAttempt(
-  { model, seed, temperature }: ProgramAttempt,
+  { model, seed, temperature, resources }: ProgramAttempt,
   { origin, key }: AttemptEndpoint,
 ): Record<string, string> {
   return {
@@ -84,6 +84,7 @@ function describeAttempt(
     TEMPER_MODEL: model,
     TEMPER_SEED: String(seed),
     TEMPER_TEMPERATURE: String(temperature),
+    ...(resources === null ? {} : { TEMPER_RESOURCES: JSON.stringify(resources) }),
   };
 }
 

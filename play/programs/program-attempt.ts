@@ -5,6 +5,8 @@ import type { Program } from './program.ts';
 export interface ProgramAttempt {
   readonly program: Program;
   readonly scenario: object;
+  /** Values of the agent's resources; null if it has none. */
+  readonly resources: object | null;
   readonly recorder: Recorder;
   readonly model: string;
   readonly temperature: number;

@@ -7,6 +7,7 @@ import type { Agent } from '../agent.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import { callName } from '../recorder/recorded-calls.ts';
 import type { Recorder } from '../recorder/recorder.ts';
+import type { AgentResources } from '../resources/agent-resources.ts';
 import { outcomeOf, playSingle, type AttemptOutcome } from '../single-attempt.ts';
 import { describeDifference, differencesOf, type Difference } from './difference.ts';
 import { firstChoices, journalOf, type SavedAttempt, type SavedCall, type SavedHostedCall } from './saved-attempt.ts';
@@ -32,11 +33,16 @@ export interface ReplayedAttempt extends AttemptOutcome {
 
 const SHOWN_DIFFERENCES = 5;
 
-export async function replaySaved(agent: Agent, saved: SavedAttempt): Promise<ReplayedAttempt> {
+export async function replaySaved(
+  agent: Agent,
+  saved: SavedAttempt,
+  resources: AgentResources | null = null,
+): Promise<ReplayedAttempt> {
   const { scenario, scenarioIndex, attempt, place, mode, rollout, model, adapterSha256 } = saved;
   const record = new UnansweredRecord();
   const played = await playSingle({
     agent,
+    resources,
     engine: record.engineOf(null),
     planned: { scenario, scenarioIndex, attempt },
     existing: [journalOf(saved)],

@@ -16,6 +16,13 @@ import {
 } from '../../play/agent.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
+import { isResource, type NoResources, type Resources } from '../../play/resources/resource.ts';
+
+/** Parts that every kind of agent has. */
+interface Parts<S extends Scenario, R extends Resources> extends AgentParts<S> {
+  /** `resource({ … })` by name: set up before the attempts, and ended after them. */
+  resources?: R;
+}
 
 interface OwnRewards {
   reward?: never;
@@ -23,45 +30,56 @@ interface OwnRewards {
   rewardGroup?: never;
 }
 
-export interface AgentDefinition<S extends Scenario> extends AgentParts<S>, OwnRewards {
-  rollout(context: RolloutContext<S>): RolloutResult | Promise<RolloutResult>;
+export interface AgentDefinition<S extends Scenario, R extends Resources = NoResources>
+  extends Parts<S, R>, OwnRewards {
+  rollout(context: RolloutContext<S, R>): RolloutResult | Promise<RolloutResult>;
 }
 
 /** Its attempts are judged against each other, and trained with what the judge says. */
-export interface JudgedAgentDefinition<S extends Scenario> extends AgentParts<S>, Omit<OwnRewards, 'reward'> {
+export interface JudgedAgentDefinition<S extends Scenario, R extends Resources = NoResources>
+  extends Parts<S, R>, Omit<OwnRewards, 'reward'> {
   reward: Ruler;
-  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
 }
 
 /** Its rollout returns each reward by name; the attempt's reward is their sum by these weights. */
-export interface NamedRewardsDefinition<S extends Scenario, N extends string> extends AgentParts<S> {
+export interface NamedRewardsDefinition<
+  S extends Scenario,
+  N extends string,
+  R extends Resources = NoResources,
+> extends Parts<S, R> {
   rewards: Readonly<Record<N, number>>;
   reward?: Ruler;
   rewardGroup?: never;
-  rollout(context: RolloutContext<S>): NamedResult<N> | Promise<NamedResult<N>>;
+  rollout(context: RolloutContext<S, R>): NamedResult<N> | Promise<NamedResult<N>>;
 }
 
 /** Its function sees all attempts of a group, and returns the reward of each. */
-export interface GroupRewardDefinition<S extends Scenario> extends AgentParts<S>, Omit<OwnRewards, 'rewardGroup'> {
+export interface GroupRewardDefinition<S extends Scenario, R extends Resources = NoResources>
+  extends Parts<S, R>, Omit<OwnRewards, 'rewardGroup'> {
   rewardGroup(group: FinishedGroup<S>): readonly number[] | Promise<readonly number[]>;
-  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
 }
 
 /** Likewise by name: the function returns those rewards that the rollout did not. */
-export interface NamedGroupRewardDefinition<S extends Scenario, N extends string> extends AgentParts<S> {
+export interface NamedGroupRewardDefinition<
+  S extends Scenario,
+  N extends string,
+  R extends Resources = NoResources,
+> extends Parts<S, R> {
   rewards: Readonly<Record<N, number>>;
   reward?: never;
   rewardGroup(group: FinishedGroup<S>): readonly PartialRewards<N>[] | Promise<readonly PartialRewards<N>[]>;
-  rollout(context: RolloutContext<S>): PartialResult<N> | Promise<PartialResult<N>>;
+  rollout(context: RolloutContext<S, R>): PartialResult<N> | Promise<PartialResult<N>>;
 }
 
-export function defineAgent<S extends Scenario, N extends string = string>(
+export function defineAgent<S extends Scenario, R extends Resources = NoResources, N extends string = string>(
   definition:
-    | AgentDefinition<S>
-    | JudgedAgentDefinition<S>
-    | NamedRewardsDefinition<S, N>
-    | GroupRewardDefinition<S>
-    | NamedGroupRewardDefinition<S, N>,
+    | AgentDefinition<S, R>
+    | JudgedAgentDefinition<S, R>
+    | NamedRewardsDefinition<S, N, R>
+    | GroupRewardDefinition<S, R>
+    | NamedGroupRewardDefinition<S, N, R>,
 ): Agent<S> {
   const complaint = findProblem(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
@@ -70,7 +88,7 @@ export function defineAgent<S extends Scenario, N extends string = string>(
 
 /** A JavaScript caller may pass values of any type. */
 function findProblem(definition: object): string | null {
-  const { name, scenarios, evalScenarios, captureModel, rollout } = definition as Record<string, unknown>;
+  const { name, scenarios, evalScenarios, captureModel, resources, rollout } = definition as Record<string, unknown>;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
   }
@@ -82,7 +100,7 @@ function findProblem(definition: object): string | null {
     return `captureModel of the agent ${name} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
   const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
   const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
-  if (wrong === undefined) return null;
+  if (wrong === undefined) return findResourceProblem(name, resources);
   const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
   return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
 }
@@ -118,6 +136,21 @@ function findWeightsProblem(agent: string, rewards: unknown): string | null {
   return entries.every(([, weight]) => weight === 0)
     ? `one of the rewards of the agent ${agent} must have another weight than 0, or nothing is learned; ${remedy}`
     : null;
+}
+
+/** Names that a property access may have. */
+const RESOURCE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+function findResourceProblem(agent: string, resources: unknown = {}): string | null {
+  if (typeof resources !== 'object' || resources === null || Array.isArray(resources))
+    return `resources of the agent ${agent} must be resource({ … }) by name, got ${shown(resources)}; pass { database: resource({ … }) }`;
+  for (const [name, value] of Object.entries(resources)) {
+    if (!RESOURCE_NAME.test(name))
+      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${shown(name)}; rename it`;
+    if (!isResource(value))
+      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${shown(value)}; pass resource({ scope, setup, teardown })`;
+  }
+  return null;
 }
 
 function isSource(source: unknown): boolean {

@@ -90,6 +90,29 @@ export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.un
 /** In which order each attempt made its calls. */
 export const TimesFileSchema = z.looseObject({ callOrders: z.record(z.string(), z.array(z.int().min(0))).optional() });
 
+/** Name of a lease, which teardown gets: nothing that a command line or a path would take for something else. */
+export const LEASE_ID = /^temper[0-9a-f]{16}$/;
+const PROCESS_ID = /^[0-9a-f]{16}$/;
+
+export const LeaseFileSchema = z.looseObject({
+  schema,
+  id: z.string().regex(LEASE_ID),
+  agent: z.string(),
+  resource: z.string(),
+  scope: z.enum(['worker', 'group', 'attempt']),
+  /** The process that set it up, by its record among the holders. */
+  holder: z.string().regex(PROCESS_ID),
+  /** Null outside of runs, as in `temper try`, and for the scope `worker`. */
+  place: z.looseObject({ run: z.string(), branch: z.int(), step: z.int(), part: z.string() }).nullable(),
+  scenario: z.string().nullable(),
+  attempt: z.int().nullable(),
+  startedAt: z.string(),
+  host: z.string(),
+  pid: z.int(),
+});
+export const LeaseDataSchema = z.looseObject({ schema, data: z.unknown() });
+export const LeaseFailureSchema = z.looseObject({ schema, message: z.string(), failedAt: z.string() });
+
 export const JudgedSchema = z.looseObject({
   schema,
   inputsSha256: z.string(),

@@ -6,7 +6,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { evalRolloutsKey, groupJournalPrefix, journalsPrefix, judgedKey, rolloutsKey } from '../../store/layout.ts';
+import { AgentResources } from '../../play/resources/agent-resources.ts';
+import { endLeases, LeaseWatch } from '../../play/resources/leaked-leases.ts';
+import { resource } from '../../sdk/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
+import { Leases } from '../../store/records/leases.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { fixtureState, summary } from '../cli/fixture-store.ts';
@@ -64,4 +68,35 @@ test('the journal of a group is in the bucket until its step is long committed',
   for await (const key of bucket.list(journalsPrefix('demo'))) left.push(key);
   expect(left).toEqual([]);
   expect(await readRun(bucket, 'demo')).toMatchObject({ state: { state: 'completed', step: 3 } });
+});
+
+test('leases are kept, found and ended in a bucket', async () => {
+  const leases = new Leases(bucket, 'guess');
+  const ended: unknown[] = [];
+  const desk = resource({
+    scope: 'attempt',
+    setup: () => undefined,
+    teardown: ({ id, data }) => void ended.push([id, data]),
+  });
+  const resources = new AgentResources({ agent: 'guess', resources: { desk }, leases });
+  const holder = (await resources.holder())!.id;
+  const [mine, left] = [holder, 'd'.repeat(16)].map((each) =>
+    resources.createLease({ name: 'desk', scope: 'attempt', holder: each, place: null }),
+  );
+  for (const lease of [mine!, left!]) await leases.open(lease);
+  await leases.record(left!, { port: 1 });
+  const { leases: seen, deadHolders } = await new LeaseWatch(leases).look();
+  const states = Object.fromEntries(seen.map(({ lease, state }) => [lease.id, state]));
+  expect(states).toEqual({ [mine!.id]: 'in use', [left!.id]: 'leaked' });
+  await endLeases(
+    leases,
+    { desk },
+    seen.filter(({ state }) => state === 'leaked'),
+    deadHolders,
+  );
+  expect(ended).toEqual([[left!.id, { port: 1 }]]);
+  expect((await leases.list()).map(({ lease }) => lease)).toEqual([mine]);
+  await leases.close(mine!);
+  await resources.close();
+  expect([await leases.list(), await leases.holders()]).toEqual([[], new Map()]);
 });

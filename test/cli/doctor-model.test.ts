@@ -179,12 +179,14 @@ test('help', async () => {
   expect(await help()).toMatchInlineSnapshot(`
     "check server, queues, engine, store and environments, and say what to fix
 
-    Usage: temper doctor [flags]
+    Usage: temper doctor [AGENT] [flags]
 
     Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.
     With --model: what the model is, whether Temper can serve and train it, and what it needs of the memory.
     It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer. The other flags
     are those of a run: pass what you would pass to temper train. Flags that train of temporal.config.ts sets count, too.
+    With --leases: what agents with resources hold, and since when. With AGENT, too, it ends what dead processes of this
+    agent have left, by its own teardown. Exit code 1 if something is left. Needs no server.
 
     Options:
       --agent NAME               also check this agent's queue; repeatable
@@ -206,12 +208,14 @@ test('help', async () => {
       --load-in-4bit             load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N                how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model         each of several --devices holds a part of the base model, which need not fit into one of them
+      --leases                   look at the leases of resources instead, and end those of AGENT that leaked
       --json                     print one JSON object
       -h, --help                 print this help
 
     Examples:
       temper doctor
       temper doctor --model Qwen/Qwen3-0.6B
-      temper doctor --model ./model --context 8192 --lora-rank 64"
+      temper doctor --model ./model --context 8192 --lora-rank 64
+      temper doctor --leases ./agent.ts"
   `);
 });

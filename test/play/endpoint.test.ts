@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
-import { endpoint } from '../../sdk/index.ts';
+import { endpoint, resource } from '../../sdk/index.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playOne } from './play.ts';
 
@@ -40,6 +40,15 @@ describe('an endpoint', () => {
     });
     const attempt = await playOne(engine, endpoint(url));
     expect(attempt.reward).toBe(Number(attempt.calls[0]?.message.content));
+  });
+
+  test('is told what the resources of the attempt are, and nothing of them without any', async () => {
+    const desk = resource({ scope: 'attempt', setup: () => ({ port: 4217 }), teardown: () => undefined });
+    const url = await serve(({ resources }) =>
+      Promise.resolve([200, `{"reward": ${(resources as { desk: { port: number } } | undefined)?.desk.port ?? 0}}`]),
+    );
+    expect((await playOne(engine, endpoint(url), { needs: { desk } })).reward).toBe(4217);
+    expect((await playOne(engine, endpoint(url))).reward).toBe(0);
   });
 
   test.each([

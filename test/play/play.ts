@@ -6,6 +6,7 @@ import { TemperError } from '../../core/failures.ts';
 import type { RewardWeights } from '../../core/named-rewards.ts';
 import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
+import type { Resources } from '../../play/resources/resource.ts';
 import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
 import type { Clock } from '../../play/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
@@ -72,6 +73,7 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   folder?: string;
   /** Weights of named rewards. */
   rewards?: RewardWeights;
+  needs?: Resources;
 }
 
 const connections = new Map<string, EngineConnection>();
@@ -79,10 +81,11 @@ const connections = new Map<string, EngineConnection>();
 export function prepareAttempts(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Attempts {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
-  const { attempts = 1, scenario = { id: 'one' }, folder, rewards } = options;
+  const { attempts = 1, scenario = { id: 'one' }, folder, needs, rewards } = options;
+  const agent = defineAgent({ name: 'test', scenarios: [], rollout, ...(needs && { resources: needs }) });
   return new Attempts({
     agent: {
-      ...defineAgent({ name: 'test', scenarios: [], rollout }),
+      ...agent,
       ...(folder === undefined ? {} : { folder }),
       ...(rewards === undefined ? {} : { rewards }),
     },

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 
 import { createRandom } from '../../core/seeds.ts';
-import { command, endpoint, type ProgramRequest } from '../../sdk/index.ts';
+import { command, endpoint, resource, type ProgramRequest } from '../../sdk/index.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';
 import { ROLLOUT, script } from './program-script.ts';
@@ -63,6 +63,13 @@ describe('a program tells its reward', () => {
     expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
     expect(attempt.failure?.message).toMatch(message);
   });
+});
+
+test('a program is told what its resources are', async () => {
+  const desk = resource({ scope: 'attempt', setup: () => ({ port: 4217 }), teardown: () => undefined });
+  const text = `console.log(JSON.parse(env.TEMPER_RESOURCES ?? '{"desk": {"port": 0}}').desk.port)`;
+  expect((await play(text, { needs: { desk } })).reward).toBe(4217);
+  expect((await play(text)).reward).toBe(0);
 });
 
 test('a program is told its attempt, and no key but its own', async () => {

@@ -2,11 +2,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 
 import { isAgent, type Scenario } from '../../play/agent.ts';
 import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
-import { command, ruler, seededRandom } from '../../sdk/index.ts';
+import { command, resource, ruler, seededRandom, type SetupContext } from '../../sdk/index.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 
 const rollout = (): number => 1;
@@ -74,7 +74,71 @@ test('rewardGroup knows the agent’s scenarios, and gives a number to each atte
   defineAgent({ ...named, rewardGroup: ({ attempts }) => attempts.map(() => ({ late: 1 })) });
 });
 
+interface Shop extends Scenario {
+  readonly items: readonly string[];
+}
+
+test('a rollout knows what the setup of its resources returned', () => {
+  const server = resource({
+    scope: 'worker',
+    setup: ({ id }) => Promise.resolve({ port: id.length }),
+    teardown: ({ id }, value) => [id, value?.port],
+  });
+  const shop = resource({
+    scope: 'attempt',
+    setup: ({ scenario, resources }: SetupContext<Shop, { server: { port: number } }>) =>
+      `${scenario.items.length} on ${resources.server.port}`,
+    teardown: ({ id, data }) => [id, data],
+  });
+  const scenarios: Shop[] = [];
+  defineAgent({
+    name: 'typed',
+    scenarios,
+    resources: { server, shop },
+    rollout({ resources, scenario }) {
+      expectTypeOf(resources.server.port).toBeNumber();
+      expectTypeOf(resources.shop).toBeString();
+      expectTypeOf(resources).not.toHaveProperty('other');
+      return scenario.items.length;
+    },
+  });
+  defineAgent({
+    name: 'inline',
+    scenarios,
+    resources: { one: resource({ scope: 'group', setup: ({ scenario }) => scenario.id, teardown: ({ id }) => id }) },
+    rollout: ({ resources }) => resources.one.length,
+  });
+  defineAgent<Shop, { shop: typeof shop }>({
+    name: 'file',
+    scenarios: './shops.jsonl',
+    resources: { shop },
+    rollout: ({ resources, scenario }) => resources.shop.length + scenario.items.length,
+  });
+  defineAgent({
+    name: 'none',
+    scenarios,
+    rollout({ resources }) {
+      expectTypeOf(resources).not.toHaveProperty('shop');
+      return 1;
+    },
+  });
+});
+
 test.each<[object, RegExp]>([
+  [{ scope: 'run' }, /^scope of resource must be 'worker', 'group' or 'attempt', got "run"; pass 'attempt'$/],
+  [{ teardown: null }, /^teardown of resource must be a function, got null; pass one$/],
+  [{ teardown: undefined }, /^resource must be given teardown, got none/],
+  [{ setupTimeoutMs: 0 }, /^setupTimeoutMs of resource must be a whole number of at least 1, got 0; pass 300000$/],
+  [{ end: rollout }, /got end; correct its name, or remove it$/],
+])('a resource with %j is refused', (changes, message) => {
+  const definition = { scope: 'attempt', setup: rollout, teardown: rollout, ...changes };
+  expect(() => resource(definition as Parameters<typeof resource>[0])).toThrow(message);
+});
+
+test.each<[object, RegExp]>([
+  [{ name: 'a', scenarios: [], rollout, resources: [] }, /must be resource\(\{ … \}\) by name, got \[\]/],
+  [{ name: 'a', scenarios: [], rollout, resources: { 'a b': {} } }, /must be named like a variable .* got "a b"/],
+  [{ name: 'a', scenarios: [], rollout, resources: { a: {} } }, /resource a of the agent a must be resource\(/],
   [{ name: 'A b', scenarios: [], rollout }, /name must be lower case .* got "A b"/],
   [{ scenarios: [], rollout }, /must be given name, got none/],
   [{ name: 'a', scenarios: [], rollout: 1 }, /must have a function rollout/],

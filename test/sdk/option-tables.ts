@@ -1,6 +1,7 @@
 /** Holds the tables of options to the types of the options: this file does not type-check when they differ. */
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
+import type { ResourceDefinition } from '../../sdk/agent/resource.ts';
 import type { CommandProgramOptions, EndpointProgramOptions } from '../../sdk/agent/programs.ts';
 import type { CsvOptions } from '../../play/sources/csv.ts';
 import type { HubOptions } from '../../play/sources/hub.ts';
@@ -29,6 +30,7 @@ type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'option
 
 export interface OptionTables {
   readonly defineAgent: Table<AgentDefinition<Scenario>>;
+  readonly resource: Table<ResourceDefinition<unknown>>;
   readonly command: Table<CommandProgramOptions>;
   readonly endpoint: Table<EndpointProgramOptions>;
   readonly jsonl: Table<MapOptions<unknown, Scenario>>;

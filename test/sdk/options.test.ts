@@ -16,6 +16,7 @@ const aTool = sdk.tool({ name: 'look', parameters: {}, run: play });
 /** Each thing of the SDK that takes options: options that it takes, and how it is given them. */
 const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give: (options: never) => unknown]>> = {
   defineAgent: [{ name: 'a', scenarios: [], rollout: play }, sdk.defineAgent],
+  resource: [{ scope: 'attempt', setup: play, teardown: play }, (options) => sdk.resource(options)],
   command: [{}, (options) => sdk.command(['true'], options)],
   endpoint: [{}, (options) => sdk.endpoint('http://127.0.0.1:9000', options)],
   jsonl: [{}, (options: never) => sdk.jsonl('a.jsonl', options)],

@@ -88,15 +88,18 @@ test('an engine that does not answer is named by those who wait for it', async (
   const gate = createGate();
   const nextTryAt = '2026-01-01T00:00:09.000Z';
   const waiting = { attempts: 3, reason: '429: slow down', since: '2026-01-01T00:00:00.000Z', nextTryAt };
+  const resources = { settingUp: 2, ending: 1 };
   const before = async (name: string) => {
     if (name !== 'rollout') return;
-    heartbeat({ step: 1, part: '0', done: 1, of: 4, calls: 9, waiting, groups: { done: 2, of: 20 } });
+    heartbeat({ step: 1, part: '0', done: 1, of: 4, calls: 9, waiting, groups: { done: 2, of: 20 }, resources });
     await gate.opened;
   };
   await bed.play({ fake: { before } }, async (started) => {
     const { found, reason } = await pendingOf(started, ({ text }) => text.includes('waiting for the engine'));
     expect(found).toMatchObject({ activity: 'rollout', nextTryAt });
-    expect(found.text).toContain('step 1: 2 of 20 groups done, 1 of 4 attempts played');
+    expect(found.text).toContain(
+      'step 1: 2 of 20 groups done, 1 of 4 attempts played, resources are being set up for 2 and ended for 1',
+    );
     expect(found.text).toContain(
       '3 attempts are waiting for the engine, since 2026-01-01T00:00:00.000Z: 429: slow down',
     );

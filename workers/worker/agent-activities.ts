@@ -8,8 +8,10 @@ import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
 import { locateScenarios } from '../../play/scenarios.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
+import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
 import { agentCodeSha256, importAgentFile } from '../user-code/agent-code.ts';
 import type { Logger } from './logs.ts';
+import { sweepLeases } from './sweep-leases.ts';
 import type { WorkerSettings } from './worker-settings.ts';
 
 export interface WorkerActivities {
@@ -37,12 +39,21 @@ export async function openAgentActivities(
   checkProgram(agent);
   warnOfMissingKey(agent, logger);
   const engine = connectEngine(settings.engine);
-  const agents = new Map([[agent.name, { agent, codeSha256 }]]);
+  const ownLogger = logger.child({ agent: agent.name });
+  const resources = openAgentResources(agent, store, ownLogger);
+  const agents = new Map([[agent.name, { agent, codeSha256, resources }]]);
+  const over = new AbortController();
+  const sweeping = sweepLeases(agent, store, ownLogger, over.signal);
   return {
     name: agent.name,
     queue: rolloutQueue(await store.id(), agent.name),
-    activities: createAgentActivities({ store, engine, agents, contact, logger: logger.child({ agent: agent.name }) }),
-    close: () => engine.close(),
+    activities: createAgentActivities({ store, engine, agents, contact, logger: ownLogger }),
+    async close() {
+      over.abort();
+      await resources?.close();
+      await sweeping;
+      await engine.close();
+    },
   };
 }
 
