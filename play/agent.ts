@@ -5,6 +5,7 @@ import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Ruler } from './judge/ruler.ts';
+import type { ToolServer } from './mcp/tool-server.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {
@@ -76,6 +77,8 @@ export interface AgentParts<S extends Scenario> {
    * answers these calls of the global `fetch`; calls of other models go to the network.
    */
   captureModel?: string;
+  /** Servers of `temper-rl/mcp` whose tools the attempts get: each is tried before anything is played. */
+  mcp?: readonly ToolServer[];
 }
 
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {

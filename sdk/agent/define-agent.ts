@@ -11,6 +11,7 @@ import {
   type Scenario,
 } from '../../play/agent.ts';
 import { checkOptions } from '../options/check-options.ts';
+import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface AgentDefinition<S extends Scenario> extends AgentParts<S> {
@@ -32,7 +33,15 @@ export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> |
 
 /** A JavaScript caller may pass values of any type. */
 function findProblem(definition: object): string | null {
-  const { name, scenarios, evalScenarios, captureModel, reward, rollout } = definition as Record<string, unknown>;
+  const {
+    name,
+    scenarios,
+    evalScenarios,
+    captureModel,
+    reward,
+    mcp = [],
+    rollout,
+  } = definition as Record<string, unknown>;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
   }
@@ -42,6 +51,8 @@ function findProblem(definition: object): string | null {
     return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
     return `captureModel of the agent ${name} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
+  if (!Array.isArray(mcp) || !mcp.every(isToolServer))
+    return `mcp of the agent ${name} must be a list of servers, got ${shown(mcp)}; pass [mcp({ … })]`;
   const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
   const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
   if (wrong === undefined) return null;

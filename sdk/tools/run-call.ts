@@ -55,7 +55,12 @@ async function tell(tool: Tool, args: unknown): Promise<Told> {
 }
 
 function failure(message: string): Told {
-  return { content: `Error: ${message.slice(0, MAX_ERROR)}`, failed: true };
+  return { content: describeFailure(message), failed: true };
+}
+
+/** What a model is told of a call that failed. */
+export function describeFailure(message: string): string {
+  return `Error: ${message.slice(0, MAX_ERROR)}`;
 }
 
 function asText(result: unknown): string {
