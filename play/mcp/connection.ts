@@ -70,8 +70,7 @@ export class Connection {
     const deadline = sleep(startTimeoutMs, undefined, { signal: late.signal }).then(() => {
       throw new Error(`initialize took longer than startTimeoutMs ${startTimeoutMs}`);
     });
-    // The types of the SDK do not have `exactOptionalPropertyTypes`.
-    const connecting = client.connect(link.transport as Parameters<Client['connect']>[0], { timeout: NEVER_MS });
+    const connecting = client.connect(link.transport, { timeout: NEVER_MS });
     try {
       await Promise.race([connecting, deadline]);
     } catch (error) {
@@ -137,11 +136,10 @@ export class Connection {
     signal?.addEventListener('abort', cancel, { once: true });
     if (signal?.aborted === true) cancel();
     try {
-      const schema = this.#sdk.results[method] as McpSdk['results'][M];
       const options = { signal: over.signal, timeout: NEVER_MS };
-      return (await this.#client.request({ method, params } as never, schema as never, options)) as Result<M>;
+      return await this.#client.request({ method, params }, this.#sdk.results[method], options);
     } catch (error) {
-      if (signal?.aborted === true) throw new Error('the attempt is over');
+      if (signal?.aborted === true) throw new Error('the attempt is over', { cause: error });
       if (isLate) throw new TimedOut(`the server did not answer within ${ms} ms`);
       throw this.#explain(error);
     } finally {

@@ -12,17 +12,10 @@ export function textOfCall({ content, structuredContent }: CallResult): string {
 }
 
 export function textOfContent(content: Content): string {
-  switch (content.type) {
-    case 'text':
-      return content.text;
-    case 'image':
-    case 'audio':
-      return `[${content.type} ${content.mimeType}, ${content.data.length} characters of base64]`;
-    case 'resource':
-      return textOfResource(content.resource);
-    case 'resource_link':
-      return `[resource ${content.uri}: ${content.name}]`;
-  }
+  if (content.type === 'text') return content.text;
+  if (content.type === 'resource') return textOfResource(content.resource);
+  if (content.type === 'resource_link') return `[resource ${content.uri}: ${content.name}]`;
+  return `[${content.type} ${content.mimeType}, ${content.data.length} characters of base64]`;
 }
 
 export function textOfResource(resource: Resource): string {

@@ -50,25 +50,21 @@ interface HttpError {
 /** An error of the HTTP transport; null for one of another kind. */
 export function asHttpFailure(error: unknown, spec: ServerSpec): Error | null {
   const { code, message } = error as HttpError;
+  if (typeof code === 'number' && message.startsWith('Streamable HTTP error')) return ofStatus(code, message, spec);
+  if (!(error instanceof TypeError)) return null;
+  const cause = (error.cause ?? error) as NodeJS.ErrnoException;
+  const how = `the server cannot be reached (${cause.code ?? cause.message})`;
+  return new ServerLost(how, { isOutage: true, wasSent: cause.code !== 'ECONNREFUSED' });
+}
+
+function ofStatus(code: number, message: string, spec: ServerSpec): Error {
   const name = describeServer(spec);
-  if (typeof code === 'number' && /^Streamable HTTP error/.test(message)) {
-    if (code === 401 || code === 403)
-      return new TemperError(
-        'BadConfig',
-        `${name} refuses the request (${code}); check headers and keyVariable of mcp`,
-      );
-    if (code >= 300 && code < 400)
-      return new TemperError('BadConfig', `${name} redirects (${message}); pass the address that it redirects to`);
-    // Its session is unknown there, so nothing was done.
-    if (code === 404)
-      return new ServerLost('the server has forgotten the session', { isOutage: false, wasSent: false });
-    if (code >= 500 || code === 429) return new ServerLost(`the server answered with ${code}`, { isOutage: true });
-    return new CallFailed(`the server answered with ${code}`);
-  }
-  if (error instanceof TypeError) {
-    const cause = (error.cause ?? error) as NodeJS.ErrnoException;
-    const how = `the server cannot be reached (${cause.code ?? cause.message})`;
-    return new ServerLost(how, { isOutage: true, wasSent: cause.code !== 'ECONNREFUSED' });
-  }
-  return null;
+  if (code === 401 || code === 403)
+    return new TemperError('BadConfig', `${name} refuses the request (${code}); check headers and keyVariable of mcp`);
+  if (code >= 300 && code < 400)
+    return new TemperError('BadConfig', `${name} redirects (${message}); pass the address that it redirects to`);
+  // Its session is unknown there, so nothing was done.
+  if (code === 404) return new ServerLost('the server has forgotten the session', { isOutage: false, wasSent: false });
+  if (code >= 500 || code === 429) return new ServerLost(`the server answered with ${code}`, { isOutage: true });
+  return new CallFailed(`the server answered with ${code}`);
 }

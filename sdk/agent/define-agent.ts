@@ -33,31 +33,30 @@ export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> |
 
 /** A JavaScript caller may pass values of any type. */
 function findProblem(definition: object): string | null {
-  const {
-    name,
-    scenarios,
-    evalScenarios,
-    captureModel,
-    reward,
-    mcp = [],
-    rollout,
-  } = definition as Record<string, unknown>;
+  const { name, scenarios, evalScenarios, rollout } = definition as Record<string, unknown>;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
   }
   if (typeof rollout !== 'function')
     return `the agent ${name} must have a function rollout, got ${shown(rollout)}; add one`;
+  const wrongOption = findWrongOption(name, definition);
+  if (wrongOption !== null) return wrongOption;
+  const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
+  const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
+  if (wrong === undefined) return null;
+  const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
+  return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+}
+
+function findWrongOption(name: string, definition: object): string | null {
+  const { captureModel, reward, mcp = [] } = definition as Record<string, unknown>;
   if (reward !== undefined && !isRuler(reward))
     return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
     return `captureModel of the agent ${name} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
   if (!Array.isArray(mcp) || !mcp.every(isToolServer))
     return `mcp of the agent ${name} must be a list of servers, got ${shown(mcp)}; pass [mcp({ … })]`;
-  const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
-  const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
-  if (wrong === undefined) return null;
-  const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
-  return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+  return null;
 }
 
 function isSource(source: unknown): boolean {

@@ -118,7 +118,7 @@ export class AttemptCalls {
     const connecting = this.#connecting.then(async () => {
       const { connection, isNew } = await this.#lease.connect();
       const hasState = isNew && this.#settings.spec.isolate;
-      if (hasState && this.#settings.replay) for (const call of [...this.#answered]) await this.#ask(connection, call);
+      if (hasState && this.#settings.replay) for (const call of this.#answered) await this.#ask(connection, call);
       const mayMatter = hasState && !this.#settings.replay && !this.#isLossTold;
       const isStateLost = mayMatter && this.#answered.some(({ tool }) => !tool.isReadOnly);
       return { connection, isStateLost };

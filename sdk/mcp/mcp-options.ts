@@ -57,18 +57,22 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export function parseOptions(options: McpCommandOptions | McpUrlOptions): ServerSettings {
   const { url, headers, keyVariable } = (options ?? {}) as Partial<McpUrlOptions>;
   const isUrl = [url, headers, keyVariable].some((given) => given !== undefined);
-  const checked = checkLimits(checkOptions(isUrl ? 'mcp.url' : 'mcp', options));
-  const { isolate = false, replay = false, prefix = '', only, resources = false } = checked;
-  const { maxResultBytes = 100_000, startTimeoutMs = 30_000, callTimeoutMs = 60_000, idleMs = 300_000 } = checked;
-  if (replay && !isolate) throw bad('replay of mcp has no effect without isolate', replay, 'pass isolate: true');
-  const common = { isolate, startTimeoutMs, callTimeoutMs, idleMs };
-  const spec = isUrl ? parseUrl(options as McpUrlOptions) : parseCommand(options as McpCommandOptions);
+  const limits = checkLimits(checkOptions(isUrl ? 'mcp.url' : 'mcp', options));
+  const { only, prefix = '', resources = false, replay = false, maxResultBytes = 100_000 } = limits;
+  const place = isUrl ? parseUrl(options as McpUrlOptions) : parseCommand(options as McpCommandOptions);
   return {
-    spec: { ...spec, ...common },
+    spec: { ...place, ...parseLife(limits) },
     selection: { prefix, only: only === undefined ? null : [...only], resources },
     replay,
     maxResultBytes,
   };
+}
+
+function parseLife(limits: McpLimits) {
+  const { isolate = false, replay = false } = limits;
+  const { startTimeoutMs = 30_000, callTimeoutMs = 60_000, idleMs = 300_000 } = limits;
+  if (replay && !isolate) throw bad('replay of mcp has no effect without isolate', replay, 'pass isolate: true');
+  return { isolate, startTimeoutMs, callTimeoutMs, idleMs };
 }
 
 function checkLimits(options: McpLimits): McpLimits {
@@ -88,16 +92,13 @@ function parseCommand({ command, args = [], env = {} }: McpCommandOptions) {
   if (typeof command !== 'string' || command === '' || command.includes('\0'))
     throw bad('command of mcp must be the name of a program', command, "pass 'npx', and the rest as args");
   if (!isTexts(args)) throw bad('args of mcp must be a list of texts', args, "pass ['-y', 'some-server']");
-  const isNames = Array.isArray(env);
-  if (isNames ? !isNamesOfVariables(env) : typeof env !== 'object' || env === null || !isTexts(Object.values(env)))
-    throw bad('env of mcp must be names of variables, or texts by name', '…', "pass ['GITHUB_TOKEN']");
-  const named = isNames ? { passed: [...(env as readonly string[])], env: {} } : { passed: [], env: { ...env } };
-  return {
-    kind: 'command',
-    command,
-    args: [...args],
-    ...(named as { passed: string[]; env: Record<string, string> }),
-  } as const;
+  return { kind: 'command', command, args: [...args], ...parseEnvironment(env) } as const;
+}
+
+function parseEnvironment(env: unknown): { passed: string[]; env: Record<string, string> } {
+  if (isNamesOfVariables(env)) return { passed: [...env], env: {} };
+  if (isTextsByName(env)) return { passed: [], env: { ...env } };
+  throw bad('env of mcp must be names of variables, or texts by name', '…', "pass ['GITHUB_TOKEN']");
 }
 
 function parseUrl({ url, headers = {}, keyVariable }: McpUrlOptions) {
@@ -111,13 +112,18 @@ function parseUrl({ url, headers = {}, keyVariable }: McpUrlOptions) {
 }
 
 function areHeaders(headers: unknown): boolean {
-  if (typeof headers !== 'object' || headers === null || !isTexts(Object.values(headers))) return false;
+  if (!isTextsByName(headers)) return false;
   try {
-    return new Headers(headers as Record<string, string>) !== null;
+    new Headers(headers).keys();
+    return true;
   } catch {
     // It has a name or a value that HTTP does not allow.
     return false;
   }
+}
+
+function isTextsByName(value: unknown): value is Readonly<Record<string, string>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && isTexts(Object.values(value));
 }
 
 function isNamesOfVariables(value: unknown): value is readonly string[] {

@@ -7,7 +7,7 @@ const [mode, file] = process.argv.slice(2);
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const text = (value) => ({ content: [{ type: 'text', text: String(value) }] });
 const schema = { type: 'object', properties: {} };
-let state = [];
+const state = [];
 let isChanged = false;
 
 if (file !== undefined) appendFileSync(file, `start ${process.pid}\n`);
@@ -21,9 +21,6 @@ const TOOLS = {
   die: () => process.exit(3),
   killed: () => process.kill(process.pid, 'SIGKILL'),
   hang: () => null,
-  frozen: () => {
-    for (;;);
-  },
   large: () => text('x'.repeat(10 * 1024 ** 2)),
   huge: () => text('x'.repeat(20 * 1024 ** 2)),
   nonsense: () => ({ content: 'no list' }),
@@ -31,11 +28,6 @@ const TOOLS = {
     state.push(item);
     if (file !== undefined) appendFileSync(file, `add ${item}\n`);
     return text(state.join(','));
-  },
-  // It has taken effect when the server dies.
-  add_and_die: ({ item }) => {
-    appendFileSync(file, `add ${item}\n`);
-    process.exit(3);
   },
   slow_add: async ({ item }) => {
     appendFileSync(file, `add ${item}\n`);
@@ -65,7 +57,7 @@ const TOOLS = {
         .filter((line) => line.startsWith('start')).length,
     ),
 };
-const READ_ONLY = new Set(['starts', 'large', 'env', 'token', 'killed_reader']);
+const READ_ONLY = new Set(['starts', 'large', 'env', 'token']);
 
 function listed() {
   const names = isChanged ? ['other'] : Object.keys(TOOLS);
@@ -80,18 +72,23 @@ function listed() {
   return { tools };
 }
 
-async function answer({ id, method, params }) {
+function initialized({ protocolVersion }) {
+  return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } };
+}
+
+/** Null where nothing is said, undefined where there is no such tool. */
+function resultOf({ method, params }) {
+  if (method === 'initialize') return initialized(params);
+  if (method === 'ping') return {};
+  return method === 'tools/list' ? listed() : TOOLS[params.name]?.(params.arguments);
+}
+
+async function answer(message) {
+  const { id, params } = message;
   if (mode === 'mute' || id === undefined) return;
-  if (method === 'initialize') {
-    const { protocolVersion } = params;
-    const result = { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } };
-    return send({ id, result });
-  }
-  if (method === 'ping') return send({ id, result: {} });
-  if (method === 'tools/list') return send({ id, result: listed() });
-  const result = await TOOLS[params.name]?.(params.arguments);
-  if (result === undefined) return send({ id, error: { code: -32602, message: `no tool ${params.name}` } });
-  if (result !== null) send({ id, result });
+  const result = await resultOf(message);
+  if (result === undefined) send({ id, error: { code: -32602, message: `no tool ${params.name}` } });
+  else if (result !== null) send({ id, result });
 }
 
 createInterface({ input: process.stdin }).on('line', (line) => void answer(JSON.parse(line)));

@@ -27,9 +27,10 @@ export async function startHttpServer(behave: Behave): Promise<HttpServer> {
       asked.push(`${request.method} ${request.url} ${message.method}`.trim());
       const result = behave(request, response, message);
       if (result === null) return;
-      if (message.id === undefined) return void response.writeHead(202).end();
+      const { id } = message;
       response.setHeader('content-type', 'application/json').setHeader('mcp-session-id', 'one');
-      response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }));
+      if (id === undefined) response.writeHead(202).end();
+      else response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
     })();
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
