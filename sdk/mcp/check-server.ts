@@ -1,20 +1,20 @@
 /** An MCP server tried before anything is played: whatever is wrong then is its user's to mend. */
 import { TemperError } from '../../core/failures.ts';
+import { Connection } from '../../play/mcp/connection.ts';
 import { listTools } from '../../play/mcp/list-tools.ts';
 import { describeServer } from '../../play/mcp/server-spec.ts';
-import { leaseServer } from '../../play/mcp/servers.ts';
 import type { ServerSettings } from './mcp-options.ts';
 
-/** Names of its tools. */
+/** Names of its tools. It is ended at once: what it holds, such as a port, is for the worker's. */
 export async function checkServer({ spec, selection }: ServerSettings, folder: string): Promise<string[]> {
-  const lease = leaseServer(spec, folder);
+  let connection: Connection | null = null;
   try {
-    const { connection } = await lease.connect();
+    connection = await Connection.open(spec, folder);
     return (await listTools(connection, spec, selection)).map(({ name }) => name);
   } catch (error) {
     throw asBadConfig(error, describeServer(spec));
   } finally {
-    await lease.release();
+    await connection?.end();
   }
 }
 

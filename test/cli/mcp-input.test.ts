@@ -1,14 +1,11 @@
 /** What can be wrong with an agent's MCP servers: one line, exit code 2, before anything is played or trained. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, test } from 'vitest';
-import { endIdleServers } from '../../play/mcp/servers.ts';
+import { expect, test } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { write } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn } from './run-cli.ts';
-
-afterAll(() => endIdleServers());
 
 const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 const MCP = new URL('../../sdk/mcp/mcp.ts', import.meta.url).href;
