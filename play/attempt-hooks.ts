@@ -1,4 +1,4 @@
-/** What helpers of an agent need of its attempt, beside the context of the rollout: hidden in that context. */
+/** Hooks of an attempt, for helpers of its agent: hidden in the rollout's context. */
 import type { TemperError } from '../core/failures.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */

@@ -100,7 +100,7 @@ interface Playing {
   hosted: HostedCalls;
   /** Those that it plays, each until nothing of it is left. */
   programs: Set<Promise<unknown>>;
-  /** What its helpers do when it is over. */
+  /** Called when it is over. */
   ends: (() => Promise<void>)[];
 }
 

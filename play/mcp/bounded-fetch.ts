@@ -14,7 +14,7 @@ type McpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
  * No stream is opened for what a server says unasked: it is one connection more for each attempt, and an attempt keeps
  * the tools that it began with.
  */
-export function createFetch({ onEnd, onResume }: Watch): McpFetch {
+export function createBoundedFetch({ onEnd, onResume }: Watch): McpFetch {
   return async (url, init) => {
     const isResumed = new Headers(init?.headers).has('last-event-id');
     if (init?.method === 'GET' && !isResumed) return new Response(null, { status: 405 });

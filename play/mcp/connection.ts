@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { TemperError } from '../../core/failures.ts';
-import { createFetch } from './bounded-fetch.ts';
+import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadSdk, type McpSdk } from './mcp-sdk.ts';
 import { redactor, type Redact } from './redact.ts';
 import { asHttpFailure, asStartFailure, CallFailed, ServerLost, TimedOut } from './server-errors.ts';
@@ -203,7 +203,7 @@ function openUrl(spec: UrlSpec, { HttpTransport }: McpSdk): Link {
     for (const timer of waiting) clearTimeout(timer);
     waiting.clear();
   };
-  const fetch = createFetch({
+  const fetch = createBoundedFetch({
     onResume: forget,
     onEnd: (id) => {
       if (id === null) return;

@@ -1,4 +1,4 @@
-/** What an MCP server offers as tools for a model: plain data, which the journal of an attempt keeps. */
+/** Tools that an MCP server offers: plain data, which the journal of an attempt keeps. */
 import { TemperError } from '../../core/failures.ts';
 import type { Connection } from './connection.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
@@ -7,7 +7,7 @@ import { describeServer, type ServerSpec } from './server-spec.ts';
 export type ToolMethod = 'tools/call' | 'resources/list' | 'resources/read' | 'prompts/list' | 'prompts/get';
 
 export interface ListedTool {
-  /** As the model sees it. */
+  /** The name that the model sees. */
   readonly name: string;
   readonly description: string;
   /** JSON Schema. */

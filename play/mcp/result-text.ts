@@ -1,4 +1,4 @@
-/** What an MCP server answers, as the text that a model reads. All of it is data: bounded, and well-formed Unicode. */
+/** Answers of an MCP server, as the text that a model reads. All of it is data: bounded, and well-formed Unicode. */
 import type { McpSdk } from './mcp-sdk.ts';
 
 type Results = McpSdk['results'];

@@ -16,7 +16,7 @@ export class ServerLost extends Error {
   }
 }
 
-/** What the server said of a call, or did with it, is told to the model. */
+/** The call failed, and the model is told why. */
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
 }

@@ -13,9 +13,9 @@ import type { CommandSpec } from './server-spec.ts';
 
 type Message = ReturnType<McpSdk['parseMessage']>;
 
-/** Of one message; a larger one ends the server. */
+/** Limit of one message; a larger one ends the server. */
 export const MAX_MESSAGE_BYTES = 16 * 1024 ** 2;
-/** What was printed before the end is read so long. */
+/** The server's last output is read so long after its end. */
 const LAST_OUTPUT_MS = 50;
 /** A server may end by itself once its stdin has. */
 const GRACE_MS = 500;

@@ -1,4 +1,4 @@
-/** What an agent says of its MCP servers, so that whoever loads the agent can try them before anything is played. */
+/** MCP servers that an agent lists: whoever loads the agent tries them before anything is played. */
 import { TemperError } from '../../core/failures.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the command that checks it. */

@@ -15,8 +15,8 @@ import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { McpContext } from './mcp-context.ts';
 import type { ServerSettings } from './mcp-options.ts';
 
-/** What the model is told of a call; the journal keeps it. */
-export interface Outcome {
+/** The result of a call, as the model is told it and the journal keeps it. */
+export interface CallOutcome {
   readonly text: string;
   readonly failed: boolean;
   /** It is not the server's answer: nothing is known of what it did. */
@@ -77,7 +77,7 @@ export class AttemptCalls {
     });
   }
 
-  async call(tool: ListedTool, args: Record<string, unknown>): Promise<Outcome> {
+  async call(tool: ListedTool, args: Record<string, unknown>): Promise<CallOutcome> {
     // Before anything is waited for: equal calls are told apart by the order in which they are made.
     const key = this.#keyOf(tool, args);
     const outcome = await this.#attempt.once(key, () => this.#make({ tool, args }, key));
@@ -100,7 +100,7 @@ export class AttemptCalls {
     return `${key} ${occurrence}`;
   }
 
-  async #make(call: Call, key: string): Promise<Outcome> {
+  async #make(call: Call, key: string): Promise<CallOutcome> {
     try {
       const { connection, isStateLost } = await this.#connect();
       this.#isLossTold ||= isStateLost;
@@ -135,7 +135,7 @@ export class AttemptCalls {
     return isFirst;
   }
 
-  async #ask(connection: Connection, { tool, args }: Call): Promise<Outcome> {
+  async #ask(connection: Connection, { tool, args }: Call): Promise<CallOutcome> {
     const { maxResultBytes } = this.#settings;
     const shown = (text: string): string => bound(connection.redact(text), maxResultBytes);
     try {
@@ -159,7 +159,7 @@ export class AttemptCalls {
   }
 
   /** A server that ended by itself is told to the model; an outage is no data, unless it happens again and again. */
-  #judgeLoss(lost: ServerLost, key: string): Outcome {
+  #judgeLoss(lost: ServerLost, key: string): CallOutcome {
     const deaths = lost.isOutage ? (this.#attempt.hooks?.countDeath(key) ?? 1) : SAME_DEATHS;
     if (deaths < SAME_DEATHS) throw this.refuse(lost);
     this.#isLossTold = true;

@@ -2,9 +2,9 @@
 import { TemperError } from '../../core/failures.ts';
 import { attemptHooks, type AttemptHooks } from '../../play/attempt-hooks.ts';
 import { sameName } from '../../play/mcp/tool-server.ts';
-import { describeFailure, type Once } from '../tools/run-call.ts';
+import { describeFailedCall, type Once } from '../tools/run-call.ts';
 import { asObject, tool, type Tool } from '../tools/tool.ts';
-import { AttemptCalls, type Outcome } from './attempt-calls.ts';
+import { AttemptCalls, type CallOutcome } from './attempt-calls.ts';
 import type { McpContext } from './mcp-context.ts';
 import type { ServerSettings } from './mcp-options.ts';
 
@@ -25,7 +25,7 @@ interface AttemptServers {
   readonly names: Set<string>;
 }
 
-/** By its `once`, which each attempt has of its own. */
+/** Servers of each attempt, found by its `once`, which no other attempt has. */
 const attempts = new WeakMap<Once, AttemptServers>();
 
 export function toolsOfAttempt(settings: ServerSettings, context: McpContext): Promise<McpTool[]> {
@@ -55,7 +55,7 @@ async function open(settings: ServerSettings, context: McpContext, servers: Atte
   }
   return listed.map((each) => {
     const { name, description, parameters } = each;
-    const run = (args: unknown): Promise<Outcome> => calls.call(each, asObject(args));
+    const run = (args: unknown): Promise<CallOutcome> => calls.call(each, asObject(args));
     const made = tool({ name, description, parameters, run: async (args) => textOrThrow(await run(args)) });
     return { ...made, description, parameters, text: async (args: unknown) => textOf(await run(args)) };
   });
@@ -69,11 +69,11 @@ function numberOf({ spec }: ServerSettings, labels: Map<string, number>): number
   return number;
 }
 
-function textOrThrow({ text, failed }: Outcome): string {
+function textOrThrow({ text, failed }: CallOutcome): string {
   if (failed) throw new Error(text);
   return text;
 }
 
-function textOf({ text, failed }: Outcome): string {
-  return failed ? describeFailure(text) : text;
+function textOf({ text, failed }: CallOutcome): string {
+  return failed ? describeFailedCall(text) : text;
 }

@@ -55,11 +55,11 @@ async function tell(tool: Tool, args: unknown): Promise<Told> {
 }
 
 function failure(message: string): Told {
-  return { content: describeFailure(message), failed: true };
+  return { content: describeFailedCall(message), failed: true };
 }
 
-/** What a model is told of a call that failed. */
-export function describeFailure(message: string): string {
+/** The text that a model is told of a call that failed. */
+export function describeFailedCall(message: string): string {
   return `Error: ${message.slice(0, MAX_ERROR)}`;
 }
 

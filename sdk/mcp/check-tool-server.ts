@@ -6,7 +6,7 @@ import { describeServer } from '../../play/mcp/server-spec.ts';
 import type { ServerSettings } from './mcp-options.ts';
 
 /** Names of its tools. It is ended at once: what it holds, such as a port, is for the worker's. */
-export async function checkServer({ spec, selection }: ServerSettings, folder: string): Promise<string[]> {
+export async function checkToolServer({ spec, selection }: ServerSettings, folder: string): Promise<string[]> {
   let connection: Connection | null = null;
   try {
     connection = await Connection.open(spec, folder);
