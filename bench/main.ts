@@ -7,6 +7,7 @@ import { endtoend } from './endtoend.ts';
 import { engine } from './engine.ts';
 import { gpu } from './gpu.ts';
 import { long } from './long.ts';
+import { mcpBench } from './mcp.ts';
 import { memory } from './memory.ts';
 import { overlap } from './overlap.ts';
 import { receipts } from './receipts.ts';
@@ -27,6 +28,7 @@ const BENCHES: readonly Bench[] = [
   ablations,
   long,
   memory,
+  mcpBench,
   gpu,
   scenarios,
   soak,

@@ -8,6 +8,7 @@ import type { RewardTurn } from './recorder/turns.ts';
 import type { Conversation } from './judge/conversation.ts';
 import type { Ruler } from './judge/ruler.ts';
 import type { NoResources, Resources, ResourceValues } from './resources/resource.ts';
+import type { ToolServer } from './mcp/tool-server.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {
@@ -123,6 +124,8 @@ export interface AgentParts<S extends Scenario> {
    * answers these calls of the global `fetch`; calls of other models go to the network.
    */
   captureModel?: string;
+  /** Servers of `temper-rl/mcp` whose tools the attempts get: each is tried before anything is played. */
+  mcp?: readonly ToolServer[];
 }
 
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {

@@ -5,6 +5,7 @@ import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
+import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
 import { checkTurnsCount, mayLackReward, readResult, shown, type Outcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
@@ -82,10 +83,11 @@ async function play(options: AttemptOptions, log: AttemptLog, hosted: HostedCall
     if (ending.isOver) resolve(null);
   });
   const programs = new Set<Promise<unknown>>();
-  const outcome = await Promise.race([runAgent(options, { log, hosted, programs }), ended]);
+  const ends: (() => Promise<void>)[] = [];
+  const outcome = await Promise.race([runAgent(options, { log, hosted, programs, ends }), ended]);
   stopDeadline();
   await recorder.close();
-  await Promise.allSettled(programs);
+  await Promise.allSettled([...programs, ...ends.map((end) => end())]);
   // Whatever it returned: an attempt that broke a rule has failed.
   if (ending.failure !== null) return { failure: ending.failure.message };
   return outcome ?? { failure: 'the attempt was ended' };
@@ -96,14 +98,18 @@ interface Playing {
   hosted: HostedCalls;
   /** Those that it plays, each until nothing of it is left. */
   programs: Set<Promise<unknown>>;
+  /** Called when it is over. */
+  ends: (() => Promise<void>)[];
 }
 
 async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outcome> {
   const metrics: Metrics = {};
+  const hooks = createHooks(options, playing);
   try {
     const context = {
       ...createContext(options, playing, metrics),
-      [PLAY_PROGRAM]: createPlayer(options, playing.log, playing.programs),
+      [PLAY_PROGRAM]: createPlayer(options, playing, hooks),
+      [ATTEMPT_HOOKS]: hooks,
     };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
     const outcome = readResult(result, metrics, options.agent);
@@ -147,9 +153,18 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
   };
 }
 
-function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Promise<unknown>>): PlayProgram {
+function createHooks({ agent, attempt, journal, recorder }: AttemptOptions, { ends }: Playing): AttemptHooks {
+  return {
+    folder: agent.folder ?? process.cwd(),
+    abort: (error) => recorder.ending.abort(error),
+    onEnd: (end) => void ends.push(end),
+    countDeath: (place) => journal.count(attempt, `death ${place}`),
+  };
+}
+
+function createPlayer(options: AttemptOptions, { log, programs }: Playing, hooks: AttemptHooks): PlayProgram {
   const { agent, recorder, model, rollout, seed, resources = {} } = options;
-  const { folder = process.cwd() } = agent;
+  const { folder, countDeath } = hooks;
   const mayLack = mayLackReward(agent);
   const write = (line: string): void => log.add([line]);
   return (program, scenario) => {
@@ -165,7 +180,7 @@ function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Pr
       folder,
       mayLackReward: mayLack,
       log: write,
-      countDeath: (place: string) => options.journal.count(options.attempt, `death ${place}`),
+      countDeath,
     };
     // A program that is the agent plays in the attempt's own slot.
     const isAgent = agentProgram(agent) === program;

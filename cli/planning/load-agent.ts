@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
+import { checkToolServers } from '../../play/mcp/tool-server.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
 import { locateScenarios, openScenarios, UniqueIds, type OpenScenarios } from '../../play/scenarios.ts';
 import { findAgentFile, importAgentFile } from '../../workers/user-code/agent-code.ts';
@@ -20,6 +21,7 @@ export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
   if (isAgent(exported)) {
     const agent = locateScenarios(exported, path);
     checkProgram(agent);
+    await checkToolServers(agent);
     return { path, agent };
   }
   throw new UsageError(

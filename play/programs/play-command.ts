@@ -1,15 +1,15 @@
 /** One process for one attempt: what it is told, what it says, and how it ends. */
-import { mkdtempSync } from 'node:fs';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';
 import type { AttemptEndpoint } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
+import { isOwnSignal } from './own-signals.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
 import { describeProgram, ProgramError, ProgramKilled, type CommandProgram } from './program.ts';
-import { ProgramLeash } from './program-leash.ts';
+import type { ProgramLeash } from './program-leash.ts';
+import { openFolder } from './program-folders.ts';
 import { MAX_OUTPUT_BYTES, ProgramOutput } from './program-output.ts';
 import { ProcessTree, type Exit } from './process-tree.ts';
 
@@ -20,38 +20,13 @@ const MAX_RESULT_BYTES = 1024 ** 2;
 const SHOWN_CHARACTERS = 150;
 /** Tells a result from any other last line, if a judge may give the reward alone. */
 const LOOKS_LIKE_RESULT = /^\s*[{\d-]/;
-/** A program ends itself by these, and would each time it is played again. */
-const OWN_SIGNALS = new Set<string>([
-  'SIGABRT',
-  'SIGBUS',
-  'SIGFPE',
-  'SIGILL',
-  'SIGPIPE',
-  'SIGSEGV',
-  'SIGSYS',
-  'SIGTRAP',
-  'SIGXCPU',
-  'SIGXFSZ',
-]);
-
-let shared: { folder: string; leash: ProgramLeash; attempts: number } | null = null;
-
-/** A folder of this process for what programs are told, which only this user can read. */
-function open(): { folder: string; leash: ProgramLeash } {
-  if (shared === null) {
-    const folder = mkdtempSync(join(tmpdir(), 'temper-programs-'));
-    shared = { folder, leash: new ProgramLeash(folder), attempts: 0 };
-  }
-  shared.attempts += 1;
-  return { folder: join(shared.folder, String(shared.attempts)), leash: shared.leash };
-}
 
 export async function playCommand(
   program: CommandProgram,
   attempt: ProgramAttempt,
   endpoint: AttemptEndpoint,
 ): Promise<ToldResult> {
-  const { folder, leash } = open();
+  const { folder, leash } = openFolder();
   const scenario = JSON.stringify(attempt.scenario);
   const files = { scenario: join(folder, 'scenario.json'), result: join(folder, 'result.json') };
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -143,7 +118,7 @@ function findProblem(program: CommandProgram, exit: Exit | 'overflow', errors: r
       `${name} may print ${MAX_OUTPUT_BYTES} bytes, it printed more; write large output to a file`,
     );
   const { code, signal } = exit;
-  if (signal !== null && !OWN_SIGNALS.has(signal)) return new ProgramKilled(program, signal);
+  if (signal !== null && !isOwnSignal(signal)) return new ProgramKilled(program, signal);
   if (code === 0) return null;
   const how = signal === null ? `exit code ${code}` : signal;
   const last = errors.length === 0 ? 'it wrote nothing to stderr' : `last lines of stderr:\n${errors.join('\n')}`;

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { MARK_VARIABLE, PROCESS_MARK, type ProgramLeash } from './program-leash.ts';
@@ -22,27 +22,33 @@ interface ProcessEntry {
 const ROUNDS = 40;
 const ROUND_MS = 25;
 
+interface ProcessTreeOptions {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly leash: ProgramLeash;
+  /** Its stdin is a pipe; empty by default. */
+  readonly takesInput?: boolean;
+}
+
 export class ProcessTree {
-  readonly process: ChildProcessByStdio<null, Readable, Readable>;
+  /** `stdin` is null unless it takes input. */
+  readonly process: ChildProcessByStdio<Writable | null, Readable, Readable>;
   /** Exit of the program itself; rejects if it cannot be started. */
   readonly exit: Promise<Exit>;
   readonly #mark = `${PROCESS_MARK}.${randomUUID()}`;
   readonly #leash: ProgramLeash;
 
-  constructor(
-    [file = '', ...args]: readonly string[],
-    { cwd, env, leash }: { cwd: string; env: NodeJS.ProcessEnv; leash: ProgramLeash },
-  ) {
+  constructor([file = '', ...args]: readonly string[], { cwd, env, leash, takesInput = false }: ProcessTreeOptions) {
     this.#leash = leash;
     leash.hold();
     this.process = spawn(file, args, {
       cwd,
       env: { ...env, [MARK_VARIABLE]: this.#mark },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [takesInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       // A session of its own: its group has its process id.
       detached: process.platform !== 'win32',
       windowsHide: true,
-    });
+    }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
     this.exit = new Promise((resolve, reject) => {
       this.process.on('error', reject).on('exit', (code, signal) => resolve({ code, signal }));
     });

@@ -9,6 +9,7 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupPlace } from '../../store/layout.ts';
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
+import { ATTEMPT_HOOKS, attemptHooks } from '../../play/attempt-hooks.ts';
 import { defineAgent } from '../agent/define-agent.ts';
 import { Attempts } from '../../play/play-attempts.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
@@ -160,14 +161,18 @@ class Players {
         this.#work.onAttempt({ error: new TemperError('AgentFailed', failure.message) });
   }
 
-  async #playOne({ scenario, once, random, signal }: RolloutContext<LoopScenario>) {
+  async #playOne(context: RolloutContext<LoopScenario>) {
+    const { scenario, once, random, signal } = context;
+    const hidden = { [ATTEMPT_HOOKS]: attemptHooks(context) };
     const { run, group, planned, onAttempt } = this.#work;
     const policy = policyName(this.#work.policy);
     const { attempt } = scenario;
     const fetch = createFetch(this.#recorderOf(attempt));
     const playing = { run: run.name, policy, seed: this.#plan.seed, attempt, signal, once, fetch, asked: new Map() };
     try {
-      const played = await playAs(playing, async () => group.attempts[attempt]!({ attempt, random, signal, once }));
+      const played = await playAs(playing, async () =>
+        group.attempts[attempt]!({ attempt, random, signal, once, ...hidden }),
+      );
       const trajectory = checkTrajectory(played);
       const { split, step } = planned;
       trajectory.origin = { run: run.name, split, step, group: planned.group, attempt };

@@ -18,6 +18,18 @@ const ofTraining = Object.fromEntries(
   Object.keys(TrainConfig.omit({ lora: true }).shape).map((name) => [name, 'optional']),
 ) as Readonly<Record<Exclude<keyof TrainConfig, 'lora'>, 'optional'>>;
 
+const MCP = {
+  isolate: 'optional',
+  replay: 'optional',
+  prefix: 'optional',
+  only: 'optional',
+  resources: 'optional',
+  maxResultBytes: 'optional',
+  startTimeoutMs: 'optional',
+  callTimeoutMs: 'optional',
+  idleMs: 'optional',
+} as const;
+
 /** Not typed by the options themselves: everything in the SDK imports this file. `test/sdk/option-tables.ts` holds the two together. */
 export const OPTION_TABLES = {
   defineAgent: {
@@ -29,6 +41,7 @@ export const OPTION_TABLES = {
     rewards: 'optional',
     rewardGroup: 'optional',
     resources: 'optional',
+    mcp: 'optional',
     rollout: 'required',
   },
   resource: {
@@ -128,6 +141,8 @@ export const OPTION_TABLES = {
     turnReward: 'optional',
     request: 'optional',
   },
+  mcp: { command: 'required', args: 'optional', env: 'optional', ...MCP },
+  'mcp.url': { url: 'required', headers: 'optional', keyVariable: 'optional', ...MCP },
   playAgent: {
     scenario: 'required',
     answers: 'required',

@@ -55,7 +55,12 @@ async function tell(tool: Tool, args: unknown): Promise<Told> {
 }
 
 function failure(message: string): Told {
-  return { content: `Error: ${message.slice(0, MAX_ERROR)}`, failed: true };
+  return { content: describeFailedCall(message), failed: true };
+}
+
+/** The text that a model is told of a call that failed. */
+export function describeFailedCall(message: string): string {
+  return `Error: ${message.slice(0, MAX_ERROR)}`;
 }
 
 function asText(result: unknown): string {

@@ -107,7 +107,7 @@ function describeIssue({ message, path = [] }: Issue): string {
   return place === '' ? message : `${place}: ${message}`;
 }
 
-function asObject(args: unknown): UncheckedArguments {
+export function asObject(args: unknown): UncheckedArguments {
   if (typeof args === 'object' && args !== null && !Array.isArray(args)) return args as UncheckedArguments;
   throw new Error(`arguments must be an object, got ${JSON.stringify(args)}`);
 }

@@ -39,11 +39,25 @@ function codeOf({ page, code }: Block): string {
   return code.replaceAll(`from '${name}'`, `from '${other}'`);
 }
 
+/** The page on MCP makes tools of an SDK's form as one constant; it becomes a function of `tools`. */
+function writeMcpForms(folder: string): void {
+  mkdirSync(join(folder, 'mcp'));
+  for (const { info, code } of blocksOf('docs/mcp.md')) {
+    const name = /^const (\w+) = /m.exec(code)?.[1];
+    if (info !== 'js' || name === undefined) continue;
+    writeFileSync(
+      join(folder, 'mcp', `${name}.js`),
+      code.replace(/^const (\w+) = /m, 'export const $1 = (tools) =>\n  '),
+    );
+  }
+}
+
 /** README's own agent is `agent.ts`, which its command trains. */
 export function writePages(folder: string): void {
   for (const name of ['pages', 'sdks']) mkdirSync(join(folder, name));
   for (const block of BLOCKS) writeFileSync(join(folder, fileOf(block)), codeOf(block));
   writeFileSync(join(folder, 'agent.ts'), AGENTS.find(({ page }) => page === 'README.md')!.code);
+  writeMcpForms(folder);
   const programs = blocksOf('docs/programs.md');
   const program = (language: string) => programs.find(({ info }) => info === language)!.code;
   writeFileSync(join(folder, 'agent.py'), program('python'));

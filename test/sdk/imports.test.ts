@@ -36,6 +36,10 @@ test('of packages, and of Node', () => {
 });
 
 test('what starts processes has entries of its own', () => {
+  expect(packagesOf('sdk/mcp/mcp.ts').filter((name) => !name.startsWith('node:'))).toEqual(
+    expect.not.arrayContaining(['@modelcontextprotocol/sdk']),
+  );
+  expect(packagesOf('sdk/mcp/mcp.ts')).toContain('node:child_process');
   expect(packagesOf('workers/local-backend/hold-stack.ts')).toEqual(
     expect.arrayContaining(['undici', 'node:child_process']),
   );

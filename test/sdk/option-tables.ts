@@ -17,6 +17,7 @@ import type { TrajectoryGroupOptions } from '../../sdk/loop/trajectory-group.ts'
 import type { TrajectoryInit } from '../../sdk/loop/trajectory.ts';
 import type { JudgeEndpoint } from '../../sdk/ruler/judge-endpoint.ts';
 import type { RulerOptions } from '../../sdk/ruler/create-ruler.ts';
+import type { McpCommandOptions, McpUrlOptions } from '../../sdk/mcp/mcp.ts';
 import type { PlayAgentOptions } from '../../sdk/testing/play-agent.ts';
 import type { ScoreContext } from '../../sdk/ruler/score.ts';
 import type { ToolLoopOptions } from '../../sdk/tools/tool-loop.ts';
@@ -53,6 +54,8 @@ export interface OptionTables {
   readonly retry: Table<RetryOptions>;
   readonly tool: Table<ToolDefinition<never, unknown>>;
   readonly toolLoop: Table<ToolLoopOptions>;
+  readonly mcp: Table<McpCommandOptions>;
+  readonly 'mcp.url': Table<McpUrlOptions>;
   readonly playAgent: Table<PlayAgentOptions<Scenario>>;
   readonly ruler: Table<RulerOptions>;
   readonly 'ruler.judge': Table<JudgeEndpoint>;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import * as sdk from '../../sdk/index.ts';
+import { mcp } from '../../sdk/mcp/mcp.ts';
 import * as testing from '../../sdk/testing/index.ts';
 import { LocalBackend } from '../../workers/local-backend/local-backend.ts';
 import { FakeWorld } from './loop/fake-backend.ts';
@@ -42,6 +43,8 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   retry: [{}, (options) => sdk.retry(play, options)],
   tool: [{ name: 'a', run: play }, (options) => sdk.tool(options)],
   toolLoop: [{ messages: [], tools: [aTool] }, (options) => sdk.toolLoop({} as sdk.ToolLoopContext, options)],
+  mcp: [{ command: 'true' }, mcp],
+  'mcp.url': [{ url: 'http://127.0.0.1:9/mcp', headers: {} }, mcp],
   playAgent: [
     { scenario: { id: 'a' }, answers: [] },
     (options) => testing.playAgent(sdk.defineAgent({ name: 'a', scenarios: [], rollout: play }), options),
@@ -200,7 +203,7 @@ test.each(names)('%s reads each of its options', async (of) => {
 
 test('every function and class of the package that takes options has a table of them', () => {
   const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations', 'replayAttempt'];
-  const exported = Object.entries({ ...sdk, ...testing, LocalBackend }).flatMap(([name, value]) =>
+  const exported = Object.entries({ ...sdk, ...testing, LocalBackend, mcp }).flatMap(([name, value]) =>
     typeof value === 'function' ? name : [],
   );
   expect(exported.filter((name) => !others.includes(name)).toSorted()).toEqual(

@@ -9,6 +9,7 @@ import { importDefault } from './import-file.ts';
 /** Relative specifiers of `import … from`, `export … from`, `import '…'`, `import('…')` and `require('…')`. */
 const RELATIVE_IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])(\.{1,2}\/[^"'\n]+)\1/g;
 const COMMAND = /\bcommand\s*\(\s*\[([^\]]*)\]/g;
+const MCP_ARGS = /\bmcp\s*\(\s*\{[^}]*?\bargs\s*:\s*\[([^\]]*)\]/g;
 const FILES = /\bfiles\s*:\s*\[([^\]]*)\]/g;
 const TEXT = /(["'`])([^"'`\n]+)\1/g;
 const NO_CODE = /^(\.|__pycache__$|node_modules$|venv$)|\.pyc$/;
@@ -47,12 +48,15 @@ export function reachableFiles(entry: string): Set<string> {
   return found;
 }
 
-/** Files that `command([…])` and its `files` name literally, in the agent's file or in its imports. */
+/** Files that `command([…])`, its `files` and the `args` of `mcp({ … })` name literally, in the agent's file or in its imports. */
 function* programFiles(sources: Iterable<string>, root: string): Generator<string> {
   for (const source of sources) {
     const text = source.endsWith('.json') ? '' : readFileSync(source, 'utf8');
     const commands = namesIn(text, COMMAND);
     yield* commands.map((name) => resolve(root, name)).filter(isFile);
+    yield* namesIn(text, MCP_ARGS)
+      .map((name) => resolve(root, name))
+      .filter(isFile);
     if (commands.length > 0) for (const name of namesIn(text, FILES)) yield* filesOf(resolve(root, name));
   }
 }

@@ -3,6 +3,7 @@ import './no-network.ts';
 import 'temper-rl/testing';
 import './attempts.ts';
 import './pages.ts';
+import './mcp.ts';
 import './outage.ts';
 import './streams.ts';
 import './given-up-streams.ts';

@@ -1,0 +1,130 @@
+/** Tools that an MCP server offers: plain data, which the journal of an attempt keeps. */
+import { TemperError } from '../../core/failures.ts';
+import type { Connection } from './connection.ts';
+import { describeServer, type ServerSpec } from './server-spec.ts';
+
+/** How a call of a tool reaches the server. */
+export type ToolMethod = 'tools/call' | 'resources/list' | 'resources/read' | 'prompts/list' | 'prompts/get';
+
+export interface ListedTool {
+  /** The name that the model sees. */
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema. */
+  readonly parameters: Record<string, unknown>;
+  readonly method: ToolMethod;
+  /** The server's name for it. */
+  readonly original: string;
+  /** The server says that it changes nothing. */
+  readonly isReadOnly: boolean;
+  /** The server says that to call it twice is to call it once. */
+  readonly isIdempotent: boolean;
+}
+
+export interface ToolSelection {
+  readonly prefix: string;
+  /** The server's names of the tools that are taken; null: all. */
+  readonly only: readonly string[] | null;
+  /** With tools for its resources and prompts. */
+  readonly resources: boolean;
+}
+
+const MAX_TOOLS = 1000;
+const MAX_PAGES = 100;
+const MAX_LIST_BYTES = 1024 ** 2;
+const MAX_NAME = 64;
+
+export async function listTools(
+  connection: Connection,
+  spec: ServerSpec,
+  selection: ToolSelection,
+): Promise<ListedTool[]> {
+  const own = connection.offers('tools') ? await listOwn(connection) : [];
+  const { only, prefix } = selection;
+  const missing = only?.find((name) => own.every(({ original }) => original !== name));
+  if (missing !== undefined)
+    throw bad(spec, `has no tool ${JSON.stringify(missing)}, which only of mcp names; it has ${named(own)}`);
+  const taken = only === null ? own : own.filter(({ original }) => only.includes(original));
+  const all = [...taken, ...(selection.resources ? extraTools(connection) : [])];
+  if (all.length === 0) throw bad(spec, 'offers no tools; pass resources: true if it has resources or prompts');
+  const tools = all.map((each) => ({ ...each, name: asName(prefix + each.name) }));
+  const names = tools.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw bad(spec, `has two tools of the name ${twice}; take one of them by only: […] of mcp`);
+  if (Buffer.byteLength(JSON.stringify(tools)) > MAX_LIST_BYTES)
+    throw bad(spec, `describes its tools in more than ${MAX_LIST_BYTES} bytes; take some of them by only: […] of mcp`);
+  return tools;
+}
+
+async function listOwn(connection: Connection): Promise<ListedTool[]> {
+  const listed: ListedTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES && listed.length < MAX_TOOLS; page++) {
+    const { tools, nextCursor } = await connection.ask('tools/list', cursor === undefined ? {} : { cursor });
+    for (const { name, description = '', inputSchema, annotations = {}, execution } of tools) {
+      // It answers by a task that its client asks for later, which a conversation has no place for.
+      if (execution?.taskSupport === 'required') continue;
+      const { $schema: _, ...parameters } = inputSchema as Record<string, unknown>;
+      listed.push({
+        name,
+        description: description.toWellFormed(),
+        parameters,
+        method: 'tools/call',
+        original: name,
+        isReadOnly: annotations.readOnlyHint === true,
+        isIdempotent: annotations.idempotentHint === true,
+      });
+    }
+    if (nextCursor === undefined) break;
+    cursor = nextCursor;
+  }
+  return listed;
+}
+
+const text = (description: string) => ({ type: 'string', description });
+
+function extraTools(connection: Connection): ListedTool[] {
+  const resources = [
+    readOnly('resources/list', 'list_resources', 'Lists the resources of the server, with their URIs.'),
+    readOnly('resources/read', 'read_resource', 'Returns the content of a resource.', { uri: text('its URI') }),
+  ];
+  const values = {
+    type: 'object',
+    description: 'its arguments, texts by name',
+    additionalProperties: { type: 'string' },
+  };
+  const prompts = [
+    readOnly('prompts/list', 'list_prompts', 'Lists the prompts of the server, with their arguments.'),
+    readOnly(
+      'prompts/get',
+      'get_prompt',
+      'Returns a prompt of the server.',
+      { name: text('its name') },
+      { arguments: values },
+    ),
+  ];
+  return [...(connection.offers('resources') ? resources : []), ...(connection.offers('prompts') ? prompts : [])];
+}
+
+function readOnly(method: ToolMethod, name: string, description: string, required = {}, optional = {}): ListedTool {
+  const parameters = { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) };
+  return { name, description, parameters, method, original: name, isReadOnly: true, isIdempotent: true };
+}
+
+/** Names of MCP may have dots and slashes, and be longer. */
+function asName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_NAME);
+}
+
+function named(tools: readonly ListedTool[]): string {
+  return tools.length === 0
+    ? 'none'
+    : tools
+        .map(({ original }) => original)
+        .join(', ')
+        .slice(0, 500);
+}
+
+function bad(spec: ServerSpec, rule: string): TemperError {
+  return new TemperError('BadConfig', `${describeServer(spec)} ${rule}`);
+}

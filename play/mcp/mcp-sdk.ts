@@ -1,0 +1,42 @@
+/** The official SDK, loaded where an agent uses an MCP server: it is no dependency of those that use none. */
+import { TemperError } from '../../core/failures.ts';
+
+async function importSdk() {
+  const [client, http, types, stdio] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+    import('@modelcontextprotocol/sdk/shared/stdio.js'),
+  ]);
+  const { CallToolResultSchema, GetPromptResultSchema, ReadResourceResultSchema } = types;
+  const { ListPromptsResultSchema, ListResourcesResultSchema, ListToolsResultSchema } = types;
+  return {
+    Client: client.Client,
+    HttpTransport: http.StreamableHTTPClientTransport,
+    parseMessage: stdio.deserializeMessage,
+    results: {
+      'tools/list': ListToolsResultSchema,
+      'tools/call': CallToolResultSchema,
+      'resources/list': ListResourcesResultSchema,
+      'resources/read': ReadResourceResultSchema,
+      'prompts/list': ListPromptsResultSchema,
+      'prompts/get': GetPromptResultSchema,
+      ping: types.EmptyResultSchema,
+    },
+  };
+}
+
+export type McpSdk = Awaited<ReturnType<typeof importSdk>>;
+
+let loading: Promise<McpSdk> | null = null;
+
+export function loadSdk(): Promise<McpSdk> {
+  loading ??= importSdk().catch((cause: unknown) => {
+    loading = null;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    const rule = 'MCP servers need the package @modelcontextprotocol/sdk, which is not installed';
+    throw new TemperError('BadConfig', `${rule}; run npm install @modelcontextprotocol/sdk`, { cause });
+  });
+  return loading;
+}

@@ -1,0 +1,39 @@
+/** Answers of an MCP server, as the text that a model reads. All of it is data: bounded, and well-formed Unicode. */
+import type { McpSdk } from './mcp-sdk.ts';
+
+type Results = McpSdk['results'];
+type CallResult = Results['tools/call']['_zod']['output'];
+type Content = CallResult['content'][number];
+type Resource = Results['resources/read']['_zod']['output']['contents'][number];
+
+export function textOfCall({ content, structuredContent }: CallResult): string {
+  if (content.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent);
+  return content.map(textOfContent).join('\n');
+}
+
+export function textOfContent(content: Content): string {
+  if (content.type === 'text') return content.text;
+  if (content.type === 'resource') return textOfResource(content.resource);
+  if (content.type === 'resource_link') return `[resource ${content.uri}: ${content.name}]`;
+  return `[${content.type} ${content.mimeType}, ${content.data.length} characters of base64]`;
+}
+
+export function textOfResource(resource: Resource): string {
+  if ('text' in resource) return resource.text;
+  const { uri, mimeType = 'unknown type', blob } = resource;
+  return `[resource ${uri}, ${mimeType}, ${blob.length} characters of base64]`;
+}
+
+export function textOfPrompt({ messages }: Results['prompts/get']['_zod']['output']): string {
+  return messages.map(({ role, content }) => `${role}: ${textOfContent(content)}`).join('\n');
+}
+
+/** The beginning of a text that has more than `most` bytes, with a mark that it was cut. */
+export function bound(text: string, most: number): string {
+  const whole = text.toWellFormed();
+  const bytes = Buffer.from(whole);
+  if (bytes.length <= most) return whole;
+  // A character that the limit cuts in two is left out.
+  const kept = bytes.toString('utf8', 0, most).replace(/\uFFFD+$/, '');
+  return `${kept}\n[cut: these are the first ${most} of ${bytes.length} bytes]`;
+}

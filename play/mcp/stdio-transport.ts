@@ -1,0 +1,125 @@
+/** An MCP server as a process: messages are lines of its stdin and stdout. It ends with all that it started. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { TemperError } from '../../core/failures.ts';
+import { programEnvironment } from '../programs/environment.ts';
+import { ProcessTree, type Exit } from '../programs/process-tree.ts';
+import { processLeash } from '../programs/program-folders.ts';
+import { LastLines } from './last-lines.ts';
+import { LineReader } from './line-reader.ts';
+import type { McpSdk } from './mcp-sdk.ts';
+import type { CommandSpec } from './server-spec.ts';
+
+type Message = ReturnType<McpSdk['parseMessage']>;
+
+/** Limit of one message; a larger one ends the server. */
+export const MAX_MESSAGE_BYTES = 16 * 1024 ** 2;
+/** The server's last output is read so long after its end. */
+const LAST_OUTPUT_MS = 50;
+/** A server may end by itself once its stdin has. */
+const GRACE_MS = 500;
+
+export class StdioTransport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: Message) => void;
+  /** How it ended; null while it runs. */
+  exit: Exit | null = null;
+  /** It broke a limit; null if not. */
+  breach: string | null = null;
+  readonly lastErrors = new LastLines();
+  readonly #spec: CommandSpec;
+  readonly #place: { readonly folder: string; readonly env: NodeJS.ProcessEnv };
+  readonly #parse: McpSdk['parseMessage'];
+  #tree: ProcessTree | null = null;
+  #ending: Promise<void> | null = null;
+
+  constructor(spec: CommandSpec, folder: string, parse: McpSdk['parseMessage']) {
+    this.#spec = spec;
+    this.#place = { folder, env: environmentOf(spec) };
+    this.#parse = parse;
+  }
+
+  async start(): Promise<void> {
+    const { command, args } = this.#spec;
+    const { folder: cwd, env } = this.#place;
+    const tree = new ProcessTree([command, ...args], { cwd, env, leash: processLeash(), takesInput: true });
+    this.#tree = tree;
+    const { process: child } = tree;
+    await Promise.race([once(child, 'spawn'), tree.exit]);
+    // A call that waits keeps this process alive, an idle server does not.
+    for (const part of [child, child.stdin, child.stdout, child.stderr]) (part as { unref?: () => void }).unref?.();
+    const lines = new LineReader(MAX_MESSAGE_BYTES, (line) => this.#read(line));
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (!lines.push(chunk)) this.#break(`the server sent a message of more than ${MAX_MESSAGE_BYTES} bytes`);
+    });
+    child.stderr.on('data', (chunk: Buffer) => this.lastErrors.push(chunk));
+    child.stdin?.on('error', (error) => this.onerror?.(error));
+    void tree.exit.then((exit) => this.#ended(exit));
+  }
+
+  /** Resolves once the message is on its way: the server may be slow to read. */
+  send(message: Message): Promise<void> {
+    const stdin = this.#tree?.process.stdin;
+    // The server has ended, or will be found to hang.
+    if (!stdin?.writable) return Promise.resolve();
+    if (stdin.write(`${JSON.stringify(message)}\n`)) return Promise.resolve();
+    return Promise.race([once(stdin, 'drain'), once(stdin, 'close')]).then(() => undefined);
+  }
+
+  /** It ends, or has ended. */
+  get isClosed(): boolean {
+    return this.#ending !== null;
+  }
+
+  close(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    const tree = this.#tree;
+    if (tree === null) return this.onclose?.();
+    if (this.exit === null && this.breach === null) {
+      tree.process.stdin?.end();
+      const late = new AbortController();
+      const grace = sleep(GRACE_MS, undefined, { signal: late.signal }).catch(() => undefined);
+      await Promise.race([tree.exit.catch(() => undefined), grace]);
+      late.abort();
+    }
+    await tree.end();
+    for (const part of [tree.process.stdin, tree.process.stdout, tree.process.stderr]) part?.destroy();
+    this.onclose?.();
+  }
+
+  async #ended(exit: Exit): Promise<void> {
+    await sleep(LAST_OUTPUT_MS);
+    this.exit = exit;
+    await this.close();
+  }
+
+  #break(rule: string): void {
+    this.breach ??= rule;
+    void this.close();
+  }
+
+  #read(line: string): void {
+    if (line.trim() === '') return;
+    try {
+      this.onmessage?.(this.#parse(line));
+    } catch (error) {
+      // Some servers print a greeting on stdout.
+      this.onerror?.(error as Error);
+    }
+  }
+}
+
+/** No key of an engine, a store or a hosted model; what the spec adds comes last. */
+function environmentOf({ env, passed }: CommandSpec): NodeJS.ProcessEnv {
+  const missing = passed.find((name) => process.env[name] === undefined);
+  if (missing !== undefined)
+    throw new TemperError('BadConfig', `env of mcp names ${missing}, which is not set here; set it, or leave it out`);
+  const secrets = Object.fromEntries(passed.map((name) => [name, process.env[name]]));
+  return { ...programEnvironment(process.env), ...secrets, ...env };
+}

@@ -1,0 +1,101 @@
+/** Checks the definition of an agent: a JavaScript caller may pass values of any type. */
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { isRuler } from '../../play/judge/ruler.ts';
+import { isToolServer } from '../../play/mcp/tool-server.ts';
+import { isResource } from '../../play/resources/resource.ts';
+
+type Definition = Readonly<Record<string, unknown>>;
+
+/** Null if nothing is wrong. */
+export function findProblem(definition: object): string | null {
+  const members = definition as Definition;
+  const { name } = members;
+  if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
+    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
+  }
+  return (
+    findWrongOption(name, members) ??
+    findRewardProblem(name, members) ??
+    findSourceProblem(name, members) ??
+    findResourceProblem(name, members['resources'])
+  );
+}
+
+function findWrongOption(agent: string, { rollout, captureModel, mcp = [] }: Definition): string | null {
+  if (typeof rollout !== 'function')
+    return `the agent ${agent} must have a function rollout, got ${shown(rollout)}; add one`;
+  if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
+    return `captureModel of the agent ${agent} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
+  if (!Array.isArray(mcp) || !mcp.every(isToolServer))
+    return `mcp of the agent ${agent} must be a list of servers, got ${shown(mcp)}; pass [mcp({ … })]`;
+  return null;
+}
+
+function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definition): string | null {
+  const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
+  const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
+  const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
+  return wrong === undefined
+    ? null
+    : `${wrong[0]} of the agent ${agent} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+}
+
+function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
+  if (reward !== undefined && !isRuler(reward))
+    return `the reward of the agent ${agent} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
+  if (rewardGroup !== undefined && typeof rewardGroup !== 'function')
+    return `rewardGroup of the agent ${agent} must be a function, got ${shown(rewardGroup)}; pass one that returns a reward for each attempt`;
+  if (reward !== undefined && rewardGroup !== undefined)
+    return `the agent ${agent} must have one judge, got reward and rewardGroup; call ruler(attempts, { … }) in rewardGroup`;
+  if (rewards === undefined) return null;
+  if (isRuler(reward) && reward.weights.agent === 0)
+    return `rewards of the agent ${agent} have no effect when only the judge gives rewards; give the agent a weight in ruler({ weights })`;
+  return findWeightsProblem(agent, rewards);
+}
+
+const REWARD_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
+const MAX_REWARDS = 32;
+
+function findWeightsProblem(agent: string, rewards: unknown): string | null {
+  const remedy = 'pass for example { correct: 1, short: 0.1 }';
+  const entries = typeof rewards === 'object' && rewards !== null ? Object.entries(rewards) : [];
+  if (entries.length === 0 || entries.length > MAX_REWARDS || Array.isArray(rewards))
+    return `rewards of the agent ${agent} must be 1 to ${MAX_REWARDS} weights by name, got ${shown(rewards)}; ${remedy}`;
+  const misnamed = entries.find(([name]) => !REWARD_NAME.test(name));
+  if (misnamed !== undefined)
+    return `the name of a reward of the agent ${agent} must be letters, digits, _ and -, got ${shown(misnamed[0])}; rename it`;
+  const wrong = entries.find(([, weight]) => typeof weight !== 'number' || !Number.isFinite(weight));
+  if (wrong !== undefined)
+    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be a finite number, got ${shown(wrong[1])}; ${remedy}`;
+  return entries.every(([, weight]) => weight === 0)
+    ? `one of the rewards of the agent ${agent} must have another weight than 0, or nothing is learned; ${remedy}`
+    : null;
+}
+
+/** Names that a property access may have. */
+const RESOURCE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+function findResourceProblem(agent: string, resources: unknown = {}): string | null {
+  if (typeof resources !== 'object' || resources === null || Array.isArray(resources))
+    return `resources of the agent ${agent} must be resource({ … }) by name, got ${shown(resources)}; pass { database: resource({ … }) }`;
+  for (const [name, value] of Object.entries(resources)) {
+    if (!RESOURCE_NAME.test(name))
+      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${shown(name)}; rename it`;
+    if (!isResource(value))
+      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${shown(value)}; pass resource({ scope, setup, teardown })`;
+  }
+  return null;
+}
+
+function isSource(source: unknown): boolean {
+  if (typeof source === 'string') return source !== '';
+  if (typeof source === 'function') return true;
+  if (typeof source !== 'object' || source === null) return false;
+  return source instanceof URL || Symbol.iterator in source || Symbol.asyncIterator in source;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'function') return 'a function';
+  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
+}

@@ -1,0 +1,28 @@
+/** What MCP servers start ends with them, with their attempt, and with their worker. */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+
+import { nodeFlags } from '../../workers/process/module-path.ts';
+import { until } from '../crash/project.ts';
+import { hostile, playWith } from './hostile.ts';
+import { forked } from './processes.ts';
+
+test('what an isolated server forks ends with its attempt', async () => {
+  const { logs } = await playWith(hostile({ isolate: true }), async (call) => {
+    await call('fork');
+    await until('its children sleep', () => forked().length === 3, 20_000, 20);
+    return 'forked';
+  });
+  expect(logs).toEqual(['forked']);
+  expect(forked()).toEqual([]);
+});
+
+test('servers and what they fork end with a worker that is killed in their calls', async () => {
+  const program = fileURLToPath(new URL('mcp-worker.ts', import.meta.url));
+  const worker = spawn(process.execPath, [...nodeFlags(), program], { stdio: ['ignore', 'inherit', 'inherit'] });
+  onTestFinished(() => void worker.kill('SIGKILL'));
+  await until('the children of both servers sleep', () => forked().length === 6, 20_000, 20);
+  worker.kill('SIGKILL');
+  await until('they are gone', () => forked().length === 0, 20_000, 20);
+});
