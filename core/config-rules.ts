@@ -29,6 +29,7 @@ function findOptionsProblem(config: RunConfig): string | null {
     findBudgetProblem(config) ??
     findUpdatesProblem(config) ??
     findReductionProblem(config.train) ??
+    findBaselineProblem(config.train) ??
     findCorrectionProblem(config.train) ??
     findKlProblem(config.train) ??
     findOverlongProblem(config.train) ??
@@ -65,6 +66,14 @@ function findReductionProblem({ reduction, reductionTokens }: TrainConfig): stri
   if (reduction !== 'constant' && reductionTokens !== undefined)
     return `reductionTokens ${reductionTokens} has no effect with the reduction ${reduction}; set reduction to constant, or leave reductionTokens out`;
   return null;
+}
+
+function findBaselineProblem({ baseline, advantageScale, leaveOneOut }: TrainConfig): string | null {
+  if (baseline === 'group') return null;
+  if (advantageScale !== 'none')
+    return `advantageScale must be none with the baseline ${baseline}, which has no group to scale by, got ${advantageScale}; leave advantageScale out`;
+  if (!leaveOneOut) return null;
+  return `leaveOneOut has no effect with the baseline ${baseline}, which is no mean of a group; leave leaveOneOut out`;
 }
 
 function findCorrectionProblem({ correction, correctionCap }: TrainConfig): string | null {

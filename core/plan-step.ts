@@ -129,11 +129,11 @@ export function hashJudging({ branch, step, groups, minimumGroupSize, ...rules }
   return hashOf({ branch, step, groups, minimumGroupSize, ...shaping });
 }
 
-export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;
+export type RewardRules = Pick<RolloutInput, 'truncated' | 'overlongBuffer' | 'overlongPenalty' | 'baseline'>;
 
-/** Picks the rules that change the given rewards. */
-export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: RewardRules): RewardRules {
-  return { truncated, overlongBuffer, overlongPenalty };
+/** Picks the rules that change the given rewards, or how they are compared. */
+export function rewardRules({ truncated, overlongBuffer, overlongPenalty, baseline }: RewardRules): RewardRules {
+  return { truncated, overlongBuffer, overlongPenalty, ...(baseline === 'rae' ? { baseline } : {}) };
 }
 
 /** Null if no group carries a signal: then there is no step to commit, and the policy stays. */

@@ -1,9 +1,19 @@
 /** Names of checkpoints, as engines serve them and as users may write them in every command. */
 import { fillTemplate } from './fill-template.ts';
-import { BRANCH_POLICY_NAME, NAME_PATTERN, POLICY_NAME, POLICY_NAME_PATTERN } from './wire-constants.ts';
+import {
+  BRANCH_POLICY_NAME,
+  MAIN_POLICY,
+  NAME_PATTERN,
+  POLICY_NAME,
+  POLICY_NAME_PATTERN,
+  POLICY_SUFFIX,
+} from './wire-constants.ts';
 import type { Checkpoint } from './contract.ts';
 
-export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'>;
+export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'> & {
+  /** Which one of the checkpoint's; absent: `main`. */
+  policy?: string;
+};
 
 /** A checkpoint as a person names it: `RUN[~BRANCH][@STEP]`. */
 export interface CheckpointName {
@@ -19,16 +29,17 @@ const NUMBER = '0|[1-9][0-9]*';
 const CHECKPOINT_NAME = new RegExp(`^(${RUN})(?:~(${NUMBER}))?(?:@(${NUMBER}|latest|best))?$`);
 
 /** `run@step`, on a branch b > 0 `run~b@step`: the model's name under which engines serve a checkpoint. */
-export function policyName(policy: Policy): string {
-  return fillTemplate(policy.branch === 0 ? POLICY_NAME : BRANCH_POLICY_NAME, policy);
+export function policyName({ run, branch, step, policy = MAIN_POLICY }: Policy): string {
+  const name = fillTemplate(branch === 0 ? POLICY_NAME : BRANCH_POLICY_NAME, { run, branch, step });
+  return policy === MAIN_POLICY ? name : name + fillTemplate(POLICY_SUFFIX, { policy });
 }
 
 /** Null if the name is not a policy's: a base model answers to its own name. */
 export function parsePolicyName(name: string): Policy | null {
   const match = POLICY_NAME_PATTERN.exec(name);
   if (match === null) return null;
-  const [, run = '', branch, step] = match;
-  return { run, branch: Number(branch ?? 0), step: Number(step) };
+  const [, run = '', branch, step, policy] = match;
+  return { run, branch: Number(branch ?? 0), step: Number(step), ...(policy === undefined ? {} : { policy }) };
 }
 
 /** Null if the text names no checkpoint. A run alone is its latest one. */

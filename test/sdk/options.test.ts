@@ -165,7 +165,7 @@ const USES: Partial<Record<keyof OptionTables, (watch: <T extends object>(option
     withModel(async (model) =>
       model.train(
         await sdk.gatherTrajectoryGroups([groupOf(model), groupOf(model)], { model }),
-        watch({ ...HANDED_ON, klEstimator: 'k3', loss: {}, optimizer: {} } as sdk.TrainOptions),
+        watch({ ...HANDED_ON, baseline: 'group', klEstimator: 'k3', loss: {}, optimizer: {} } as sdk.TrainOptions),
       ),
     ),
   'model.trainSft': (watch) => {

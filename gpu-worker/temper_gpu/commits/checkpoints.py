@@ -80,9 +80,9 @@ class PolicyName:
 
 def parse_policy_name(name: str) -> PolicyName:
     match = re.fullmatch(POLICY_NAME_PATTERN, name)
-    if match is None:
+    if match is None or match.group(4) is not None:
         raise TemperError("BadConfig", f"a policy must be named run@step or run~branch@step, got {name!r}; correct it")
-    run, branch, step = match.groups()
+    run, branch, step, *_ = match.groups()
     return PolicyName(run, int(branch or 0), int(step))
 
 
