@@ -23,14 +23,21 @@ export function parseCommit(bytes: Uint8Array, key: string): Commit {
 }
 
 export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: Commit): Checkpoint {
-  const { branch, step, adapter } = manifest;
-  return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
+  const { branch, step, adapter, policies } = manifest;
+  const others = Object.entries(policies ?? {}).map(([name, files]) => [name, files.adapter.sha256] as const);
+  const adapters = policies === undefined ? {} : { adapters: Object.fromEntries(others) };
+  return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256, ...adapters };
 }
 
 /** Inputs of a trained step but its parent; null in a run's first commit. */
 export function trainingOf(manifest: Manifest): Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'> | null {
-  const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised } = manifest;
+  const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised, roles, league } = manifest;
   if (train === null) return null;
-  const supplied = { ...(sampler && { sampler }), ...(supervised && { supervised }) };
+  const supplied = {
+    ...(sampler && { sampler }),
+    ...(supervised && { supervised }),
+    ...(roles && { roles }),
+    ...(league && { league }),
+  };
   return { branch, step, baseModel, groups, learningRate, seed, train, ...supplied };
 }
