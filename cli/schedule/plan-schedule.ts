@@ -55,7 +55,7 @@ export async function planSchedule(context: ScheduleCreateContext): Promise<Sche
   const { agent } = agentFile;
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const values = fieldsOf(flags, template, reference?.adapter);
   const train = layoutOf(parent?.config ?? null);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   const run = { asked, model, agentFile, parent, known: null, adapter: null, reference, store, flags: null };

@@ -27,7 +27,7 @@ export async function planTrain(context: TrainContext): Promise<RunPlan> {
   const known = await readRun(store, names.run);
   const recorded = known?.file.config ?? null;
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const values = fieldsOf(flags, template, reference?.adapter);
   const { options, examples } = await readWarmStart(flags['warm-start'], values, cwd);
   const fresh = { ...names, ...judgeOptions(agent), train: layoutOf(recorded), ...options };
   const asked = applyRunFlags(startWith(adapter, fresh, values), values);

@@ -15,7 +15,7 @@ export type Intended = ReadonlyMap<string, string>;
 export async function readIntended(store: Store): Promise<Intended> {
   const intended = new Map<string, string>();
   const add = (policy: Policy | null | undefined, because: string) => {
-    if (policy) intended.set(policyName(policy), because);
+    if (policy) intended.set(placeName(policy), because);
   };
   for (const run of await listRuns(store)) {
     if (!(await isUnderWay(store, run))) continue;
@@ -36,6 +36,9 @@ export async function readIntended(store: Store): Promise<Intended> {
   }
   return intended;
 }
+
+/** A checkpoint is kept whole, whichever of its policies is used. */
+const placeName = ({ run, branch, step }: Policy): string => policyName({ run, branch, step });
 
 /** Null unless a checkpoint of this store judges. */
 function judgingPolicy(config: { readonly judge?: string | null | undefined } | undefined): Policy | null {
