@@ -178,6 +178,7 @@ function reasonsToKeep(
   for (const branch of new Set(checkpoints.map((checkpoint) => checkpoint.branch))) {
     const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
     keep(ofBranch.slice(-needed), 'a step in progress may need it');
+    keep(opponentsOf(checkpoints, ofBranch.at(-1)!), 'the league plays against it');
     keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
     for (const { metric, count } of keepBest)
       keep(rankByMetric(ofBranch, metric).slice(0, count), `one of the best ${count} by ${metric}`);
@@ -189,6 +190,16 @@ function reasonsToKeep(
     );
   return reasons;
 }
+
+/** Checkpoints that the next steps' opponents are drawn from. */
+function opponentsOf(checkpoints: readonly CheckpointEntry[], { commit }: CheckpointEntry): CheckpointEntry[] {
+  const opponents = Object.values(commit.manifest.league ?? {}).flat();
+  return checkpoints.filter((entry) => opponents.some(({ branch, step }) => isAt(entry, { branch, step })));
+}
+
+type Place = Pick<StepPlace, 'branch' | 'step'>;
+const isAt = (entry: CheckpointEntry, { branch, step }: Place): boolean =>
+  entry.branch === branch && entry.step === step;
 
 function lastOf(ofBranch: readonly CheckpointEntry[], count: number): readonly CheckpointEntry[] {
   return count === 0 ? [] : ofBranch.slice(-count);

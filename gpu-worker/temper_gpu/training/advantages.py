@@ -108,7 +108,16 @@ def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[
 
 def _baseline_advantages(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[float] | None]:
     rewards = iter(_returns(group, truncated)[0])
-    return [None if a.reward is None else [next(rewards) - (a.baseline or 0.0)] for a in group]
+    advantages: list[list[float] | None] = []
+    for attempt in group:
+        if attempt.reward is None:
+            advantages.append(None)
+            continue
+        advantage = next(rewards) - (attempt.baseline or 0.0)
+        # The lowest reward of a group may still be above the baseline.
+        is_bounded = truncated == "penalise" and attempt.truncated
+        advantages.append([min(advantage, 0.0) if is_bounded else advantage])
+    return advantages
 
 
 def _earned(attempt: Attempt) -> list[float]:

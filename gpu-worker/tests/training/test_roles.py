@@ -50,7 +50,9 @@ def new_trainer(store: FileStore) -> Trainer:
 
 
 def begin(trainer: Trainer, **changes: object) -> Checkpoint:
-    return trainer.initialise(initialise_input().model_copy(update={"policies": ["b"], **changes})).commit.checkpoint("demo")
+    return trainer.initialise(initialise_input().model_copy(update={"policies": ["b"], **changes})).commit.checkpoint(
+        "demo"
+    )
 
 
 def step_of(
@@ -161,7 +163,9 @@ def test_a_step_that_ends_between_two_policies_commits_neither_and_is_repeated_a
         trainer.train(step_of(store, parent), never)
     assert store.read(manifest_key("demo", 0, 1)) is None
     assert two_steps(store, [trainer] * 2) == undisturbed
-    assert len({commit.manifest.weights_of(name).adapter.sha256 for commit in undisturbed for name in ("main", "b")}) == 4
+    assert (
+        len({commit.manifest.weights_of(name).adapter.sha256 for commit in undisturbed for name in ("main", "b")}) == 4
+    )
 
 
 KILLED = """
