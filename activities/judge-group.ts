@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { parsePolicyName } from '../core/policy-name.ts';
+import { adapterOf, parsePolicyName } from '../core/policy-name.ts';
 import { overlongCosts } from '../core/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
 import { conversationOf } from '../play/judge/conversation.ts';
@@ -153,7 +153,8 @@ async function findAdapter(store: Store, { name, model }: EngineJudge): Promise<
   const policy = parsePolicyName(model);
   if (policy === null) return null;
   const checkpoint = await readCheckpoint(store, policy);
-  if (checkpoint !== null) return checkpoint.adapterSha256;
+  const sha256 = checkpoint === null ? undefined : adapterOf(checkpoint, policy.policy);
+  if (sha256 !== undefined) return sha256;
   const rule = `the judge ${name} must be a committed checkpoint in this store`;
   throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
 }

@@ -1,7 +1,7 @@
 /** The roles of a run's agent: which policies they train, and by which policy of a checkpoint each is played. Pure. */
 import type { Checkpoint, RunConfig, Seat, TrainedRoles } from './contract.ts';
 import { TemperError } from './failures.ts';
-import { policyName } from './policy-name.ts';
+import { adapterOf, policyName } from './policy-name.ts';
 import { MAIN_POLICY } from './wire-constants.ts';
 
 type Roles = Pick<RunConfig, 'roles'>;
@@ -20,12 +20,11 @@ export function otherPolicies(config: Roles): string[] {
   return [...names].toSorted();
 }
 
-/** Hash of the weights of one of a checkpoint's policies. */
-export function adapterOf(checkpoint: Checkpoint, policy: string): string {
-  if (policy === MAIN_POLICY) return checkpoint.adapterSha256;
-  const { adapters = {} } = checkpoint;
-  if (Object.hasOwn(adapters, policy)) return adapters[policy]!;
-  const known = [MAIN_POLICY, ...Object.keys(adapters)].join(', ');
+/** Hash of the weights of one of a checkpoint's policies, which must have it. */
+export function requireAdapter(checkpoint: Checkpoint, policy: string): string {
+  const adapter = adapterOf(checkpoint, policy);
+  if (adapter !== undefined) return adapter;
+  const known = [MAIN_POLICY, ...Object.keys(checkpoint.adapters ?? {})].join(', ');
   throw new TemperError(
     'BadConfig',
     `the policy ${policy} must be one of the checkpoint ${policyName(checkpoint)}, which has ${known}; name one of these`,
@@ -40,5 +39,5 @@ export interface SeatedPolicy {
 
 export function seatedPolicy({ checkpoint, policy }: Seat): SeatedPolicy {
   const { run, branch, step } = checkpoint;
-  return { model: policyName({ run, branch, step, policy }), adapterSha256: adapterOf(checkpoint, policy) };
+  return { model: policyName({ run, branch, step, policy }), adapterSha256: requireAdapter(checkpoint, policy) };
 }

@@ -28,7 +28,7 @@ export async function planFork(context: ForkContext): Promise<RunPlan> {
   const recorded = known?.file.config ?? null;
   const parent = await findParent(store, parentName, recorded);
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const values = fieldsOf(flags, template, reference?.adapter);
   const model = await readParentModel(parent, flags['base-model'], template, context);
   const { agent } = agentFile;
   const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };

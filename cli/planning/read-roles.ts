@@ -1,7 +1,6 @@
 /** Roles of an agent's file as a run records them: frozen checkpoints found, and what opposes them refused. */
 import type { Role, RunConfig } from '../../core/contract.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import { adapterOf } from '../../core/roles.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import type { Agent } from '../../play/agent.ts';
 import { parseHostedModel } from '../../play/connections/providers.ts';
@@ -9,7 +8,7 @@ import { isCheckpointPlayer, type FrozenRole, type RoleDefinition } from '../../
 import { findTrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { readCheckpointName } from '../command-line/values.ts';
+import { readTrainedName } from '../command-line/values.ts';
 
 interface Sources {
   readonly store: Store;
@@ -37,15 +36,13 @@ function readRole(name: string, role: RoleDefinition, sources: Sources): Role | 
 }
 
 async function readFrozen(name: string, { player }: FrozenRole, { store }: Sources): Promise<Role> {
-  const [, checkpointName = '', policy = MAIN_POLICY] = /^(.*?)(?::([^:@]*))?$/.exec(player) ?? [];
-  const wanted = readCheckpointName(checkpointName);
+  const wanted = readTrainedName(player);
   if (typeof wanted.step !== 'number')
     throw new UsageError(
       `the role ${name} must be frozen at a step (a run that is started again must play against the same one), got ${player}; name it as RUN@STEP`,
     );
   const { checkpoint } = await findTrainedPolicy(store, wanted);
-  adapterOf(checkpoint, policy);
-  return { kind: 'checkpoint', checkpoint, policy };
+  return { kind: 'checkpoint', checkpoint, policy: wanted.policy ?? MAIN_POLICY };
 }
 
 function readHosted(name: string, { player }: FrozenRole, { env }: Sources): Role {

@@ -56,7 +56,7 @@ export async function planSchedule(context: ScheduleCreateContext): Promise<Sche
   const { agent } = agentFile;
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const values = fieldsOf(flags, template, reference?.adapter);
   const train = { ...layoutOf(parent?.config ?? null), ...roleTrainOptions(agent) };
   const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };
   const asked = applyRunFlags({ ...names, ...ofAgent, train }, values);

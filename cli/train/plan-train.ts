@@ -28,7 +28,7 @@ export async function planTrain(context: TrainContext): Promise<RunPlan> {
   const known = await readRun(store, names.run);
   const recorded = known?.file.config ?? null;
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const values = fieldsOf(flags, template, reference?.adapter);
   const { options, examples } = await readWarmStart(flags['warm-start'], values, cwd);
   const train = { ...layoutOf(recorded), ...roleTrainOptions(agent) };
   const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };

@@ -1,6 +1,6 @@
 /** Roles as an agent's file defines them, and the players of an attempt's roles. */
 import type { TrainedRoles } from '../../core/contract.ts';
-import { parseCheckpointName } from '../../core/policy-name.ts';
+import { parseTrainedName } from '../../core/policy-name.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';
 
 /** Trained: a policy of the run. */
@@ -36,7 +36,7 @@ export interface Players {
 
 /** Whether a frozen role names a checkpoint of the store; otherwise it names a hosted model. */
 export function isCheckpointPlayer({ player }: FrozenRole): boolean {
-  return player.includes('@') && parseCheckpointName(player.replace(/:[^:@]*$/, '')) !== null;
+  return player.includes('@') && parseTrainedName(player) !== null;
 }
 
 /** Roles that a run's engine plays with older weights. */

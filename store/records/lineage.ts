@@ -14,7 +14,7 @@ import { encodeJson } from '../bytes/json.ts';
 import { listGroups } from './group-files.ts';
 import * as layout from '../layout.ts';
 import { findLeague } from './league.ts';
-import { checkpointOf, type Commit } from './manifest.ts';
+import { checkpointOf, weightsOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
 import { readCommit, readEval } from './run-reader.ts';
 import { readStepVerdict, trainsNothing } from './step-verdict.ts';
@@ -136,7 +136,7 @@ export async function requireWeights(store: Store, run: string, step: number): P
   const branches = await readBranches(store, run);
   const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
   const { manifest } = await findCommit(store, run, lineage, step);
-  for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);
+  for (const ref of [...weightsOf(manifest), manifest.adapterConfig]) await store.getBlob(ref);
   return { run, branch: manifest.branch, step: manifest.step };
 }
 
