@@ -15,6 +15,7 @@ import {
   GroupResult,
   isFromLaterVersion,
   Prepared,
+  Role,
   RunConfig,
   RunState,
   SettingChange,
@@ -75,6 +76,7 @@ export const ScheduleFileSchema = z.looseObject({
   from: CheckpointInFile,
   config: z.looseObject({
     judge: z.string().nullish(),
+    roles: z.record(z.string(), tolerant(Role)).optional(),
     train: z.looseObject({ klReference: tolerant(BlobRef).optional() }),
   }),
   isDeleted: z.boolean(),

@@ -44,7 +44,7 @@ export async function readIntended(store: Store): Promise<Intended> {
 const placeName = ({ run, branch, step }: Policy): string => policyName({ run, branch, step });
 
 /** Checkpoints that play roles of an agent, and are not trained. */
-function frozenCheckpoints(config: Pick<RunConfig, 'roles'> | undefined): Checkpoint[] {
+function frozenCheckpoints(config: Partial<Pick<RunConfig, 'roles'>> | undefined): Checkpoint[] {
   const roles = Object.values(config?.roles ?? {});
   return roles.flatMap((role) => (role.kind === 'checkpoint' ? [role.checkpoint] : []));
 }
