@@ -63,8 +63,8 @@ export const GroupResult = z
     rewards: z.array(z.number()),
     /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
     metrics: z.record(z.string(), z.number()),
-    /** Rewards of each role in the same order; absent without roles. */
-    roleRewards: z.record(roleName, z.array(z.number())).optional(),
+    /** Rewards of each role in the same order, null where it did not play; absent without roles. */
+    roleRewards: z.record(roleName, z.array(z.number().nullable())).optional(),
     /** `trained`, or the reason for which the group carries no signal. */
     use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'all-truncated', 'unjudged']),
   })

@@ -55,7 +55,8 @@ const beside = (policy: string | undefined) => (policy === undefined || policy =
 
 /** Hash of the adapter of one policy; undefined if the checkpoint has no such policy. */
 export function adapterOf({ adapterSha256, adapters }: Checkpoint, policy: string = MAIN_POLICY): string | undefined {
-  return policy === MAIN_POLICY ? adapterSha256 : adapters?.[policy];
+  if (policy === MAIN_POLICY) return adapterSha256;
+  return adapters !== undefined && Object.hasOwn(adapters, policy) ? adapters[policy] : undefined;
 }
 
 /** Null if the text names no checkpoint. A run alone is its latest one. */

@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
+import type { RoleDefinitions } from './roles/role-definition.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Ruler } from './judge/ruler.ts';
 
@@ -29,6 +30,26 @@ export type RolloutResult = number | { reward: number; metrics?: Readonly<Metric
 /** The agent's own reward is optional if a judge gives the rewards. */
 export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
 
+/** A reward for each role that is trained, or that a league plays; null for one that did not play in this attempt. */
+export interface RoleResult<Rewarded extends string = string> {
+  roleRewards: Readonly<Record<Rewarded, number | null>>;
+  metrics?: Readonly<Metrics>;
+}
+
+/** A role of the agent: its player, ready for the official client or for any other SDK. */
+export interface RoleContext {
+  /** The official client, pointed at the role's player. */
+  openai: OpenAI;
+  /** To be passed as `model`. */
+  model: string;
+  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
+  fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+  /** For the same SDK. */
+  baseURL: string;
+  /** For SDKs that require one. */
+  apiKey: string;
+}
+
 export interface RolloutContext<S extends Scenario = Scenario> {
   scenario: S;
   /** The official client, pointed at the run's policy. */
@@ -46,6 +67,8 @@ export interface RolloutContext<S extends Scenario = Scenario> {
    * are journaled, and never trained.
    */
   hosted: Hosted;
+  /** A client for each role. An agent with roles calls these alone; empty without roles. */
+  roles: Readonly<Record<string, RoleContext>>;
   /** The run's sampling temperature: what a call gets that names none. */
   temperature: number;
   /** In [0, 1), seeded: the same in every repetition of this attempt. */
@@ -83,7 +106,11 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   readonly reward?: Ruler;
   /** Folder of the agent's file, where its programs run; absent for an agent without a file. */
   readonly folder?: string;
-  rollout(this: void, context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  /** Absent where one policy plays. */
+  readonly roles?: RoleDefinitions;
+  /** What one role wins, another loses. */
+  readonly competing?: boolean;
+  rollout(this: void, context: RolloutContext<S>): JudgedResult | RoleResult | Promise<JudgedResult | RoleResult>;
   readonly [AGENT]: true;
 }
 

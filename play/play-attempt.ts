@@ -3,7 +3,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
-import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
+import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
@@ -14,6 +14,9 @@ import { createHosted } from './hosted/hosted.ts';
 import { HostedCalls } from './hosted/hosted-calls.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
+import { createRoleContexts } from './roles/role-contexts.ts';
+import type { Players } from './roles/role-definition.ts';
+import { readRoleRewards } from './roles/role-result.ts';
 import { captureAs } from './transports/ambient.ts';
 import { createFetch } from './transports/fetch.ts';
 import { createOpenAIClient } from './transports/openai-client.ts';
@@ -25,6 +28,8 @@ export interface AttemptOptions {
   /** Seed of the agent's `random`. */
   seed: number;
   model: string;
+  /** Players of the agent's roles; absent without roles. */
+  players?: Players;
   rollout: RolloutConfig;
   recorder: Recorder;
   journal: Journal;
@@ -33,7 +38,7 @@ export interface AttemptOptions {
   connectHosted?: ConnectHosted;
 }
 
-type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
+type Outcome = { reward: number | null; roleRewards?: Record<string, number>; metrics: Metrics } | { failure: string };
 
 const MAX_FAILURE_MESSAGE = 2000;
 const RECHECK_MS = 50;
@@ -51,19 +56,31 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
   const outcome = await play(options, log, hosted);
   if (recorder.ending.abortReason !== null) throw recorder.ending.abortReason;
   const calls = recorder.takeCalls();
+  const counted = { ...recorder.toolCounts.metrics(), ...hosted.metrics(), ...countRoleCalls(options) };
   const hostedCalls = hosted.records();
   return {
     attempt,
-    ...describeOutcome(outcome, { ...recorder.toolCounts.metrics(), ...hosted.metrics() }),
+    ...describeOutcome(outcome, counted),
     logs: log.lines(),
-    truncated: recorder.hasOutgrown || calls.some(wasCut),
+    truncated: recorder.hasOutgrown || calls.some((call) => wasCut(call) && isOwn(call, options.players)),
     unclaimedAnswers: journal.unclaimed(attempt),
     calls,
     ...(hostedCalls === null ? {} : { hostedCalls }),
   };
 }
 
-type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'>;
+type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'roleRewards' | 'metrics'>;
+
+/** Whether a call is one of the policies that the attempt is about, and not of an opponent's. */
+function isOwn({ role }: CallRecord, players: Players | undefined): boolean {
+  return players === undefined || (role !== undefined && Object.hasOwn(players.trained, role));
+}
+
+/** Calls of each trained role: one that never calls learns nothing. */
+function countRoleCalls({ recorder, players }: AttemptOptions): Metrics {
+  const counts = Object.entries(recorder.countCalls(Object.keys(players?.trained ?? {})));
+  return Object.fromEntries(counts.map(([role, calls]) => [`calls/${role}`, calls]));
+}
 
 /** Metrics that the agent reports override counted ones. */
 function describeOutcome(outcome: Outcome, counted: Metrics): Described {
@@ -108,7 +125,7 @@ async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outc
       [PLAY_PROGRAM]: createPlayer(options, playing.log, playing.programs),
     };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
-    const outcome = checkResult(result, metrics, mayLackReward(options.agent));
+    const outcome = readOutcome(result, metrics, options);
     if ('failure' in outcome || outcome.reward === null) return outcome;
     const reward = options.recorder.turns.addTo(outcome.reward);
     return Number.isFinite(reward)
@@ -117,6 +134,18 @@ async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outc
   } catch (error) {
     return { failure: describe(error) };
   }
+}
+
+/** An agent with roles returns a reward for each, in place of one for the attempt. */
+function readOutcome(result: unknown, noted: Metrics, { agent, players }: AttemptOptions): Outcome {
+  if (players === undefined) return checkResult(result, noted, mayLackReward(agent));
+  const { roleRewards, metrics } = (result ?? {}) as { roleRewards?: unknown; metrics?: Metrics };
+  const ofRoles = readRoleRewards(roleRewards, agent.roles ?? {}, players);
+  if ('failure' in ofRoles) return ofRoles;
+  const { reward } = ofRoles;
+  const given = { ...(reward !== null && { reward }), metrics };
+  const outcome = checkResult(given, { ...ofRoles.metrics, ...noted }, reward === null);
+  return 'failure' in outcome ? outcome : { ...outcome, roleRewards: ofRoles.roleRewards };
 }
 
 /** With clients of its own, where the agent has any. */
@@ -135,17 +164,28 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
     fetch,
     ...address,
     hosted: createHosted({ recorder, calls: hosted, connect: options.connectHosted }),
+    roles: createRoles(options, hosted, address),
     temperature: rollout.temperature,
     random: createRandom(seed),
     signal: recorder.ending.signal,
     once: (name, fn) => recorder.once(name, fn),
     rewardTurn: (turn, reward) => {
       if (mayLackReward(options.agent)) throw withoutEffect();
+      if (options.players !== undefined) throw notForRoles();
       recorder.turns.reward(turn, reward);
     },
     metric: (name, value) => void (metrics[name] = value),
     log: (...values) => log.add(values),
   };
+}
+
+function createRoles(
+  { agent, recorder, players, connectHosted: connect }: AttemptOptions,
+  hosted: HostedCalls,
+  address: Pick<RolloutContext, 'baseURL' | 'apiKey'>,
+): RolloutContext['roles'] {
+  if (players === undefined) return {};
+  return createRoleContexts(agent.roles ?? {}, players, { recorder, hosted, connect, address });
 }
 
 function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Promise<unknown>>): PlayProgram {
@@ -190,6 +230,13 @@ function withoutEffect(): TemperError {
   return new TemperError(
     'BadConfig',
     'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
+  );
+}
+
+function notForRoles(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'rewardTurn has no effect for an agent with roles, whose rewards belong to roles; return roleRewards, and remove the call',
   );
 }
 

@@ -10,6 +10,7 @@ import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { planRun, type RunPlan } from '../planning/plan-run.ts';
 import { readWarmStart } from '../planning/read-examples.ts';
+import { roleOptions, roleTrainOptions } from '../planning/read-roles.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { TrainContext } from './command.ts';
@@ -29,7 +30,9 @@ export async function planTrain(context: TrainContext): Promise<RunPlan> {
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
   const values = fieldsOf(flags, template, reference?.adapter);
   const { options, examples } = await readWarmStart(flags['warm-start'], values, cwd);
-  const fresh = { ...names, ...judgeOptions(agent), train: layoutOf(recorded), ...options };
+  const train = { ...layoutOf(recorded), ...roleTrainOptions(agent) };
+  const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };
+  const fresh = { ...names, ...ofAgent, train, ...options };
   const asked = applyRunFlags(startWith(adapter, fresh, values), values);
   const hasOwnMicroBatch = values.has('train.microBatchTokens');
   const files = { agentFile, template, adapter, examples };

@@ -177,7 +177,7 @@ class GroupResult(Strict):
     rewards: list[float]
     metrics: dict[str, float]
     role_rewards: Annotated[
-        dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], list[float]] | None,
+        dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], list[float | None]] | None,
         Field(alias="roleRewards"),
     ] = None
     use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]

@@ -26,8 +26,11 @@ export const OPTION_TABLES = {
     evalScenarios: 'optional',
     captureModel: 'optional',
     reward: 'optional',
+    roles: 'optional',
+    competing: 'optional',
     rollout: 'required',
   },
+  league: { every: 'required', keep: 'required', of: 'optional' },
   command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional', result: 'optional' },
   endpoint: { rewrite: 'optional', concurrency: 'optional' },
   Model: {

@@ -13,6 +13,7 @@ import { BranchFileSchema, ChangesFileSchema, readStored, RunFileSchema } from '
 import { encodeJson } from '../bytes/json.ts';
 import { listGroups } from './group-files.ts';
 import * as layout from '../layout.ts';
+import { findLeague } from './league.ts';
 import { checkpointOf, weightsOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
 import { readCommit, readEval } from './run-reader.ts';
@@ -76,12 +77,15 @@ export async function findPosition(store: Store, run: string, made: number | nul
   const branch = made ?? branches.at(-1)?.branch ?? 0;
   const lineage = planLineage(branches, branch);
   const step = made === null ? await findLastStep(store, run) : (lineage.at(-1)?.fromStep ?? 0);
-  const checkpoint = checkpointOf(run, await findCommit(store, run, lineage, step));
+  const commit = await findCommit(store, run, lineage, step);
+  const checkpoint = checkpointOf(run, commit);
+  const file = await readStored(store, layout.runKey(run), RunFileSchema);
   return {
     branch,
     lineage,
     step,
     checkpoint,
+    ...(file === null ? {} : await findLeague(store, run, file.config, commit)),
     ...(made === null ? await findPolicies(store, run, lineage, step) : {}),
     dealt: await countGroups(store, run, lineage, step),
     emptySteps: step - checkpoint.step,

@@ -87,8 +87,8 @@ export interface AttemptRecord {
   failure: AttemptFailure | null;
   /** With roles, the mean of the trained ones' rewards. */
   reward: number | null;
-  /** Rewards of the trained roles, and of those that a league plays; null if the attempt failed. Absent without roles. */
-  roleRewards?: Record<string, number> | null;
+  /** Rewards of the roles that played; absent without roles, and if the attempt failed. */
+  roleRewards?: Record<string, number>;
   metrics: Metrics;
   logs: string[];
   /** A call was cut at `max_tokens`, or refused because its prompt had outgrown the model. */
@@ -149,7 +149,7 @@ export interface Judged {
   judge: string;
   /** One for each attempt; null if discarded. */
   rewards: (number | null)[];
-  /** Rewards by attempt and role; null if discarded. Absent without roles. */
+  /** Rewards by attempt and role that played; null if discarded. Absent without roles. */
   roleRewards?: (Record<string, number> | null)[];
   /** Parts of the reward by attempt and call; null if no turn has one. Absent if no attempt has any. */
   turnRewards?: (number[] | null)[];

@@ -16,6 +16,7 @@ const aTool = sdk.tool({ name: 'look', parameters: {}, run: play });
 /** Each thing of the SDK that takes options: options that it takes, and how it is given them. */
 const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give: (options: never) => unknown]>> = {
   defineAgent: [{ name: 'a', scenarios: [], rollout: play }, sdk.defineAgent],
+  league: [{ every: 10, keep: 5 }, (options) => sdk.league(options)],
   command: [{}, (options) => sdk.command(['true'], options)],
   endpoint: [{}, (options) => sdk.endpoint('http://127.0.0.1:9000', options)],
   Model: [{ name: 'a', project: 'p' }, (options) => new sdk.Model(options)],
@@ -193,7 +194,15 @@ test.each(names)('%s reads each of its options', async (of) => {
 });
 
 test('every function and class of the package that takes options has a table of them', () => {
-  const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations', 'replayAttempt'];
+  const others = [
+    'frozen',
+    'label',
+    'policy',
+    'seededRandom',
+    'rulerScoreGroup',
+    'scoreConversations',
+    'replayAttempt',
+  ];
   const exported = Object.entries({ ...sdk, ...testing, LocalBackend }).flatMap(([name, value]) =>
     typeof value === 'function' ? name : [],
   );

@@ -168,7 +168,7 @@ async function takeStep(
   const training = planTraining(config, position, played);
   const { platform } = options;
   const checkpoint = training && (await commit(store, config, training.parent, { ...training, platform }));
-  return planNext(position, played, checkpoint);
+  return planNext(config, position, played, checkpoint);
 }
 
 async function playGroup(store: Store, input: RolloutInput, { still, empty, cut }: MadeOptions): Promise<DecidedGroup> {
