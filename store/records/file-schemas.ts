@@ -75,6 +75,9 @@ export const ScheduleFileSchema = z.looseObject({
   from: CheckpointInFile,
   config: z.looseObject({
     judge: z.string().nullish(),
+    roles: z
+      .record(z.string(), z.looseObject({ kind: z.string(), checkpoint: tolerant(Checkpoint).optional() }))
+      .optional(),
     train: z.looseObject({ klReference: tolerant(BlobRef).optional() }),
   }),
   isDeleted: z.boolean(),
