@@ -15,7 +15,6 @@ import {
   GroupResult,
   isFromLaterVersion,
   Prepared,
-  Role,
   RunConfig,
   RunState,
   SettingChange,
@@ -76,7 +75,9 @@ export const ScheduleFileSchema = z.looseObject({
   from: CheckpointInFile,
   config: z.looseObject({
     judge: z.string().nullish(),
-    roles: z.record(z.string(), tolerant(Role)).optional(),
+    roles: z
+      .record(z.string(), z.looseObject({ kind: z.string(), checkpoint: tolerant(Checkpoint).optional() }))
+      .optional(),
     train: z.looseObject({ klReference: tolerant(BlobRef).optional() }),
   }),
   isDeleted: z.boolean(),

@@ -2,7 +2,6 @@
  * Checkpoints about to be used: by runs that have not begun, by judges of active runs, and by schedules. No manifest
  * refers to them yet, or ever will.
  */
-import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import { SCHEDULES_PREFIX } from '../layout.ts';
 import { childNames } from './children.ts';
@@ -44,9 +43,17 @@ export async function readIntended(store: Store): Promise<Intended> {
 const placeName = ({ run, branch, step }: Policy): string => policyName({ run, branch, step });
 
 /** Checkpoints that play roles of an agent, and are not trained. */
-function frozenCheckpoints(config: Partial<Pick<RunConfig, 'roles'>> | undefined): Checkpoint[] {
-  const roles = Object.values(config?.roles ?? {});
-  return roles.flatMap((role) => (role.kind === 'checkpoint' ? [role.checkpoint] : []));
+function frozenCheckpoints(config: WithRoles | undefined): Policy[] {
+  return Object.values(config?.roles ?? {}).flatMap(({ checkpoint }) => checkpoint ?? []);
+}
+
+interface FrozenRole {
+  readonly kind: string;
+  readonly checkpoint?: Policy | undefined;
+}
+
+interface WithRoles {
+  readonly roles?: Readonly<Record<string, FrozenRole>> | undefined;
 }
 
 /** Null unless a checkpoint of this store judges. */

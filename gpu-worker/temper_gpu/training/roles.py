@@ -46,20 +46,20 @@ def policy_order(names: Iterable[str]) -> list[str]:
 
 
 def view(group: Group, role: str) -> Group:
-    try:
-        return replace(group, attempts=[_view(attempt, role) for attempt in group.attempts])
-    except KeyError as error:
+    """An attempt without a reward of the role is no data for it: the role has not played."""
+    if any(attempt.reward is not None and attempt.role_rewards is None for attempt in group.attempts):
         raise TemperError(
             "StoreCorrupt",
-            f"the verdict on group {group.index} must reward the role {role} in each attempt that counts, but does "
-            "not; restore it from a copy of the run",
-        ) from error
+            f"the verdict on group {group.index} must reward the roles in each attempt that counts, but does not; "
+            "restore it from a copy of the run",
+        )
+    return replace(group, attempts=[_view(attempt, role) for attempt in group.attempts])
 
 
 def _view(attempt: Attempt, role: str) -> Attempt:
     calls = [call for call in attempt.calls if call.role == role]
-    reward = None if attempt.reward is None else float((attempt.role_rewards or {})[role])
-    return replace(attempt, reward=reward, calls=calls, role_rewards=None)
+    reward = None if attempt.reward is None else (attempt.role_rewards or {}).get(role)
+    return replace(attempt, reward=None if reward is None else float(reward), calls=calls, role_rewards=None)
 
 
 def with_baselines(groups: Sequence[Group], baseline: float) -> tuple[list[Group], float]:

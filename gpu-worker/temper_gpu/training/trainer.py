@@ -6,11 +6,11 @@ train several policies: one after the other, in one commit.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -60,6 +60,8 @@ from temper_gpu.training.start import make_start
 from temper_gpu.training.step import train_step
 from temper_gpu.training.supervised import SupervisedInputs, load_supervision, supervised_step
 
+_Inputs = StepInputs | SupervisedInputs
+
 
 @dataclass
 class Outcome:
@@ -74,19 +76,29 @@ class Outcome:
 
 @dataclass
 class _Loaded:
-    """A policy in memory, and the manifest of its weights (None: dirty)."""
+    """The one policy in memory, and whose weights it has: a manifest's hash and a policy's name (None: dirty)."""
 
     shape: tuple[str, str, str]
     policy: TrainablePolicy
-    manifest_sha256: str | None = None
+    weights: tuple[str, str] | None = None
+
+
+class _Tensors(NamedTuple):
+    """A policy's adapter, and its optimizer's state."""
+
+    adapter: Mapping[str, Tensor]
+    optimizer: Mapping[str, Tensor]
 
 
 @dataclass
 class _Made:
-    """A step that is not committed yet: its policies in memory, metrics, and the baselines of roles after it."""
+    """A step that is not committed yet. `last`: the policy whose weights are in memory; `earlier`: copies of those that
+    were trained before it. `baselines`: of roles, after the step."""
 
     parent: Commit
-    policies: Mapping[str, _Loaded]
+    loaded: _Loaded
+    last: str
+    earlier: Mapping[str, _Tensors]
     metrics: Metrics
     baselines: Mapping[str, float]
 
@@ -130,8 +142,7 @@ class Trainer:
         self._ranks = ranks
         self._switching = switching
         self._compiles = compiles
-        # By the policy's name.
-        self._loaded: dict[str, _Loaded] = {}
+        self._loaded: _Loaded | None = None
         self._datasets = Datasets(store)
         self._clock = Stopwatch("load")
 
@@ -141,12 +152,12 @@ class Trainer:
 
     @property
     def base_model(self) -> str | None:
-        """The base model of the policies in memory."""
-        return next((loaded.shape[0] for loaded in self._loaded.values()), None)
+        """The base model of the policy in memory."""
+        return None if self._loaded is None else self._loaded.shape[0]
 
     def forget(self) -> None:
-        """Frees the policies in memory; the next step reads them from the store."""
-        self._loaded = {}
+        """Frees the policy in memory; the next step reads it from the store."""
+        self._loaded = None
 
     def initialise(self, input: InitialiseInput) -> Outcome:
         """Commits step 0: the seeded adapters and AdamW's zero state, or a fork's parent's bytes."""
@@ -187,15 +198,12 @@ class Trainer:
         clock = self._clock = Stopwatch("load")
         input = with_groups(self._store, input)
         made = self._make(input, is_cancelled)
-        parent, policy = made.parent.manifest, made.policies[MAIN_POLICY].policy
-        tensors = {
-            name: (loaded.policy.adapter_tensors(), loaded.policy.optimizer_tensors())
-            for name, loaded in made.policies.items()
-        }
+        parent, policy = made.parent.manifest, made.loaded.policy
+        tensors = {**made.earlier, made.last: _tensors_of(policy)}
         clock.begin("commit")
         if self._switching is not None:
             clock.move("switch", self._switching.take_seconds())
-        weights = {name: self._put(*of_policy) for name, of_policy in tensors.items()}
+        weights = {name: self._put(of_policy) for name, of_policy in tensors.items()}
         main = weights.pop(MAIN_POLICY)
         manifest = Manifest(
             schema_=RECORD_SCHEMA,
@@ -226,15 +234,14 @@ class Trainer:
             full_fine_tuning=parent.full_fine_tuning,
         )
         commit, created = publish_commit(self._store, input.run, manifest)
-        for name, loaded in made.policies.items():
-            if commit.manifest.weights_of(name) == manifest.weights_of(name):
-                loaded.manifest_sha256 = commit.sha256
+        if commit.manifest.weights_of(made.last) == manifest.weights_of(made.last):
+            made.loaded.weights = (commit.sha256, made.last)
         clock.begin("publish")
         return Outcome(commit, not created, clock.seconds, discarded=not created)
 
-    def _put(self, adapter: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> PolicyFiles:
-        put = self._store.put_blob
-        return PolicyFiles(adapter=put(adapter_bytes(adapter)), optimizer=put(adapter_bytes(optimizer)))
+    def _put(self, tensors: _Tensors) -> PolicyFiles:
+        adapter, optimizer = (self._store.put_blob(adapter_bytes(part)) for part in tensors)
+        return PolicyFiles(adapter=adapter, optimizer=optimizer)
 
     def join_step(self, input: TrainInput) -> None:
         """Computes this rank's share of a step that rank 0 commits."""
@@ -247,38 +254,42 @@ class Trainer:
         require_kept(self._store, input.parent.run, parent.manifest)
         base = self._load_base(input.parent.run, parent)
         steps, baselines = self._load_steps(input, parent.manifest, base)
-        policies = self._load_policies(parent, base, input.train, list(steps))
+        loaded = self._load_policy(parent, base, input.train, next(iter(steps)))
         if self._switching is not None:
             self._switching.expect(base.name, input.train)
         self._clock.begin("wait")
         self._ranks.meet()
-        metrics: Metrics = {}
         with self._device_lock:
             self._ranks.meet()
             self._clock.begin("train")
             try:
-                for name, step in steps.items():
-                    metrics |= policy_metrics(name, self._step(policies[name], step, is_cancelled))
+                metrics, earlier = self._take_steps(loaded, parent, steps, is_cancelled)
             except TemperError as error:
                 raise TemperError(error.type, f"step {input.step} of {input.run}: {error.message}") from error
             finally:
                 # The engine computes next, and needs the memory.
                 give_back(base.device)
-        return _Made(parent, policies, metrics | baseline_metrics(baselines), baselines)
+        metrics |= baseline_metrics(baselines)
+        return _Made(parent, loaded, list(steps)[-1], earlier, metrics, baselines)
 
-    def _step(self, loaded: _Loaded, step: StepInputs | SupervisedInputs, is_cancelled: IsCancelled) -> Metrics:
-        policy = loaded.policy
-        loaded.manifest_sha256 = None
-        with repeatable(policy.device):
-            # Probed in each step, with rows or without, because the manifest records it.
-            _ = policy.compiled_layers
-            if isinstance(step, SupervisedInputs):
-                return supervised_step(policy, step, is_cancelled)
-            return train_step(policy, step, is_cancelled)
+    def _take_steps(
+        self, loaded: _Loaded, parent: Commit, steps: Mapping[str, _Inputs], is_cancelled: IsCancelled
+    ) -> tuple[Metrics, Mapping[str, _Tensors]]:
+        """One policy after the other, and copies of all but the last, which stays in memory."""
+        metrics: Metrics = {}
+        earlier: dict[str, _Tensors] = {}
+        *_, last = steps
+        for name, step in steps.items():
+            self._load_weights(loaded, parent, name)
+            loaded.weights = None
+            metrics |= policy_metrics(name, _take_step(loaded.policy, step, is_cancelled))
+            if name != last and self._ranks.rank == 0:
+                earlier[name] = _copied(_tensors_of(loaded.policy))
+        return metrics, earlier
 
     def _load_steps(
         self, input: TrainInput, parent: Manifest, base: BaseModel
-    ) -> tuple[Mapping[str, StepInputs | SupervisedInputs], Mapping[str, float]]:
+    ) -> tuple[Mapping[str, _Inputs], Mapping[str, float]]:
         """Inputs by policy, and the baselines of roles after the step."""
         seed = f"{input.seed}/{input.step}"
         if input.supervised is None:
@@ -308,25 +319,40 @@ class Trainer:
             require_same_base(str(policy), parent.manifest, base)
         return base
 
-    def _load_policies(
-        self, parent: Commit, base: BaseModel, config: TrainConfig, names: Sequence[str]
-    ) -> dict[str, _Loaded]:
+    def _load_policy(self, parent: Commit, base: BaseModel, config: TrainConfig, name: str) -> _Loaded:
         lora, kind = config.lora, config.optimizer.kind
         shape = (base.name, "" if lora is None else lora.model_dump_json(), kind)
-        # Frees old policies before new ones are made.
-        self._loaded = {name: old for name, old in self._loaded.items() if name in names and old.shape == shape}
-        for name in names:
-            if name not in self._loaded:
-                policy = TrainablePolicy(base, lora, self._ranks, kind, self._compiles)
-                self._loaded[name] = _Loaded(shape, policy)
-            loaded = self._loaded[name]
-            if loaded.manifest_sha256 != parent.sha256:
-                loaded.manifest_sha256 = None
-                optimizer = parent.manifest.weights_of(name).optimizer
-                tensors = read_tensors(self._store, optimizer, "a safetensors file")
-                loaded.policy.load(load_policy(self._store, parent.manifest, name).tensors, tensors)
-                loaded.manifest_sha256 = parent.sha256
+        if self._loaded is None or self._loaded.shape != shape:
+            self._loaded = None  # Frees the old policy before the new one is made.
+            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind, self._compiles))
+        self._load_weights(self._loaded, parent, name)
         return self._loaded
+
+    def _load_weights(self, loaded: _Loaded, parent: Commit, name: str) -> None:
+        if loaded.weights == (parent.sha256, name):
+            return
+        loaded.weights = None
+        optimizer = read_tensors(self._store, parent.manifest.weights_of(name).optimizer, "a safetensors file")
+        loaded.policy.load(load_policy(self._store, parent.manifest, name).tensors, optimizer)
+        loaded.weights = (parent.sha256, name)
+
+
+def _take_step(policy: TrainablePolicy, step: _Inputs, is_cancelled: IsCancelled) -> Metrics:
+    with repeatable(policy.device):
+        # Probed in each step, with rows or without, because the manifest records it.
+        _ = policy.compiled_layers
+        if isinstance(step, SupervisedInputs):
+            return supervised_step(policy, step, is_cancelled)
+        return train_step(policy, step, is_cancelled)
+
+
+def _tensors_of(policy: TrainablePolicy) -> _Tensors:
+    """On a CPU they are the policy's own, which the next step changes."""
+    return _Tensors(policy.adapter_tensors(), policy.optimizer_tensors())
+
+
+def _copied(tensors: _Tensors) -> _Tensors:
+    return _Tensors(*({name: tensor.clone() for name, tensor in part.items()} for part in tensors))
 
 
 class Stopwatch:

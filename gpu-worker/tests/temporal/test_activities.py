@@ -287,7 +287,7 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
     work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
 
     def too_much(*_) -> None:
-        tries.append(gpu._trainer._loaded["main"])
+        tries.append(gpu._trainer._loaded)
         torch.empty(1 << 60) if how == "torch" else bytearray(1 << 62)
 
     with monkeypatch.context() as patch:

@@ -41,10 +41,10 @@ class Member(Trainer):
 
     def join_step(self, work: TrainInput) -> None:
         super().join_step(work)
-        assert self._loaded
+        assert self._loaded is not None
         # Whoever reads it meanwhile finds the last step's: it is never half-written.
         written = self.told.with_suffix(".new")
-        written.write_text(str(frozen_bytes(self._loaded["main"].policy)))
+        written.write_text(str(frozen_bytes(self._loaded.policy)))
         written.replace(self.told)
 
 

@@ -95,10 +95,16 @@ def test_two_roles_of_one_policy_are_groups_of_their_own():
     assert [[a.reward for a in group.attempts] for group in seen["main"]] == [[0.0], [1.0]]
 
 
-def test_a_verdict_that_lacks_a_trained_role_is_a_corrupt_store():
-    attempt = Attempt(0.5, False, [], role_rewards={"white": 1})
-    with pytest.raises(TemperError, match="group 7 must reward the role black") as caught:
-        views([Group(7, [attempt])], ROLES)
+def test_an_attempt_that_a_role_has_not_played_is_no_data_for_it():
+    groups = [Group(7, [Attempt(1.0, False, [call("white", 1)], role_rewards={"white": 1})])]
+    seen = views(groups, ROLES, {"black": 0.5})
+    assert [group.attempts[0].reward for group in (*seen.by_policy["main"], *seen.by_policy["b"])] == [1.0, None]
+    assert seen.baselines == {"black": 0.5, "white": pytest.approx(0.05)}
+
+
+def test_a_verdict_without_rewards_of_roles_is_a_corrupt_store():
+    with pytest.raises(TemperError, match="group 7 must reward the roles") as caught:
+        views([Group(7, [Attempt(0.5, False, [])])], ROLES)
     assert caught.value.type == "StoreCorrupt"
 
 

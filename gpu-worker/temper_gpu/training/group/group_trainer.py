@@ -47,7 +47,7 @@ class GroupTrainer(Trainer):
         self._joined.leave()
         if self._settings.worker.engine.shard_base_model:
             # Sharded weights are spread over ranks that are gone.
-            self._loaded = {}
+            self._loaded = None
 
     def train(self, input: TrainInput, is_cancelled: IsCancelled) -> Outcome:
         found = self._find(input.run, input.branch, input.step, input.inputs_sha256)
