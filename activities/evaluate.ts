@@ -1,4 +1,4 @@
-/** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
+/** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint; where roles compete, one in each. */
 import { type EvalResult, EvaluateInput } from '../core/contract.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { PlannedAttempt } from '../play/play-attempts.ts';
@@ -10,6 +10,7 @@ import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/reco
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
+import { evaluatedPlayers } from './players.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 
 export function createEvaluateActivities(dependencies: PlayDependencies) {
@@ -49,10 +50,14 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     return bytes;
   }
 
-  function planAttempts({ scenarios, firstScenario, count }: EvaluateInput): Promise<PlannedAttempt[]> {
-    const reading = Array.from({ length: count }, async (_, attempt) => {
-      const scenarioIndex = firstScenario + attempt;
-      return { attempt, scenarioIndex, scenario: await readScenario(scenarios, scenarioIndex) };
+  function planAttempts(input: EvaluateInput): Promise<PlannedAttempt[]> {
+    const { scenarios, firstScenario, count } = input;
+    const variants = evaluatedPlayers(input);
+    const reading = Array.from({ length: count * variants.length }, async (_, attempt) => {
+      const scenarioIndex = firstScenario + Math.floor(attempt / variants.length);
+      const players = variants[attempt % variants.length];
+      const scenario = await readScenario(scenarios, scenarioIndex);
+      return { attempt, scenarioIndex, scenario, ...(players && { players }) };
     });
     return Promise.all(reading);
   }

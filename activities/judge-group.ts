@@ -8,7 +8,7 @@ import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../co
 import { TemperError } from '../core/failures.ts';
 import { NOTHING_SPENT } from '../core/judge-spending.ts';
 import { REWARD_GROUP } from '../core/named-rewards.ts';
-import { parsePolicyName } from '../core/policy-name.ts';
+import { adapterOf, parsePolicyName } from '../core/policy-name.ts';
 import { overlongCosts } from '../core/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
 import { conversationOf } from '../play/judge/conversation.ts';
@@ -163,7 +163,8 @@ async function findAdapter(store: Store, { name, model }: EngineJudge): Promise<
   const policy = parsePolicyName(model);
   if (policy === null) return null;
   const checkpoint = await readCheckpoint(store, policy);
-  if (checkpoint !== null) return checkpoint.adapterSha256;
+  const sha256 = checkpoint === null ? undefined : adapterOf(checkpoint, policy.policy);
+  if (sha256 !== undefined) return sha256;
   const rule = `the judge ${name} must be a committed checkpoint in this store`;
   throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
 }

@@ -2,6 +2,7 @@
 import { type GroupResult, RolloutInput } from '../core/contract.ts';
 import { ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { Scenario } from '../play/agent.ts';
+import type { PlannedAttempt } from '../play/play-attempts.ts';
 import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/records/group-result.ts';
 import { parseRollouts, publishVerdict, type StoredRollouts } from '../store/records/group-files.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
@@ -10,6 +11,7 @@ import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/reco
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
+import { playersOf } from './players.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 
 export function createRolloutActivities(dependencies: PlayDependencies) {
@@ -68,6 +70,9 @@ export function createRollout(dependencies: PlayDependencies) {
   }
 }
 
-function planAttempts({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {
-  return Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex, scenario }));
+function planAttempts(input: RolloutInput, scenario: Scenario): PlannedAttempt[] {
+  const { attempts, scenario: scenarioIndex } = input;
+  const players = playersOf(input);
+  const shared = { scenarioIndex, scenario, ...(players && { players }) };
+  return Array.from({ length: attempts }, (_, attempt) => ({ attempt, ...shared }));
 }

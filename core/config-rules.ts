@@ -2,6 +2,7 @@
 import type { RunConfig, TrainConfig } from './contract.ts';
 import { REWARD_GROUP } from './named-rewards.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
+import { findRolesProblem } from './role-rules.ts';
 import { findSupervisedProblem } from './supervised.ts';
 
 /** Describes a contradiction; null if there is none. `loss-options.ts` checks losses, which no setting changes. */
@@ -30,11 +31,13 @@ function findOptionsProblem(config: RunConfig): string | null {
     findBudgetProblem(config) ??
     findUpdatesProblem(config) ??
     findReductionProblem(config.train) ??
+    findBaselineProblem(config.train) ??
     findCorrectionProblem(config.train) ??
     findKlProblem(config.train) ??
     findOverlongProblem(config.train) ??
     findSupervisedProblem(config) ??
-    findOverlapProblem(config)
+    findOverlapProblem(config) ??
+    findRolesProblem(config)
   );
 }
 
@@ -66,6 +69,14 @@ function findReductionProblem({ reduction, reductionTokens }: TrainConfig): stri
   if (reduction !== 'constant' && reductionTokens !== undefined)
     return `reductionTokens ${reductionTokens} has no effect with the reduction ${reduction}; set reduction to constant, or leave reductionTokens out`;
   return null;
+}
+
+function findBaselineProblem({ baseline, advantageScale, leaveOneOut }: TrainConfig): string | null {
+  if (baseline === 'group') return null;
+  if (advantageScale !== 'none')
+    return `advantageScale must be none with the baseline ${baseline}, which has no group to scale by, got ${advantageScale}; leave advantageScale out`;
+  if (!leaveOneOut) return null;
+  return `leaveOneOut has no effect with the baseline ${baseline}, which is no mean of a group; leave leaveOneOut out`;
 }
 
 function findCorrectionProblem({ correction, correctionCap }: TrainConfig): string | null {

@@ -5,13 +5,25 @@
 import { z } from 'zod';
 
 import { LossConfig } from './contract-losses.ts';
+import { LoraConfig, OptimizerConfig } from './contract-optimizer.ts';
 import { optionsOf } from './contract-options.ts';
+import { Checkpoint, Role } from './contract-roles.ts';
 import { SupervisedConfig } from './contract-supervised.ts';
-import { baseModel, BlobRef, count, judgeName, name, positive, sha256, templateKwargs } from './contract-values.ts';
+import {
+  baseModel,
+  BlobRef,
+  count,
+  judgeName,
+  name,
+  positive,
+  roleName,
+  sha256,
+  StartAdapter,
+  templateKwargs,
+} from './contract-values.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 
 const { train: TRAIN, ...RUN } = SCHEMA_DEFAULTS;
-const { lora: LORA, optimizer: OPTIMIZER } = TRAIN;
 
 /** Upper bound of `maxStaleness`: n + 1 checkpoints ride in the workflow's state. */
 const MAX_STALENESS = 16;
@@ -23,58 +35,6 @@ const ofOptimizer = optionsOf('optimizer');
 const ofRollouts = optionsOf('rollouts');
 const ofLoss = optionsOf('loss');
 const ofJudge = optionsOf('judge');
-
-/** LoRA as PEFT means it. */
-export const LoraConfig = z
-  .strictObject({
-    rank: ofOptimizer(positive.max(512), 'rank of the adapter', { flag: 'lora-rank' }),
-    alpha: ofOptimizer(z.number().positive(), 'scale of the adapter: alpha / rank', { flag: 'lora-alpha' }),
-    targetModules: ofOptimizer(z.array(z.string()).min(1).nullable(), 'comma-separated module names', {
-      flag: 'lora-target-modules',
-      default: 'every linear layer except the output head',
-    }),
-    layers: ofOptimizer(
-      z
-        .array(count)
-        .min(1)
-        .refine((layers) => layers.every((layer, at) => at === 0 || layer > layers[at - 1]!), 'numbers must ascend')
-        .optional(),
-      'numbers of the [layers to adapt](training.md#choose-the-adapter), from 0',
-      { flag: 'lora-layers', default: 'all' },
-    ),
-    rslora: ofOptimizer(z.boolean().default(LORA.rslora), 'scale the adapter by alpha / √rank (rsLoRA)', {
-      flag: 'lora-rslora',
-    }),
-    dora: ofOptimizer(
-      z.boolean().default(LORA.dora),
-      "also train the lengths of the matrices' rows (DoRA); not with vLLM",
-      { flag: 'lora-dora' },
-    ),
-    dropout: ofOptimizer(
-      z.number().min(0).lt(1).default(LORA.dropout),
-      "share of the adapter's inputs to drop in training",
-      { flag: 'lora-dropout' },
-    ),
-  })
-  .meta({ id: 'LoraConfig' });
-export type LoraConfig = z.infer<typeof LoraConfig>;
-
-export const OptimizerConfig = z
-  .strictObject({
-    weightDecay: ofOptimizer(z.number().min(0), 'weight decay of AdamW'),
-    maxGradNorm: ofOptimizer(z.number().positive(), 'gradient norm above which the gradient is clipped'),
-    /** `adamw_8bit` keeps moments block by block (arXiv 2110.02861). */
-    kind: ofOptimizer(
-      z.enum(['adamw', 'adamw_8bit']).default(OPTIMIZER.kind),
-      '`adamw`, or `adamw_8bit`, which keeps its moments [in 8 bits](training.md#keep-the-optimizers-state-in-8-bits), for less memory',
-      { flag: 'optimizer' },
-    ),
-    beta1: ofOptimizer(z.number().min(0).lt(1), "decay of AdamW's first moment"),
-    beta2: ofOptimizer(z.number().min(0).lt(1), "decay of AdamW's second moment"),
-    epsilon: ofOptimizer(z.number().positive(), 'epsilon of AdamW', { flag: 'adam-epsilon' }),
-  })
-  .meta({ id: 'OptimizerConfig' });
-export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
 
 /** Settings of one optimizer step, beside its parent and its groups. */
 export const TrainConfig = z
@@ -152,6 +112,11 @@ export const TrainConfig = z
       'what a nat of entropy is worth in the loss',
     ),
     advantageScale: ofLoss(z.enum(['none', 'group-std', 'batch-std']), '`none`, `group-std` or `batch-std`'),
+    baseline: ofLoss(
+      z.enum(['group', 'rae']).default(TRAIN.baseline),
+      'what a reward is [compared with](training.md#choose-the-advantage): `group`, the mean of its group, or `rae`, the running mean of its role',
+      { flag: 'advantage-baseline', default: '`group`; `rae` for an agent whose roles compete' },
+    ),
     leaveOneOut: ofLoss(z.boolean(), 'baseline of an attempt is the mean of the others in its group'),
     truncated: ofLoss(
       z.enum(['mask', 'penalise', 'keep']),
@@ -212,16 +177,6 @@ export const RolloutConfig = z
   })
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;
-
-/** One commit of a branch: hashes of the bytes of `run@step`. */
-export const Checkpoint = z
-  .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
-  .meta({ id: 'Checkpoint' });
-export type Checkpoint = z.infer<typeof Checkpoint>;
-
-/** The two files of a PEFT adapter from elsewhere, as they are. */
-export const StartAdapter = z.strictObject({ weights: BlobRef, config: BlobRef }).meta({ id: 'StartAdapter' });
-export type StartAdapter = z.infer<typeof StartAdapter>;
 
 /** Configuration of a run: parsed once, recorded in `run.json`, compared when the name is used again. */
 export const RunConfig = z
@@ -292,6 +247,10 @@ export const RunConfig = z
     parent: Checkpoint.nullable(),
     /** Source of the first checkpoint; absent: a fresh adapter, or the parent's. */
     startAdapter: StartAdapter.optional(),
+    /** Players of the agent's roles; absent: it has none, and the one policy plays. */
+    roles: z.record(roleName, Role).optional(),
+    /** The roles' rewards oppose each other; absent: they do not. */
+    competing: z.literal(true).optional(),
     /** Steps that are trained on examples; absent: there are none. */
     supervised: SupervisedConfig.optional(),
   })

@@ -3,7 +3,7 @@
  * secrets may not, and nothing of it enters a workflow.
  */
 import { z } from 'zod';
-import { LoraConfig, OptimizerConfig } from './contract-config.ts';
+import { LoraConfig, OptimizerConfig } from './contract-optimizer.ts';
 import { positive } from './contract-values.ts';
 import {
   DEFAULT_SLOTS,

@@ -1,10 +1,23 @@
 /** How the groups of a step are played and judged, on the wire. */
 import { z } from 'zod';
-import { Checkpoint, RolloutConfig, TrainConfig } from './contract-config.ts';
-import { BlobRef, count, GroupRef, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { RolloutConfig, TrainConfig } from './contract-config.ts';
+import { Checkpoint, Seats, TrainedRoles } from './contract-roles.ts';
+import { BlobRef, count, GroupRef, judgeName, name, positive, roleName, sha256 } from './contract-values.ts';
 
-/** Rules that change the given rewards, and so which groups are trained. */
-const rewardRules = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
+/** Rules that change the given rewards, or how they are compared, and so which groups are trained. */
+const rewardRules = {
+  ...TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape,
+  /** Absent: rewards are compared within the group. */
+  baseline: TrainConfig.shape.baseline.removeDefault().optional(),
+};
+
+/** Players of an agent's roles; hosted ones are the agent's own. Both are absent without roles. */
+export const rolesOfAttempt = {
+  /** The policy of `policy` that plays each trained role. */
+  roles: TrainedRoles.optional(),
+  /** Frozen checkpoints and the league's opponents, by role. */
+  seats: Seats.optional(),
+};
 
 /** Attempts of one scenario, played by one policy. `group` is its index in the step, replacements included. */
 export const RolloutInput = z
@@ -20,6 +33,7 @@ export const RolloutInput = z
     attempts: positive,
     seed: z.int().min(0),
     policy: Checkpoint,
+    ...rolesOfAttempt,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
     /** Treatment of truncated attempts in training; does not change how they are played. */
@@ -49,6 +63,8 @@ export const GroupResult = z
     rewards: z.array(z.number()),
     /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
     metrics: z.record(z.string(), z.number()),
+    /** Rewards of each role in the same order, null where it did not play; absent without roles. */
+    roleRewards: z.record(roleName, z.array(z.number().nullable())).optional(),
     /** `trained`, or the reason for which the group carries no signal. */
     use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'all-truncated', 'unjudged']),
   })
@@ -84,7 +100,7 @@ export const JudgeGroupResult = z
   .meta({ id: 'JudgeGroupResult' });
 export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
 
-const ofOneGroup = { group: true, scenario: true, seed: true } as const;
+const ofOneGroup = { group: true, scenario: true, seed: true, seats: true } as const;
 export const DealtGroup = RolloutInput.pick(ofOneGroup).meta({ id: 'DealtGroup' });
 export type DealtGroup = z.infer<typeof DealtGroup>;
 
@@ -116,6 +132,8 @@ export const JudgeInput = z
     played: positive.optional(),
     minimumGroupSize: z.int().min(2),
     ...rewardRules,
+    /** The trained roles: a group is trained if the rewards of any of them differ. Absent without roles. */
+    roles: TrainedRoles.optional(),
     inputsSha256: sha256,
     /** Hash of the groups' results as the workflow has them; not part of the hash above. Absent in older inputs. */
     resultsSha256: sha256.optional(),

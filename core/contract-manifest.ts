@@ -2,8 +2,9 @@
 import { z } from 'zod';
 
 import { TrainConfig } from './contract-config.ts';
+import { LeagueScores, TrainedRoles } from './contract-roles.ts';
 import { SupervisedStep } from './contract-supervised.ts';
-import { baseModel, BlobRef, count, GroupRef, positive, sha256 } from './contract-values.ts';
+import { baseModel, BlobRef, count, GroupRef, positive, roleName, sha256 } from './contract-values.ts';
 import { RECORD_SCHEMA } from './wire-constants.ts';
 
 /** Policy that sampled a step's groups, if it is older than the step's parent. */
@@ -22,6 +23,10 @@ export type Sampler = z.infer<typeof Sampler>;
 /** Numbers of one optimizer step; part of the commit, so nothing here may depend on time. A name's value is null if it was not finite. */
 export const StepMetrics = z.record(z.string(), z.number().nullable()).meta({ id: 'StepMetrics' });
 export type StepMetrics = z.infer<typeof StepMetrics>;
+
+/** Files that a step makes of a policy beside `main`. */
+export const PolicyFiles = z.strictObject({ adapter: BlobRef, optimizer: BlobRef }).meta({ id: 'PolicyFiles' });
+export type PolicyFiles = z.infer<typeof PolicyFiles>;
 
 /** Holds no name, time or host; the sha256 of its canonical JSON is the checkpoint's identity. */
 export const Manifest = z
@@ -49,6 +54,14 @@ export const Manifest = z
     sampler: Sampler.optional(),
     /** The examples that were trained. Absent: the step trained its groups. */
     supervised: SupervisedStep.optional(),
+    /** The policies beside `main`, each with its adapter's weights; `adapterConfig` is that of all. */
+    policies: z.record(roleName, PolicyFiles).optional(),
+    /** The policy that each trained role trains. Absent: the run has no roles. */
+    roles: TrainedRoles.optional(),
+    /** Running mean reward of each role after the step, with `rae`; without roles that of `main`. */
+    baselines: z.record(roleName, z.number()).optional(),
+    /** Scores after the step, as `TrainInput` gave them. */
+    league: LeagueScores.optional(),
     /** Absent: `adapter` is a LoRA adapter. Otherwise `adapterConfig` says nothing that is needed. */
     fullFineTuning: z.literal(true).optional(),
   })

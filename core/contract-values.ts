@@ -1,9 +1,11 @@
 /** Building blocks of the contract's types. */
 import { z } from 'zod';
 
-import { NAME_PATTERN } from './wire-constants.ts';
+import { NAME_PATTERN, ROLE_NAME_PATTERN } from './wire-constants.ts';
 
 export const name = z.string().regex(NAME_PATTERN);
+/** Name of a role or of a policy. */
+export const roleName = z.string().regex(ROLE_NAME_PATTERN);
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 export const count = z.int().min(0);
 export const positive = z.int().min(1);
@@ -15,6 +17,9 @@ const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
 export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
 export type BlobRef = z.infer<typeof BlobRef>;
+/** The two files of a PEFT adapter from elsewhere, as they are. */
+export const StartAdapter = z.strictObject({ weights: BlobRef, config: BlobRef }).meta({ id: 'StartAdapter' });
+export type StartAdapter = z.infer<typeof StartAdapter>;
 /** A group of a step, by the hashes of its two files. */
 export const GroupRef = z
   .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })

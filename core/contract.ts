@@ -6,18 +6,43 @@
  * are `null`. Workflows and planners import types from here, never the schemas (zod stays out of the workflow bundle).
  */
 import { z } from 'zod';
-import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
+import { RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
+import { EvalResult } from './contract-evaluation.ts';
 import { JudgeSpending } from './contract-groups.ts';
 import { Sampler, StepMetrics } from './contract-manifest.ts';
+import { LoraConfig } from './contract-optimizer.ts';
+import { Checkpoint, LeagueOpponent, LeagueScores, TrainedRoles } from './contract-roles.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
-import { baseModel, BlobRef, count, GroupList, GroupRef, name, positive, sha256 } from './contract-values.ts';
+import {
+  baseModel,
+  BlobRef,
+  count,
+  GroupList,
+  GroupRef,
+  name,
+  positive,
+  roleName,
+  sha256,
+  StartAdapter,
+} from './contract-values.ts';
 
 export * from './contract-config.ts';
+export * from './contract-evaluation.ts';
 export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-manifest.ts';
+export * from './contract-optimizer.ts';
+export * from './contract-roles.ts';
 export * from './contract-supervised.ts';
-export { BASE_MODEL_PATTERN, BlobRef, firstIssue, GroupList, GroupRef, isFromLaterVersion } from './contract-values.ts';
+export {
+  BASE_MODEL_PATTERN,
+  BlobRef,
+  firstIssue,
+  GroupList,
+  GroupRef,
+  isFromLaterVersion,
+  StartAdapter,
+} from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -67,6 +92,8 @@ export const InitialiseInput = z
     ...RolloutConfig.pick({ chatTemplateKwargs: true, chatTemplateSha256: true }).shape,
     /** The examples of the run's supervised steps; likewise. */
     supervised: ExampleRendering.optional(),
+    /** The policies beside `main`, in order. Each adapter's seed comes from the run's and the policy's name. */
+    policies: z.array(roleName).optional(),
     /** Same as in the run's `TrainConfig`: checked, not part of the result. */
     optimizerKind: TrainConfig.shape.optimizer.shape.kind,
     inputsSha256: sha256,
@@ -92,6 +119,10 @@ export const TrainInput = z
     train: TrainConfig,
     /** The examples to train instead of groups. Absent: the step trains its groups. */
     supervised: SupervisedStep.optional(),
+    /** The policy that each trained role trains. Absent: the agent has no roles. */
+    roles: TrainedRoles.optional(),
+    /** Scores of the league after this step's attempts, to be kept in its commit. */
+    league: LeagueScores.optional(),
     inputsSha256: sha256,
   })
   .meta({ id: 'TrainInput' });
@@ -108,37 +139,6 @@ export const TrainResult = z
   })
   .meta({ id: 'TrainResult' });
 export type TrainResult = z.infer<typeof TrainResult>;
-
-/** One attempt at each held-out scenario. */
-export const EvaluateInput = z
-  .strictObject({
-    run: name,
-    branch: count,
-    step: count,
-    agent: name,
-    agentCodeSha256: sha256,
-    scenarios: BlobRef,
-    firstScenario: count,
-    count: positive,
-    seed: z.int().min(0),
-    policy: Checkpoint,
-    rollout: RolloutConfig,
-    inputsSha256: sha256,
-  })
-  .meta({ id: 'EvaluateInput' });
-export type EvaluateInput = z.infer<typeof EvaluateInput>;
-
-export const EvalResult = z
-  .strictObject({
-    step: count,
-    attempts: count,
-    failed: count,
-    reward: z.number().nullable(),
-    metrics: z.record(z.string(), z.number()),
-    rolloutsSha256: sha256,
-  })
-  .meta({ id: 'EvalResult' });
-export type EvalResult = z.infer<typeof EvalResult>;
 
 export const RUN_STATES = [
   'running',
@@ -288,6 +288,10 @@ export const Located = z
     checkpoint: Checkpoint,
     /** Policies that the next steps of an overlapping run sample from, in order; the last one is `checkpoint`. */
     policies: z.array(Checkpoint).optional(),
+    /** The run's first checkpoint, where roles compete or a league plays. */
+    start: Checkpoint.optional(),
+    /** Opponents of each role that a league plays, with their scores. */
+    league: z.record(roleName, z.array(LeagueOpponent)).optional(),
     dealt: count,
     /** How many of the last steps have no manifest: they had nothing to train. */
     emptySteps: count,

@@ -20,8 +20,11 @@ export function planBundles(plan: readonly Omit<RolloutInput, 'inputsSha256'>[])
   const size = Math.max(1, Math.ceil(plan.length / PENDING_ACTIVITIES));
   return Array.from({ length: Math.ceil(plan.length / size) }, (_, index) => {
     const bundled = plan.slice(index * size, (index + 1) * size);
-    const { group: _group, scenario: _scenario, seed: _seed, ...shared } = bundled[0]!;
-    return { ...shared, groups: bundled.map(({ group, scenario, seed }) => ({ group, scenario, seed })) };
+    const { group: _group, scenario: _scenario, seed: _seed, seats: _seats, ...shared } = bundled[0]!;
+    const ofOne = ({ group, scenario, seed, seats }: (typeof bundled)[number]) => {
+      return { group, scenario, seed, ...(seats && { seats }) };
+    };
+    return { ...shared, groups: bundled.map(ofOne) };
   });
 }
 

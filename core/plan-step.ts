@@ -12,12 +12,13 @@ import type {
   Prepared,
   RolloutInput,
   RunConfig,
-  TrainConfig,
   TrainInput,
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { isLargeStep } from './large-step.ts';
 import { planDeal } from './plan-deal.ts';
+import { admitToLeague, planSeats, scoreLeague, toLeagueScores, type League } from './plan-league.ts';
+import { otherPolicies, trainedRoles } from './roles.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { deriveSeed } from './seeds.ts';
 import { learningRateOf, planRendering } from './supervised.ts';
@@ -34,6 +35,8 @@ export interface PlayPosition {
   dealt: number;
   /** How many steps in a row had nothing to train. */
   emptySteps: number;
+  /** Opponents of the next step, where a league plays. */
+  league?: League;
 }
 
 /** Position of a run between two steps: all played groups are trained. */
@@ -42,6 +45,8 @@ export interface RunPosition extends PlayPosition {
   parent: Checkpoint;
   /** Policies for the `maxStaleness` steps after the next one, in order; the last one is `parent`. */
   upcoming?: Checkpoint[];
+  /** The run's first checkpoint, where roles compete or a league plays. */
+  start?: Checkpoint;
 }
 
 interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming'> {
@@ -77,7 +82,9 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   const { baseModel, seed, parent, startAdapter } = config;
   const begun = { branch, baseModel, seed, ...(startAdapter === undefined ? {} : { startAdapter }) };
   const shape = lora && omitDefaults(lora, SCHEMA_DEFAULTS.train.lora);
-  const hashed = { ...begun, lora: shape, ...(parent && { parent: nameless(parent) }) };
+  const policies = otherPolicies(config);
+  const others = policies.length === 0 ? {} : { policies };
+  const hashed = { ...begun, lora: shape, ...(parent && { parent: nameless(parent) }), ...others };
   const { chatTemplateSha256, chatTemplateKwargs } = config.rollout;
   const checked = {
     ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
@@ -85,7 +92,7 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
     ...(config.supervised === undefined ? {} : { supervised: planRendering(config, config.supervised) }),
     optimizerKind: optimizer.kind,
   };
-  return { ...begun, lora, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
+  return { ...begun, lora, ...checked, ...others, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
 /** The groups that a step lacks: all of them, then one for each without signal, with the scenarios that come next. */
@@ -116,24 +123,31 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
     groups: played.map(toGroupRef),
     minimumGroupSize: config.minimumGroupSize,
     ...rewardRules(config.train),
+    ...planRoles(config),
   };
   const input = { ...hashed, run: config.run, inputsSha256: hashJudging(hashed) };
   if (isLargeStep(config)) return { ...input, groups: [], played: played.length };
   return { ...input, resultsSha256: hashOf(played) };
 }
 
-type JudgedFields = Pick<JudgeInput, 'branch' | 'step' | 'groups' | 'minimumGroupSize'> & RewardRules;
-
-export function hashJudging({ branch, step, groups, minimumGroupSize, ...rules }: JudgedFields): string {
-  const shaping = omitDefaults(rewardRules(rules), SCHEMA_DEFAULTS.train);
-  return hashOf({ branch, step, groups, minimumGroupSize, ...shaping });
+/** The trained roles; nothing without roles. */
+function planRoles(config: RunConfig): Pick<JudgeInput, 'roles'> {
+  const roles = trainedRoles(config);
+  return roles === undefined ? {} : { roles };
 }
 
-export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;
+type JudgedFields = Pick<JudgeInput, 'branch' | 'step' | 'groups' | 'minimumGroupSize' | 'roles'> & RewardRules;
 
-/** Picks the rules that change the given rewards. */
-export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: RewardRules): RewardRules {
-  return { truncated, overlongBuffer, overlongPenalty };
+export function hashJudging({ branch, step, groups, minimumGroupSize, roles, ...rules }: JudgedFields): string {
+  const shaping = omitDefaults(rewardRules(rules), SCHEMA_DEFAULTS.train);
+  return hashOf({ branch, step, groups, minimumGroupSize, ...shaping, ...(roles && { roles }) });
+}
+
+export type RewardRules = Pick<RolloutInput, 'truncated' | 'overlongBuffer' | 'overlongPenalty' | 'baseline'>;
+
+/** Picks the rules that change the given rewards, or how they are compared. */
+export function rewardRules({ truncated, overlongBuffer, overlongPenalty, baseline }: RewardRules): RewardRules {
+  return { truncated, overlongBuffer, overlongPenalty, ...(baseline === 'rae' ? { baseline } : {}) };
 }
 
 /** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
@@ -149,9 +163,17 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
     seed: config.seed,
     train: config.train,
     ...planSampler(position),
+    ...planRoles(config),
+    ...planScores(config, position, played),
   };
   const { parent } = position;
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
+}
+
+/** Scores of the league once the step is committed; nothing without one. */
+function planScores(config: RunConfig, position: PlayPosition, played: GroupResult[]): Pick<TrainInput, 'league'> {
+  const league = scoreLeague(config, position, played);
+  return league === undefined ? {} : { league: toLeagueScores(league) };
 }
 
 /** Empty if the parent itself has sampled. */
@@ -170,10 +192,19 @@ export function hashTraining(
   return hashOf({ ...hashed, train, parent: nameless(parent) });
 }
 
-/** Position of a run after a step; without a new checkpoint the step was empty. */
-export function planNext(position: RunPosition, played: GroupResult[], checkpoint: Checkpoint | null): RunPosition {
+/** Position of a run after a step; without a new checkpoint the step was empty, and the league's scores stay. */
+export function planNext(
+  config: RunConfig,
+  position: RunPosition,
+  played: GroupResult[],
+  checkpoint: Checkpoint | null,
+): RunPosition {
   const newest = checkpoint ?? position.parent;
+  const { start, league } = position;
+  const scored = checkpoint === null ? league : scoreLeague(config, position, played);
   return positionAt({
+    ...(start && { start }),
+    ...(scored && { league: admitToLeague(config, scored, newest) }),
     branch: position.branch,
     prepared: position.prepared,
     step: position.step + 1,
@@ -234,6 +265,7 @@ function dealGroups(config: RunConfig, position: PlayPosition, from: number, cou
     // The epoch varies the seed, so that a small set's scenario is not played twice in the same way within a step.
     seed: deriveSeed([config.seed, 'group', epoch]),
     policy,
+    ...planPlayers(config, position, from + offset),
     rollout: config.rollout,
     minimumGroupSize: config.minimumGroupSize,
     ...rewardRules(config.train),
@@ -241,10 +273,27 @@ function dealGroups(config: RunConfig, position: PlayPosition, from: number, cou
   }));
 }
 
+type Players = Pick<RolloutInput, 'roles' | 'seats'>;
+
+/** Players of a group's roles; nothing without roles. */
+function planPlayers(config: RunConfig, position: PlayPosition, group: number): Players {
+  const seats = planSeats(config, position, group);
+  return { ...planRoles(config), ...(seats && { seats }) };
+}
+
+/** Players as hashes know them. */
+export function namelessPlayers({ roles, seats }: Players): object {
+  if (seats === undefined) return roles === undefined ? {} : { roles };
+  const named = Object.entries(seats).map(([role, { checkpoint, policy }]) => {
+    return [role, { checkpoint: nameless(checkpoint), policy }] as const;
+  });
+  return { ...(roles && { roles }), seats: Object.fromEntries(named) };
+}
+
 export function withInputsHash(dealt: DealtRollout): RolloutInput {
   // The judge and the choice of trained groups change nothing about what is played.
   const { branch, step, group, scenarios, scenario, attempts, seed, policy, rollout, minimumGroupSize } = dealt;
   const place = { branch, step, group };
   const played = { scenarios, scenario, attempts, seed, policy: nameless(policy), rollout, minimumGroupSize };
-  return { ...dealt, inputsSha256: hashOf({ ...place, ...played }) };
+  return { ...dealt, inputsSha256: hashOf({ ...place, ...played, ...namelessPlayers(dealt) }) };
 }

@@ -61,8 +61,17 @@ export function planSupervised(config: RunConfig, { branch, step: last, parent }
 
 /** Position of a run after a supervised step, which has no groups. */
 export function positionAfter(position: RunPosition, { checkpoint }: TrainResult): RunPosition {
-  const { branch, prepared, step, dealt } = position;
-  return positionAt({ branch, prepared, step: step + 1, dealt, checkpoint, emptySteps: 0 });
+  const { branch, prepared, step, dealt, start, league } = position;
+  return positionAt({
+    ...(start && { start }),
+    ...(league && { league }),
+    branch,
+    prepared,
+    step: step + 1,
+    dealt,
+    checkpoint,
+    emptySteps: 0,
+  });
 }
 
 /** A line of the run's curve; no agent was played for it. */

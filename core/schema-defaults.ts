@@ -18,6 +18,7 @@ export const SCHEMA_DEFAULTS = {
     klAs: 'loss',
     klEstimator: 'k3-ratio',
     entropyCoefficient: 0,
+    baseline: 'group',
     overlongBuffer: 0,
     overlongPenalty: 1,
   },

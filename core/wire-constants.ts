@@ -9,7 +9,16 @@ export const NAME_PATTERN = new RegExp(`^${NAME}$`);
 /** The model's name under which engines serve a checkpoint: of branch 0, and of a branch b > 0. */
 export const POLICY_NAME = '{run}@{step}';
 export const BRANCH_POLICY_NAME = '{run}~{branch}@{step}';
-export const POLICY_NAME_PATTERN = new RegExp(`^(${NAME})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$`);
+/** Follows the name for every policy of a run but `main`. */
+export const POLICY_SUFFIX = ':{policy}';
+const ROLE_NAME = '[a-z0-9][a-z0-9_-]{0,31}';
+/** Names of roles and of the policies that play them. */
+export const ROLE_NAME_PATTERN = new RegExp(`^${ROLE_NAME}$`);
+export const POLICY_NAME_PATTERN = new RegExp(`^(${NAME})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)(?::(${ROLE_NAME}))?$`);
+/** The policy of a run without roles; the manifest's own adapter. */
+export const MAIN_POLICY = 'main';
+/** Decay of a role's running mean reward, with `--advantage-baseline rae`. */
+export const RAE_DECAY = 0.95;
 
 /** `schema` of the store's records, as this version writes them. A version that changes what a member means raises it. */
 export const RECORD_SCHEMA = 1;

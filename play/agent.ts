@@ -4,6 +4,7 @@ import type OpenAI from 'openai';
 import type { RewardWeights } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
+import type { RoleDefinitions } from './roles/role-definition.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Conversation } from './judge/conversation.ts';
 import type { Ruler } from './judge/ruler.ts';
@@ -48,7 +49,7 @@ export type PartialResult<N extends string = string> = void | {
   metrics?: Readonly<Metrics>;
 };
 
-export type AgentResult = JudgedResult | PartialResult;
+export type AgentResult = JudgedResult | PartialResult | RoleResult;
 
 /** A finished attempt as `rewardGroup` sees it: its conversation, and what the rollout made of it. */
 export interface FinishedAttempt extends Conversation {
@@ -75,6 +76,26 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
 export type GroupRewards = readonly (number | PartialRewards)[];
 
+/** A reward for each role that is trained, or that a league plays; null for one that did not play in this attempt. */
+export interface RoleResult<Rewarded extends string = string> {
+  roleRewards: Readonly<Record<Rewarded, number | null>>;
+  metrics?: Readonly<Metrics>;
+}
+
+/** A role of the agent: its player, ready for the official client or for any other SDK. */
+export interface RoleContext {
+  /** The official client, pointed at the role's player. */
+  openai: OpenAI;
+  /** To be passed as `model`. */
+  model: string;
+  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
+  fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+  /** For the same SDK. */
+  baseURL: string;
+  /** For SDKs that require one. */
+  apiKey: string;
+}
+
 export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
   scenario: S;
   /** Values that the setups of the agent's `resources` returned, by name. */
@@ -94,6 +115,8 @@ export interface RolloutContext<S extends Scenario = Scenario, R extends Resourc
    * are journaled, and never trained.
    */
   hosted: Hosted;
+  /** A client for each role. An agent with roles calls these alone; empty without roles. */
+  roles: Readonly<Record<string, RoleContext>>;
   /** The run's sampling temperature: what a call gets that names none. */
   temperature: number;
   /** In [0, 1), seeded: the same in every repetition of this attempt. */
@@ -138,6 +161,10 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   readonly rewards?: RewardWeights;
   /** Rewards a whole group at once; absent where each attempt is rewarded alone. */
   rewardGroup?(this: void, group: FinishedGroup<S>): GroupRewards | Promise<GroupRewards>;
+  /** Absent where one policy plays. */
+  readonly roles?: RoleDefinitions;
+  /** What one role wins, another loses. */
+  readonly competing?: boolean;
   rollout(this: void, context: RolloutContext<S>): AgentResult | Promise<AgentResult>;
   readonly [AGENT]: true;
 }

@@ -9,10 +9,14 @@ import {
 } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Agent } from './agent.ts';
+import type { Players } from './roles/role-definition.ts';
+import { readRoleRewards } from './roles/role-result.ts';
 
-export type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
+export type Outcome =
+  | { reward: number | null; roleRewards?: Record<string, number>; metrics: Metrics }
+  | { failure: string };
 
-type Rewarding = Pick<Agent, 'reward' | 'rewards' | 'rewardGroup'>;
+type Rewarding = Pick<Agent, 'reward' | 'rewards' | 'rewardGroup' | 'roles'>;
 
 /** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
 const MAX_METRICS = 100;
@@ -24,7 +28,13 @@ export function mayLackReward({ reward, rewardGroup }: Rewarding): boolean {
 }
 
 /** Throws if turn rewards are no part of the reward. */
-export function checkTurnsCount({ reward }: Rewarding): void {
+export function checkTurnsCount({ reward, roles }: Rewarding): void {
+  if (roles !== undefined) {
+    throw new TemperError(
+      'BadConfig',
+      'rewardTurn has no effect for an agent with roles, whose rewards belong to roles; return roleRewards, and remove the call',
+    );
+  }
   if (reward?.weights.agent !== 0) return;
   throw new TemperError(
     'BadConfig',
@@ -35,31 +45,45 @@ export function checkTurnsCount({ reward }: Rewarding): void {
 interface Returned {
   reward?: unknown;
   rewards?: unknown;
+  roleRewards?: unknown;
   metrics?: Record<string, unknown>;
 }
 
-/** `noted`: metrics that the rollout added while it played. */
-export function readResult(result: unknown, noted: Metrics, agent: Rewarding): Outcome {
+/** `noted`: metrics that the rollout added while it played. `players`: those of an agent with roles. */
+export function readResult(result: unknown, noted: Metrics, agent: Rewarding, players?: Players): Outcome {
   const returned = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Returned;
-  const rewarded =
-    agent.rewards === undefined ? readReward(returned, agent) : readNamed(returned, agent.rewards, agent);
+  const rewarded = readRewards(returned, agent, players);
   if ('failure' in rewarded) return rewarded;
+  const { named, ...rewards } = rewarded;
   const own = { ...noted, ...returned.metrics };
-  const reserved = agent.rewards === undefined ? undefined : Object.keys(own).find(isNamedReward);
+  const reserved = named === null ? undefined : Object.keys(own).find(isNamedReward);
   if (reserved !== undefined)
-    return { failure: `metrics must not have the names of named rewards, got ${reserved}; return it in rewards` };
-  const all = { ...own, ...toRewardMetrics(rewarded.rewards) };
+    return { failure: `metrics must not have the names of rewards, got ${reserved}; return it as a reward` };
+  const all = { ...own, ...named };
   const complaint = findMetricsProblem(all);
-  return complaint === null ? { reward: rewarded.reward, metrics: all as Metrics } : { failure: complaint };
+  return complaint === null ? { ...rewards, metrics: all as Metrics } : { failure: complaint };
 }
 
-type Rewarded = { reward: number | null; rewards: NamedRewards } | { failure: string };
+/** `named`: the metrics that rewards by name, or by role, are; null without any. */
+type Rewarded =
+  | { reward: number | null; roleRewards?: Record<string, number>; named: Metrics | null }
+  | { failure: string };
+
+function readRewards(returned: Returned, agent: Rewarding, players: Players | undefined): Rewarded {
+  if (players !== undefined) {
+    const ofRoles = readRoleRewards(returned.roleRewards, agent.roles ?? {}, players);
+    if ('failure' in ofRoles) return ofRoles;
+    const { metrics: named, ...rewards } = ofRoles;
+    return { ...rewards, named };
+  }
+  return agent.rewards === undefined ? readReward(returned, agent) : readNamed(returned, agent.rewards, agent);
+}
 
 function readReward({ reward, rewards }: Returned, agent: Rewarding): Rewarded {
   if (rewards !== undefined)
     return { failure: 'rollout returned rewards by name, which have no weights; give the agent rewards: { name: 1 }' };
-  if (reward === undefined && mayLackReward(agent)) return { reward: null, rewards: {} };
-  if (typeof reward === 'number' && Number.isFinite(reward)) return { reward, rewards: {} };
+  if (reward === undefined && mayLackReward(agent)) return { reward: null, named: null };
+  if (typeof reward === 'number' && Number.isFinite(reward)) return { reward, named: null };
   return {
     failure: `rollout must return a finite reward, got ${shown(reward)}; return a number or { reward, metrics }`,
   };
@@ -76,7 +100,7 @@ function readNamed({ reward, rewards }: Returned, weights: NamedRewards, agent: 
   if (problem !== null) return { failure: `the result of rollout ${problem}; ${remedy}` };
   const sum = weighRewards(weights, given as NamedRewards);
   if (!Number.isFinite(sum)) return { failure: `the weighted sum of rewards must be finite, got ${sum}; lower them` };
-  return { reward: sum, rewards: given as NamedRewards };
+  return { reward: sum, named: toRewardMetrics(given as NamedRewards) };
 }
 
 function findMetricsProblem(all: Readonly<Record<string, unknown>>): string | null {

@@ -3,7 +3,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
-import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
+import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
 import { checkTurnsCount, mayLackReward, readResult, shown, type Outcome } from './attempt-result.ts';
@@ -16,6 +16,8 @@ import { createHosted } from './hosted/hosted.ts';
 import { HostedCalls } from './hosted/hosted-calls.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
+import { createRoleContexts } from './roles/role-contexts.ts';
+import type { Players } from './roles/role-definition.ts';
 import { captureAs } from './transports/ambient.ts';
 import { createFetch } from './transports/fetch.ts';
 import { createOpenAIClient } from './transports/openai-client.ts';
@@ -27,6 +29,8 @@ export interface AttemptOptions {
   /** Seed of the agent's `random`. */
   seed: number;
   model: string;
+  /** Players of the agent's roles; absent without roles. */
+  players?: Players;
   rollout: RolloutConfig;
   recorder: Recorder;
   journal: Journal;
@@ -50,19 +54,31 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
   const outcome = await play(options, log, hosted);
   if (recorder.ending.abortReason !== null) throw recorder.ending.abortReason;
   const calls = recorder.takeCalls();
+  const counted = { ...recorder.toolCounts.metrics(), ...hosted.metrics(), ...countRoleCalls(options) };
   const hostedCalls = hosted.records();
   return {
     attempt,
-    ...describeOutcome(outcome, { ...recorder.toolCounts.metrics(), ...hosted.metrics() }),
+    ...describeOutcome(outcome, counted),
     logs: log.lines(),
-    truncated: recorder.hasOutgrown || calls.some(wasCut),
+    truncated: recorder.hasOutgrown || calls.some((call) => wasCut(call) && isOwn(call, options.players)),
     unclaimedAnswers: journal.unclaimed(attempt),
     calls,
     ...(hostedCalls === null ? {} : { hostedCalls }),
   };
 }
 
-type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'>;
+type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'roleRewards' | 'metrics'>;
+
+/** Whether a call is one of the policies that the attempt is about, and not of an opponent's. */
+function isOwn({ role }: CallRecord, players: Players | undefined): boolean {
+  return players === undefined || (role !== undefined && Object.hasOwn(players.trained, role));
+}
+
+/** Calls of each trained role: one that never calls learns nothing. */
+function countRoleCalls({ recorder, players }: AttemptOptions): Metrics {
+  const counts = Object.entries(recorder.countCalls(Object.keys(players?.trained ?? {})));
+  return Object.fromEntries(counts.map(([role, calls]) => [`calls/${role}`, calls]));
+}
 
 /** Metrics that the agent reports override counted ones. */
 function describeOutcome(outcome: Outcome, counted: Metrics): Described {
@@ -112,7 +128,7 @@ async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outc
       [ATTEMPT_HOOKS]: hooks,
     };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
-    const outcome = readResult(result, metrics, options.agent);
+    const outcome = readResult(result, metrics, options.agent, options.players);
     if ('failure' in outcome || outcome.reward === null) return outcome;
     const reward = options.recorder.turns.addTo(outcome.reward);
     return Number.isFinite(reward)
@@ -140,6 +156,7 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
     fetch,
     ...address,
     hosted: createHosted({ recorder, calls: hosted, connect: options.connectHosted }),
+    roles: createRoles(options, hosted, address),
     temperature: rollout.temperature,
     random: createRandom(seed),
     signal: recorder.ending.signal,
@@ -160,6 +177,15 @@ function createHooks({ agent, attempt, journal, recorder }: AttemptOptions, { en
     onEnd: (end) => void ends.push(end),
     countDeath: (place) => journal.count(attempt, `death ${place}`),
   };
+}
+
+function createRoles(
+  { agent, recorder, players, connectHosted: connect }: AttemptOptions,
+  hosted: HostedCalls,
+  address: Pick<RolloutContext, 'baseURL' | 'apiKey'>,
+): RolloutContext['roles'] {
+  if (players === undefined) return {};
+  return createRoleContexts(agent.roles ?? {}, players, { recorder, hosted, connect, address });
 }
 
 function createPlayer(options: AttemptOptions, { log, programs }: Playing, hooks: AttemptHooks): PlayProgram {

@@ -19,6 +19,7 @@ import type { EngineConnection } from './connections/engine-connection.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/clock.ts';
+import { samePlayers, type Players } from './roles/role-definition.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import {
   openResources,
@@ -35,6 +36,8 @@ export interface PlannedAttempt {
   /** Its index among the run's scenarios: part of every seed. */
   scenarioIndex: number;
   scenario: Scenario;
+  /** Players of the agent's roles. Absent without roles, and where the one policy plays them all. */
+  players?: Players;
 }
 
 export interface AttemptsOptions
@@ -200,7 +203,8 @@ export class Attempts {
     if (this.#ended !== null) throw this.#ended;
     const { agent, policy, rollout, isFresh, connectHosted } = this.#options;
     const { attempt, scenario } = planned;
-    const recorder = this.#createRecorder(planned);
+    const players = planned.players ?? (agent.roles && samePlayers(agent.roles, policy));
+    const recorder = this.#createRecorder(planned, players !== undefined);
     this.#options.onRecorder?.(attempt, recorder);
     this.#playing.add(recorder);
     try {
@@ -208,7 +212,12 @@ export class Attempts {
       const journal = this.#journal;
       const values = resources?.values ?? {};
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
-      const record = await playAttempt({ ...played, resources: values, ...(connectHosted && { connectHosted }) });
+      const record = await playAttempt({
+        ...played,
+        resources: values,
+        ...(connectHosted && { connectHosted }),
+        ...(players && { players }),
+      });
       await resources?.check();
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
@@ -221,7 +230,7 @@ export class Attempts {
     }
   }
 
-  #createRecorder({ attempt, scenarioIndex }: PlannedAttempt): Recorder {
+  #createRecorder({ attempt, scenarioIndex }: PlannedAttempt, hasRoles: boolean): Recorder {
     const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.#options;
     const { rewrite, onAnswer, clock } = this.#options;
     const seedOf = (key: string, occurrence: number): number =>
@@ -233,6 +242,7 @@ export class Attempts {
       attempt,
       attemptKey: attemptKey(attempt),
       policy,
+      hasRoles,
       mode,
       rollout,
       seedOf,

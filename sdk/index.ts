@@ -6,6 +6,8 @@ export type {
   FinishedGroup,
   JudgedResult,
   NamedResult,
+  RoleContext,
+  RoleResult,
   RolloutContext,
   RolloutResult,
   Scenario,
@@ -18,6 +20,8 @@ export {
   type JudgedAgentDefinition,
   type NamedGroupRewardDefinition,
   type NamedRewardsDefinition,
+  type RewardedRoles,
+  type RolesAgentDefinition,
 } from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
 export { csv, hf, jsonl, parquet, sqlite } from './agent/sources.ts';
@@ -33,6 +37,8 @@ export type {
   TeardownContext,
   WorkerSetupContext,
 } from '../play/resources/resource.ts';
+export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
+export type { FrozenRole, LeagueRole, PolicyRole, RoleDefinition } from '../play/roles/role-definition.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

@@ -60,5 +60,16 @@ async function tryLocate({ activities, status, controls }: Run, rollback: Pendin
 /** A new branch begins with one policy for all steps; a resumed run keeps the policies that it was going to use. */
 function toPosition({ config }: Run, prepared: Prepared, located: Located): RunPosition {
   const { branch, step, checkpoint, dealt, emptySteps, policies = policiesAtStart(config, checkpoint) } = located;
-  return positionAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps });
+  const { start, league } = located;
+  return positionAt({
+    ...(start && { start }),
+    ...(league && { league }),
+    branch,
+    prepared,
+    step,
+    checkpoint,
+    policies,
+    dealt,
+    emptySteps,
+  });
 }

@@ -14,6 +14,7 @@ import type {
   TrainResult,
 } from '../core/contract.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
+import { leagueAtStart } from '../core/plan-league.ts';
 import { isLargeStep, PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
   dealMissing,
@@ -90,7 +91,16 @@ async function startRun(run: Run): Promise<RunPosition> {
 
   status.update({ adapterSha256: checkpoint.adapterSha256 });
   const policies = policiesAtStart(config, checkpoint);
-  const position = positionAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
+  const position = positionAt({
+    ...leagueAtStart(config, checkpoint),
+    branch: 0,
+    prepared,
+    step: 0,
+    checkpoint,
+    policies,
+    dealt: 0,
+    emptySteps: 0,
+  });
   await evaluate(run, position);
   return position;
 }
@@ -159,7 +169,7 @@ async function finishStep(
   const { config } = run.controls;
   const trained = await trainStep(run, inHand, planTraining(config, position, played));
 
-  const next = planNext(position, played, trained?.checkpoint ?? null);
+  const next = planNext(config, position, played, trained?.checkpoint ?? null);
   const { judged } = inHand;
   const seconds = inHand.seconds();
   const summary = summariseStep({ config, position: next, played, judged, trained, seconds });

@@ -1,5 +1,10 @@
 /** Values of flags and arguments from the words of a command line: the rule and the error of each kind. */
-import { parseCheckpointName, type CheckpointName } from '../../core/policy-name.ts';
+import {
+  parseCheckpointName,
+  parseTrainedName,
+  type CheckpointName,
+  type TrainedName,
+} from '../../core/policy-name.ts';
 import { UsageError, closestName } from './errors.ts';
 import {
   NONE,
@@ -146,7 +151,22 @@ function readArgument({ placeholder, choices }: Argument, word: string | undefin
 export function readCheckpointName(text: string): CheckpointName {
   const name = parseCheckpointName(text);
   if (name !== null) return name;
-  throw new UsageError(
+  if (parseTrainedName(text) !== null)
+    throw new UsageError(
+      `the checkpoint must be named without one of its policies here, got ${JSON.stringify(text)}; pass ${text.slice(0, text.indexOf(':'))}`,
+    );
+  throw noCheckpoint(text);
+}
+
+/** One policy of a checkpoint. */
+export function readTrainedName(text: string): TrainedName {
+  const name = parseTrainedName(text);
+  if (name !== null) return name;
+  throw noCheckpoint(text);
+}
+
+function noCheckpoint(text: string): UsageError {
+  return new UsageError(
     `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
   );
 }

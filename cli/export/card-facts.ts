@@ -41,7 +41,7 @@ export async function readCardFacts(
     },
     chatTemplateSha256: config.rollout.chatTemplateSha256 ?? null,
     lora: config.train.lora,
-    adapterSha256: manifest.adapter.sha256,
+    adapterSha256: policy.adapter.sha256,
     manifestSha256: checkpoint.manifestSha256,
     temperVersion: file.versions['temper'] ?? null,
     metrics: manifest.metrics,

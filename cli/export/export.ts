@@ -6,7 +6,7 @@ import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-
 import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readCheckpointName } from '../command-line/values.ts';
+import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
@@ -22,7 +22,7 @@ export async function exportPolicy(context: ExportContext): Promise<number> {
   const folder = resolve(cwd, flags.to);
   await requireFree(folder);
   const store = await openProjectStore(project, env);
-  const policy = await findTrainedPolicy(store, readCheckpointName(args.checkpoint));
+  const policy = await findTrainedPolicy(store, readTrainedName(args.checkpoint));
   const format = formatOf(context, policy);
   const partial = join(dirname(folder), `.${basename(folder)}.${randomBytes(6).toString('hex')}.partial`);
   let bytes = 0;
@@ -65,8 +65,8 @@ async function fill(
   context: ExportContext,
 ): Promise<Merged | null> {
   if (format === 'merged') return mergePolicy(folder, store, policy, context);
-  const { adapter, adapterConfig } = policy.manifest;
-  const files = { 'adapter_config.json': adapterConfig, 'adapter_model.safetensors': adapter };
+  const { adapter, manifest } = policy;
+  const files = { 'adapter_config.json': manifest.adapterConfig, 'adapter_model.safetensors': adapter };
   for (const [name, ref] of Object.entries(files)) {
     const data = await store.getBlob(ref);
     await writing(folder, () => writeFile(join(folder, name), data));
@@ -133,14 +133,14 @@ async function sizeOf(folder: string): Promise<number> {
 
 async function tell(
   { flags, output, cwd }: ExportContext,
-  { name, manifest, config }: TrainedPolicy,
+  { name, manifest, config, adapter }: TrainedPolicy,
   format: Format,
   folder: string,
   bytes: number,
 ): Promise<void> {
   const files = (await readdir(folder)).toSorted();
   const dtype = format === 'merged' ? (flags.dtype ?? 'float32') : null;
-  const { baseModel, adapter } = manifest;
+  const { baseModel } = manifest;
   if (flags.json) {
     printJson(output, { policy: name, format, dtype, folder, files, bytes, baseModel, adapterSha256: adapter.sha256 });
     return;

@@ -13,6 +13,7 @@ import { findParent, readParentModel } from '../planning/find-parent.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { planRun, type RunPlan } from '../planning/plan-run.ts';
+import { roleOptions, roleTrainOptions } from '../planning/read-roles.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ForkContext } from './command.ts';
 
@@ -27,11 +28,14 @@ export async function planFork(context: ForkContext): Promise<RunPlan> {
   const recorded = known?.file.config ?? null;
   const parent = await findParent(store, parentName, recorded);
   const reference = await readKlReference(store, flags['kl-reference'], recorded);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const values = fieldsOf(flags, template, reference?.adapter);
   const model = await readParentModel(parent, flags['base-model'], template, context);
   const { agent } = agentFile;
-  const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
-  const asked = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);
+  const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };
+  const names = { run, agent: agent.name, baseModel: model.name, ...ofAgent };
+  const inherited = inherit(parent.config, values);
+  const train = { ...inherited.train, ...roleTrainOptions(agent) };
+  const asked = applyRunFlags({ ...inherited, ...names, train, parent: parent.checkpoint }, values);
   const given = { agentFile, template, adapter: null, examples: null, hasOwnMicroBatch: true };
   return planRun({ asked, model, parent, known, reference, store, flags, ...given }, context);
 }
@@ -41,13 +45,15 @@ const UPDATES = ['passes', 'miniBatches'] as const;
 
 /** The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no effect. */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
-  // Not inherited: the warm start is done, and a start adapter is part of the parent's checkpoint.
+  // Not inherited: the warm start is done, a start adapter is part of the parent's checkpoint, and roles are the agent's.
   const {
     finalLearningRateShare,
     learningRateRestarts,
     train,
     supervised: _supervised,
     startAdapter: _,
+    roles: _roles,
+    competing: _competing,
     ...others
   } = parent;
   const decay = { finalLearningRateShare, learningRateRestarts };

@@ -1,7 +1,7 @@
 /** The judge of an agent's file or `--judge`, checked before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
-import { parsePolicyName } from '../../core/policy-name.ts';
+import { adapterOf, parsePolicyName, type Policy } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
@@ -14,6 +14,11 @@ export function judgeOptions({ reward, rewardGroup }: Agent): Pick<RunConfig, 'j
   if (rewardGroup !== undefined) return { judge: REWARD_GROUP, maxJudgeUsd: null };
   if (reward === undefined) return { judge: null, maxJudgeUsd: null };
   return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
+}
+
+async function findJudge(store: Store, policy: Policy): Promise<string | undefined> {
+  const checkpoint = await readCheckpoint(store, policy);
+  return checkpoint === null ? undefined : adapterOf(checkpoint, policy.policy);
 }
 
 /** Requires the judge's key, its committed checkpoint, and prices if the budget is limited. */
@@ -34,7 +39,7 @@ export async function checkJudge(
   requireJudgeKey(judge, env);
   if (maxJudgeUsd !== null) checkBudget(ruler);
   const policy = judge.kind === 'engine' ? parsePolicyName(judge.model) : null;
-  if (policy === null || (await readCheckpoint(store, policy)) !== null) return;
+  if (policy === null || (await findJudge(store, policy)) !== undefined) return;
   throw new UsageError(
     `the judge ${judge.name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
   );

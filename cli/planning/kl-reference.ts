@@ -1,16 +1,18 @@
 /** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
 import type { RunConfig } from '../../core/contract.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
-import type { CheckpointName } from '../../core/policy-name.ts';
+import type { TrainedName } from '../../core/policy-name.ts';
+import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { referencesOf } from '../../store/records/references.ts';
 import type { Store } from '../../store/store.ts';
-import { readCheckpointName } from '../command-line/values.ts';
+import { readTrainedName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
+import { policiesOf } from '../../store/records/manifest.ts';
 import { describeBase, isSameBase, trainedBase } from '../../workers/config/loaded-base.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
@@ -23,7 +25,7 @@ export async function readKlReference(
   recorded: RunConfig | null,
 ): Promise<TrainedPolicy | null> {
   if (text === null) return null;
-  const named = readCheckpointName(text);
+  const named = readTrainedName(text);
   const reference = await findTrainedPolicy(store, await findKept(store, named, recorded));
   if (!hasLearned(reference))
     throw new UsageError(
@@ -33,11 +35,15 @@ export async function readKlReference(
 }
 
 /** An existing run keeps its checkpoint, because `latest` and `best` move with their run. */
-async function findKept(store: Store, named: CheckpointName, recorded: RunConfig | null): Promise<CheckpointName> {
+async function findKept(store: Store, named: TrainedName, recorded: RunConfig | null): Promise<TrainedName> {
   const [kept] = referencesOf(recorded);
   if (kept === undefined || typeof named.step === 'number') return named;
   const checkpoints = await listCheckpoints(store, named.run);
-  return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;
+  const policy = named.policy ?? MAIN_POLICY;
+  const found = checkpoints.find(
+    ({ commit }) => new Map(policiesOf(commit.manifest)).get(policy)?.adapter.sha256 === kept.sha256,
+  );
+  return found === undefined ? named : { ...found, policy };
 }
 
 /** The reference must fit the run: its weights replace the run's own. */

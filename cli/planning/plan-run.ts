@@ -18,6 +18,7 @@ import { decideRunEngine } from './decide-run-engine.ts';
 import { findExisting, type Existing } from './find-existing.ts';
 import { checkReference } from './kl-reference.ts';
 import { checkScenarios, type AgentFile } from './load-agent.ts';
+import { checkFrozenBases } from './read-roles.ts';
 import { checkStartAdapter } from './start-adapter.ts';
 
 export interface RunPlan extends Existing {
@@ -102,6 +103,7 @@ export async function pinRun(
   const { name: baseModel, models } = await pinModel(model, named, context);
   const config = keepRecordedDate({ ...asked, baseModel }, recorded);
   if (parent !== null) checkSameBase(parent, config);
+  await checkFrozenBases(config, store);
   const { project, env } = context;
   const begun = parent?.checkpoint ?? (recorded && { run: config.run, branch: 0, step: 0 });
   await checkReference(reference, config, { store, project, env, flags, begun });

@@ -53,6 +53,7 @@ export const RUN_FLAGS = {
   'kl-estimator': { kind: 'choice', placeholder: 'NAME', choices: [ 'k3', 'k3-ratio' ], path: 'train.klEstimator', description: 'what stands for the divergence in the loss: k3-ratio, or k3 as in GRPO', default: 'k3-ratio' },
   'entropy-coefficient': { kind: 'number', placeholder: 'X', path: 'train.entropyCoefficient', description: 'what a nat of entropy is worth in the loss', default: '0' },
   'advantage-scale': { kind: 'choice', placeholder: 'NAME', choices: [ 'none', 'group-std', 'batch-std' ], path: 'train.advantageScale', description: 'none, group-std or batch-std', default: 'none' },
+  'advantage-baseline': { kind: 'choice', placeholder: 'NAME', choices: [ 'group', 'rae' ], path: 'train.baseline', description: 'what a reward is compared with: group, the mean of its group, or rae, the running mean of its role', default: 'group; rae for an agent whose roles compete' },
   'leave-one-out': { kind: 'boolean', negatable: true, path: 'train.leaveOneOut', description: 'baseline of an attempt is the mean of the others in its group' },
   'truncated': { kind: 'choice', placeholder: 'NAME', choices: [ 'mask', 'penalise', 'keep' ], path: 'train.truncated', description: 'attempts cut off by a token limit: mask, penalise or keep', default: 'mask' },
   'overlong-buffer': { kind: 'integer', placeholder: 'N', path: 'train.overlongBuffer', description: "tokens before a call's limit in which its answer costs reward, more with each; 0: none", default: '0' },

@@ -20,6 +20,7 @@ import { loadAgent } from '../planning/load-agent.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { checkAsked, pinRun } from '../planning/plan-run.ts';
+import { roleOptions, roleTrainOptions } from '../planning/read-roles.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ScheduleCreateContext } from './command.ts';
 
@@ -55,9 +56,10 @@ export async function planSchedule(context: ScheduleCreateContext): Promise<Sche
   const { agent } = agentFile;
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
-  const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const train = layoutOf(parent?.config ?? null);
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
+  const values = fieldsOf(flags, template, reference?.adapter);
+  const train = { ...layoutOf(parent?.config ?? null), ...roleTrainOptions(agent) };
+  const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };
+  const asked = applyRunFlags({ ...names, ...ofAgent, train }, values);
   const run = { asked, model, agentFile, parent, known: null, adapter: null, reference, store, flags: null };
   await checkAsked(run, context);
   const { config } = await pinRun(run, context);

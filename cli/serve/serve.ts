@@ -9,7 +9,7 @@ import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { servePolicy } from '../../workers/serving/serve-policy.ts';
-import { readCheckpointName } from '../command-line/values.ts';
+import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
@@ -19,13 +19,13 @@ import { planServe, SERVE_KEY_VARIABLE } from './plan-serve.ts';
 
 export async function serve(context: ServeContext): Promise<number> {
   const { args, project, env, output, signal, flags } = context;
-  const name = readCheckpointName(args.checkpoint);
+  const name = readTrainedName(args.checkpoint);
   const place = planServe(context);
   const config = await loadConfig(project, env);
   const trained = await findTrainedPolicy(await openConfiguredStore(project, config), name);
-  const { checkpoint, name: policy } = trained;
+  const { checkpoint, name: policy, adapter } = trained;
   const names = [...new Set([policy, checkpoint.run, args.checkpoint, ...flags['model-name']])];
-  const { adapterSha256 } = checkpoint;
+  const adapterSha256 = adapter.sha256;
   const served = { name: policy, adapterSha256, names, rollout: trained.config.rollout };
   let engine: ServedEngine | null = null;
   let isLoaded = false;

@@ -1,5 +1,6 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
-import type { StepSummary } from '../../core/contract.ts';
+import type { LeagueScore, StepSummary } from '../../core/contract.ts';
+import { describeRoles } from '../../core/describe-config.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { splitMetrics } from '../../core/named-rewards.ts';
@@ -31,8 +32,11 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const summary = withPending(recorded, pending ?? []);
   const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
   const engine = newest === null ? null : engineOf(newest);
-  if (flags.json) printJson(output, { ...toJson(summary, pending), engine, lastStep: found.steps.at(-1) ?? null });
-  else print(output, { ...summary, engine, lastStep: found.steps.at(-1) }, pending, isLoop ? OWNED : UNATTENDED);
+  const roles = describeRoles(found.file.config);
+  const league = newest?.league ?? null;
+  const shown = { engine, roles, league, lastStep: found.steps.at(-1) };
+  if (flags.json) printJson(output, { ...toJson(summary, pending), ...shown, lastStep: shown.lastStep ?? null });
+  else print(output, { ...summary, ...shown }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
 }
 
@@ -82,7 +86,20 @@ function describeEngine({ name, repeatsSamples }: ShownEngine): string {
   return repeatsSamples ? `${name}: a repeated run samples the same tokens` : `${name}: ${once}; samples do not repeat`;
 }
 
-type Shown = RunSummary & { readonly engine: ShownEngine | null; readonly lastStep: StepSummary | undefined };
+/** `past: step 0 won 0.55 of 24, step 10 …`: share of the points that the trained roles won. */
+function describeScores([role, scores]: [string, readonly LeagueScore[]]): string {
+  const met = scores.filter(({ played }) => played > 0);
+  const shares = met.map(({ step, played, won }) => `step ${step} ${formatNumber(won / played)} of ${played}`);
+  return `${role}: won against ${shares.join(', ') || 'nobody yet'}`;
+}
+
+interface ShownRoles {
+  readonly roles: readonly string[];
+  readonly league: Manifest['league'] | null;
+}
+
+type Shown = RunSummary &
+  ShownRoles & { readonly engine: ShownEngine | null; readonly lastStep: StepSummary | undefined };
 
 function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
@@ -98,6 +115,8 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
     ['loss', summary.heldOutLoss === null ? null : describeHeldOutLoss(summary.heldOutLoss)],
     ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
+    ...summary.roles.map((role): [string, string] => ['role', role]),
+    ...Object.entries(summary.league ?? {}).map((of): [string, string] => ['league', describeScores(of)]),
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],

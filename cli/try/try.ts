@@ -11,6 +11,7 @@ import { planTry, type TryPlan } from './plan-try.ts';
 import type { TriedGroup, TrySummary, TriedAttempt } from './tried.ts';
 import { warningsOf } from './warnings.ts';
 import { mean } from '../../core/statistics.ts';
+import { isPlayedByCheckpoint } from '../../play/roles/role-definition.ts';
 
 export async function tryAgent(context: TryContext): Promise<number> {
   // Errors of an agent in TypeScript name its lines as they were written.
@@ -20,6 +21,7 @@ export async function tryAgent(context: TryContext): Promise<number> {
   const groups = await withEngine(plan, context, (engine) => play(plan, context, engine, saveFolder));
   const summary = summarise(plan, groups);
   tell(context, summary, saveFolder);
+  refuseUnusedRoles(plan, groups);
   const attempts = groups.flatMap((group) => group.attempts);
   return attempts.every(({ record }) => record.status === 'ok') ? EXIT.ok : EXIT.failed;
 }
@@ -53,7 +55,8 @@ function play(
 }
 
 function summarise({ agentFile, player }: TryPlan, groups: readonly TriedGroup[]): TrySummary {
-  const { name, reward } = agentFile.agent;
+  const { name, reward, roles = {} } = agentFile.agent;
+  const standIns = Object.entries(roles).filter(([, role]) => isPlayedByCheckpoint(role));
   const notes = [
     ...(player.hosted === null
       ? []
@@ -64,7 +67,24 @@ function summarise({ agentFile, player }: TryPlan, groups: readonly TriedGroup[]
       ? []
       : [`the judge ${reward.judge.name} was not asked: rewards are what the rollout returned`]),
   ];
+  if (standIns.length > 0)
+    notes.push(
+      `in a run, checkpoints play ${standIns.map(([role]) => role).join(', ')}; here ${player.name} played every role`,
+    );
   return { agent: name, model: player.name, groups, warnings: warningsOf(groups), notes };
+}
+
+/** A role that no attempt calls has nothing to train. */
+function refuseUnusedRoles({ agentFile }: TryPlan, groups: readonly TriedGroup[]): void {
+  const { name, roles = {} } = agentFile.agent;
+  const played = groups.flatMap(({ attempts }) => attempts).filter(({ record }) => record.status === 'ok');
+  if (played.length === 0) return;
+  const called = new Set(played.flatMap(({ record }) => record.calls.map(({ role }) => role)));
+  const unused = Object.keys(roles).find((role) => roles[role]!.kind === 'policy' && !called.has(role));
+  if (unused === undefined) return;
+  throw new UsageError(
+    `the role ${unused} of the agent ${name} must be called by its rollout, got no call in ${plural(played.length, 'attempt')}; call roles.${unused}.openai, or remove the role`,
+  );
 }
 
 function tell({ flags, output, cwd }: TryContext, summary: TrySummary, saveFolder: string | null): void {

@@ -4,7 +4,7 @@ import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { checkpointOf, trainingOf, type Manifest } from '../../store/records/manifest.ts';
+import { checkpointOf, trainingOf, weightsOf, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
@@ -79,6 +79,6 @@ function planWork(
 }
 
 async function isGone(store: Store, { place, commit }: FoundParent): Promise<boolean> {
-  const { adapter, optimizer } = commit.manifest;
-  return (await isPruned(store, place, adapter)) || isPruned(store, place, optimizer);
+  const gone = await Promise.all(weightsOf(commit.manifest).map((ref) => isPruned(store, place, ref)));
+  return gone.includes(true);
 }

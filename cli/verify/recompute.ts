@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { EngineSettings } from '../../core/contract-engine.ts';
-import { DEFAULT_THREADS } from '../../core/wire-constants.ts';
+import type { PolicyFiles } from '../../core/contract.ts';
+import { DEFAULT_THREADS, MAIN_POLICY } from '../../core/wire-constants.ts';
+import { policiesOf } from '../../store/records/manifest.ts';
 import type { InstallOptions } from '../../workers/install/install.ts';
 import { projectFolders } from '../../workers/project/folders.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
@@ -15,14 +17,20 @@ import { formatNumber } from '../terminal/format.ts';
 import type { RecomputePlan } from './read-recompute-plan.ts';
 
 const Difference = z.object({ max: z.number().nullable(), share: z.number().nullable() }).nullable();
-const RecomputedSchema = z.object({
+type Difference = z.infer<typeof Difference>;
+const Weights = z.object({
   adapterSha256: z.string(),
   optimizerSha256: z.string(),
-  manifestSha256: z.string(),
-  platform: z.record(z.string(), z.union([z.string(), z.number()])),
   /** Null if the recorded bytes cannot be read any more. */
   differences: z.object({ adapter: Difference, optimizer: Difference }).nullable(),
 });
+const RecomputedSchema = Weights.extend({
+  manifestSha256: z.string(),
+  platform: z.record(z.string(), z.union([z.string(), z.number()])),
+  /** The policies beside `main`; absent if there are none. */
+  policies: z.record(z.string(), Weights).optional(),
+});
+type Weights = z.infer<typeof Weights>;
 type Recomputed = z.infer<typeof RecomputedSchema>;
 
 export interface Recomputation extends Recomputed {
@@ -78,22 +86,40 @@ function judge({ policy, manifest, manifestSha256 }: RecomputePlan, made: Recomp
     verdict,
     text: `${policy}: ${text}`,
   });
-  if (made.adapterSha256 === manifest.adapter.sha256 && made.optimizerSha256 === manifest.optimizer.sha256) {
+  const recorded = policiesOf(manifest);
+  const other = recorded.find(([name, files]) => !isSame(files, madeOf(made, name)));
+  if (other === undefined) {
     const isWhole = made.manifestSha256 === manifestSha256;
     const rest = isWhole ? '' : ' (not its manifest: another platform or version wrote it)';
-    return tell('same bytes', `adapter and optimizer state have the same bytes${rest}`);
+    const names = recorded.length === 1 ? '' : ` of ${recorded.map(([name]) => name).join(', ')}`;
+    return tell('same bytes', `adapter and optimizer state${names} have the same bytes${rest}`);
   }
-  const other = describePlatforms(manifest.platform, made.platform);
-  const difference = made.differences?.adapter ?? null;
+  const platforms = describePlatforms(manifest.platform, made.platform);
+  const difference = largest(recorded.map(([name]) => madeOf(made, name)?.differences?.adapter ?? null));
   const distance = describeDifference(difference);
-  if (other === null) return tell('differs', `the bytes differ (${distance}), on the platform that it was trained on`);
+  if (platforms === null)
+    return tell('differs', `the bytes differ (${distance}), on the platform that it was trained on`);
   const isClose = (difference?.share ?? Infinity) <= ROUNDING_SHARE;
   return isClose
-    ? tell('equal up to rounding', `equal up to rounding (${distance}); ${other}`)
-    : tell('differs', `the values differ (${distance}); ${other}`);
+    ? tell('equal up to rounding', `equal up to rounding (${distance}); ${platforms}`)
+    : tell('differs', `the values differ (${distance}); ${platforms}`);
 }
 
-function describeDifference(difference: z.infer<typeof Difference>): string {
+function madeOf(made: Recomputed, policy: string): Weights | undefined {
+  return policy === MAIN_POLICY ? made : made.policies?.[policy];
+}
+
+function isSame({ adapter, optimizer }: PolicyFiles, made: Weights | undefined): boolean {
+  return made?.adapterSha256 === adapter.sha256 && made.optimizerSha256 === optimizer.sha256;
+}
+
+/** The one that says most against the step; null, which says nothing, counts as the largest. */
+function largest(differences: readonly Difference[]): Difference {
+  const sizeOf = (difference: Difference) => difference?.share ?? Infinity;
+  return differences.toSorted((a, b) => sizeOf(b) - sizeOf(a))[0] ?? null;
+}
+
+function describeDifference(difference: Difference): string {
   if (difference === null) return 'the recorded bytes cannot be read';
   const share = difference.share === null ? '' : `, ${formatNumber(difference.share * 100)} % of what the step changed`;
   return `max difference ${formatNumber(difference.max)}${share}`;

@@ -22,6 +22,11 @@ class Branch(Strict):
     from_step: Annotated[int, Field(alias="fromStep", ge=0, le=9007199254740991)]
 
 
+AdaptersAdditionalProperty = TypeAliasType(
+    "AdaptersAdditionalProperty", Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+)
+
+
 class Checkpoint(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -32,18 +37,25 @@ class Checkpoint(Strict):
     adapter_sha256: Annotated[
         str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
     ]
+    adapters: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            AdaptersAdditionalProperty,
+        ]
+        | None
+    ) = None
+
+
+class CheckpointRole(Strict):
+    kind: Literal["checkpoint"]
+    checkpoint: Checkpoint
+    policy: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
 
 
 class CispoLoss(Strict):
     name: Literal["cispo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
-
-
-class DealtGroup(Strict):
-    group: Annotated[int, Field(ge=0, le=9007199254740991)]
-    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
-    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
 class DppoLoss(Strict):
@@ -164,6 +176,10 @@ class GroupResult(Strict):
     ]
     rewards: list[float]
     metrics: dict[str, float]
+    role_rewards: Annotated[
+        dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], list[float | None]] | None,
+        Field(alias="roleRewards"),
+    ] = None
     use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]
 
 
@@ -171,6 +187,11 @@ class GspoLoss(Strict):
     name: Literal["gspo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
+
+
+class HostedRole(Strict):
+    kind: Literal["hosted"]
+    model: Annotated[str, Field(max_length=200, min_length=1)]
 
 
 class HubDataset(Strict):
@@ -184,24 +205,9 @@ class ImportanceSamplingLoss(Strict):
     name: Literal["importance_sampling"]
 
 
-class JudgeInput(Strict):
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    groups: list[GroupRef]
-    played: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
-    minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
-    ]
-    truncated: Literal["mask", "penalise", "keep"]
-    overlong_buffer: Annotated[
-        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = 0
-    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
-    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
-    results_sha256: Annotated[
-        str | None, Field(alias="resultsSha256", pattern="^[0-9a-f]{64}$")
-    ] = None
+Policy = TypeAliasType(
+    "Policy", Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
+)
 
 
 class JudgeResult(Strict):
@@ -218,6 +224,35 @@ class JudgeSpending(Strict):
         int, Field(alias="completionTokens", ge=0, le=9007199254740991)
     ]
     usd: Annotated[float | None, Field(ge=0.0)]
+
+
+class LeagueOpponent(Strict):
+    checkpoint: Checkpoint
+    played: Annotated[int, Field(ge=0, le=9007199254740991)]
+    won: Annotated[float, Field(ge=0.0)]
+
+
+class LeagueRole(Strict):
+    kind: Literal["league"]
+    policy: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
+    every: Annotated[int, Field(ge=1, le=9007199254740991)]
+    keep: Annotated[int, Field(ge=1, le=64)]
+
+
+class LeagueScore(Strict):
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    played: Annotated[int, Field(ge=0, le=9007199254740991)]
+    won: Annotated[float, Field(ge=0.0)]
+
+
+LeagueScores = TypeAliasType(
+    "LeagueScores",
+    dict[
+        Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+        list[LeagueScore],
+    ],
+)
 
 
 class Rollback(Strict):
@@ -293,6 +328,16 @@ class PlayGroupsResult(Strict):
     seconds: Annotated[float, Field(ge=0.0)]
 
 
+class PolicyFiles(Strict):
+    adapter: BlobRef
+    optimizer: BlobRef
+
+
+class PolicyRole(Strict):
+    kind: Literal["policy"]
+    policy: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
+
+
 class PpoLoss(Strict):
     name: Literal["ppo"]
     epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
@@ -313,6 +358,15 @@ class Prepared(Strict):
         str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
     ]
     datasets: list[HubDataset] | None = None
+
+
+Role = TypeAliasType(
+    "Role",
+    Annotated[
+        PolicyRole | CheckpointRole | HostedRole | LeagueRole,
+        Field(discriminator="kind"),
+    ],
+)
 
 
 class RolloutConfig(Strict):
@@ -339,35 +393,6 @@ class RolloutConfig(Strict):
     ]
 
 
-class RolloutInput(Strict):
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    group: Annotated[int, Field(ge=0, le=9007199254740991)]
-    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    agent_code_sha256: Annotated[
-        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    scenarios: BlobRef
-    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
-    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
-    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
-    policy: Checkpoint
-    rollout: RolloutConfig
-    minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
-    ]
-    truncated: Literal["mask", "penalise", "keep"]
-    overlong_buffer: Annotated[
-        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = 0
-    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
-    judge: Annotated[
-        str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
-    ]
-    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
-
-
 class OverlapItem(Strict):
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     phase: str
@@ -390,6 +415,19 @@ class SapoLoss(Strict):
     name: Literal["sapo"]
     tau_positive: Annotated[float, Field(alias="tauPositive", gt=0.0)]
     tau_negative: Annotated[float, Field(alias="tauNegative", gt=0.0)]
+
+
+class Seat(Strict):
+    checkpoint: Checkpoint
+    policy: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
+
+
+Seats = TypeAliasType(
+    "Seats",
+    dict[
+        Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], Seat
+    ],
+)
 
 
 class SettingChange(Strict):
@@ -486,10 +524,32 @@ class TrainResult(Strict):
     found: bool
 
 
+TrainedRolesAdditionalProperty = TypeAliasType(
+    "TrainedRolesAdditionalProperty",
+    Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")],
+)
+
+
+TrainedRoles = TypeAliasType(
+    "TrainedRoles",
+    dict[
+        Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+        TrainedRolesAdditionalProperty,
+    ],
+)
+
+
 class AmendInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     changes: Annotated[list[SettingChange], Field(min_length=1)]
+
+
+class DealtGroup(Strict):
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    seats: Seats | None = None
 
 
 class EvaluateInput(Strict):
@@ -507,6 +567,9 @@ class EvaluateInput(Strict):
     count: Annotated[int, Field(ge=1, le=9007199254740991)]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     policy: Checkpoint
+    roles: TrainedRoles | None = None
+    seats: Seats | None = None
+    start: Checkpoint | None = None
     rollout: RolloutConfig
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
@@ -534,14 +597,11 @@ class InitialiseInput(Strict):
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
     supervised: ExampleRendering | None = None
+    policies: list[Policy] | None = None
     optimizer_kind: Annotated[
         Literal["adamw", "adamw_8bit"], Field(alias="optimizerKind")
     ] = "adamw"
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
-
-
-class JudgeGroupInput(Strict):
-    group: RolloutInput
 
 
 class JudgeGroupResult(Strict):
@@ -550,12 +610,42 @@ class JudgeGroupResult(Strict):
     seconds: Annotated[float, Field(ge=0.0)]
 
 
+class JudgeInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    groups: list[GroupRef]
+    played: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
+    roles: TrainedRoles | None = None
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    results_sha256: Annotated[
+        str | None, Field(alias="resultsSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
+
+
 class Located(Strict):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     lineage: list[Branch]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     checkpoint: Checkpoint
     policies: list[Checkpoint] | None = None
+    start: Checkpoint | None = None
+    league: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            list[LeagueOpponent],
+        ]
+        | None
+    ) = None
     dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
     empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
     evals: list[EvalResult]
@@ -584,6 +674,7 @@ class PlayGroupsInput(Strict):
     scenarios: BlobRef
     attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
     policy: Checkpoint
+    roles: TrainedRoles | None = None
     rollout: RolloutConfig
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
@@ -593,10 +684,43 @@ class PlayGroupsInput(Strict):
         int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
     ] = 0
     overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
     groups: Annotated[list[DealtGroup], Field(min_length=1)]
+
+
+class RolloutInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent_code_sha256: Annotated[
+        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    scenarios: BlobRef
+    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
+    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    policy: Checkpoint
+    roles: TrainedRoles | None = None
+    seats: Seats | None = None
+    rollout: RolloutConfig
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
+    judge: Annotated[
+        str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
+    ]
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
 class RunState(Strict):
@@ -659,6 +783,7 @@ class TrainConfig(Strict):
     advantage_scale: Annotated[
         Literal["none", "group-std", "batch-std"], Field(alias="advantageScale")
     ]
+    baseline: Literal["group", "rae"] = "group"
     leave_one_out: Annotated[bool, Field(alias="leaveOneOut")]
     truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
@@ -692,6 +817,8 @@ class TrainInput(Strict):
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     train: TrainConfig
     supervised: SupervisedStep | None = None
+    roles: TrainedRoles | None = None
+    league: LeagueScores | None = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -704,6 +831,10 @@ class ConcludeInput(Strict):
     schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     state: RunState
+
+
+class JudgeGroupInput(Strict):
+    group: RolloutInput
 
 
 class Manifest(Strict):
@@ -734,6 +865,22 @@ class Manifest(Strict):
     train: TrainConfig | None
     sampler: Sampler | None = None
     supervised: SupervisedStep | None = None
+    policies: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            PolicyFiles,
+        ]
+        | None
+    ) = None
+    roles: TrainedRoles | None = None
+    baselines: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            float,
+        ]
+        | None
+    ) = None
+    league: LeagueScores | None = None
     full_fine_tuning: Annotated[Literal[True] | None, Field(alias="fullFineTuning")] = (
         None
     )
@@ -796,6 +943,14 @@ class RunConfig(Strict):
     ]
     parent: Checkpoint | None
     start_adapter: Annotated[StartAdapter | None, Field(alias="startAdapter")] = None
+    roles: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            Role,
+        ]
+        | None
+    ) = None
+    competing: Literal[True] | None = None
     supervised: SupervisedConfig | None = None
 
 
@@ -839,6 +994,7 @@ KEPT_PAUSES = 32
 KEPT_UNNAMED_MS = 86400000
 LEAST_KV_CACHE_BYTES = 1048576
 LEAST_SLOTS = 16
+MAIN_POLICY = "main"
 MAX_ANSWER_BYTES = 268435456
 MAX_BODY_BYTES = 16777216
 MAX_CHAT_TEMPLATE_BYTES = 100000
@@ -849,9 +1005,12 @@ MOST_THREADS = 1024
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
 PAUSE_CHECK_MS = 500
 POLICY_NAME = "{run}@{step}"
-POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"
+POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)(?::([a-z0-9][a-z0-9_-]{0,31}))?$"
+POLICY_SUFFIX = ":{policy}"
+RAE_DECAY = 0.95
 RECORD_SCHEMA = 1
 RESUME_GRACE_MS = 1000
+ROLE_NAME_PATTERN = "^[a-z0-9][a-z0-9_-]{0,31}$"
 S3_NAMED = "s3/"
 S3_REFUSALS = {"301": ("never", "the bucket is in another region; correct AWS_REGION"), "401": ("once-answered", "the credentials are wrong or lack a permission; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "403": ("once-answered", "the credentials are wrong or lack a permission (s3:ListBucket, too); correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "408": ("always", "the server took too long to answer; check the server and the network"), "409": ("always", "another request changes this object at this moment"), "429": ("always", "the server limits the request rate; start fewer workers"), "NoSuchBucket": ("never", "there is no such bucket; create it, or correct the name"), "InvalidBucketName": ("never", "this is not a valid bucket name; correct it"), "PermanentRedirect": ("never", "the bucket is in another region; correct AWS_REGION"), "AuthorizationHeaderMalformed": ("never", "the bucket is in another region; correct AWS_REGION"), "IllegalLocationConstraintException": ("never", "the bucket is in another region; correct AWS_REGION"), "MissingRegion": ("never", "no region is configured; set AWS_REGION (us-east-1 for most self-hosted servers)"), "NotImplemented": ("never", "the server must support conditional writes (If-None-Match: *); use one that does"), "NotFound": ("never", "the server at that address does not speak S3; correct AWS_ENDPOINT_URL"), "ERR_INVALID_URL": ("never", "the endpoint is not a URL; correct AWS_ENDPOINT_URL"), "InvalidAccessKeyId": ("once-answered", "the server does not know the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "XAdminUserNotFound": ("once-answered", "the server does not know the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "InvalidToken": ("once-answered", "the server does not know the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "SignatureDoesNotMatch": ("once-answered", "the secret key does not belong to the access key; correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"), "AccessDenied": ("once-answered", "these credentials lack a permission; allow s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket"), "AllAccessDisabled": ("once-answered", "these credentials lack a permission; allow s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket"), "CredentialsProviderError": ("once-answered", "keys must be in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile named by AWS_PROFILE; set them"), "RequestTimeTooSkewed": ("once-answered", "the clocks of this host and of the server differ; synchronize them"), "ExpiredToken": ("always", "the credentials (AWS_SESSION_TOKEN, or those of the profile) have expired; renew them"), "TokenRefreshRequired": ("always", "the credentials (AWS_SESSION_TOKEN, or those of the profile) have expired; renew them"), "RequestTimeout": ("always", "the server took too long to answer; check the server and the network"), "TimeoutError": ("always", "the server took too long to answer; check the server and the network"), "SlowDown": ("always", "the server limits the request rate; start fewer workers"), "ECONNREFUSED": ("always", "nothing listens at that address; start the server, or correct AWS_ENDPOINT_URL"), "ENOTFOUND": ("always", "the host is unknown; correct AWS_ENDPOINT_URL, or check the network"), "ECONNRESET": ("always", "the connection broke; check the server and the network")}
 S3_SCHEME = "s3://"

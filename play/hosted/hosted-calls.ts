@@ -25,6 +25,8 @@ export interface OpenedModel extends AskedModel {
   readonly named: NamedModel;
   /** US dollars for a million tokens; null where the agent does not say. */
   readonly price: Price | null;
+  /** Role that the model plays; absent without roles. */
+  readonly role?: string;
 }
 
 export class HostedCalls {
@@ -73,7 +75,8 @@ export class HostedCalls {
   async #answer(model: OpenedModel, asked: AskedRequest, options: CallOptions): Promise<Completion> {
     const request = requestOf(model, asked);
     const shown = await this.#calls.answer({
-      key: keyOf(model.name, request, options.label ?? null),
+      key: keyOf(model, request, options.label ?? null),
+      ...(model.role !== undefined && { role: model.role }),
       request,
       options,
       send: async (frame) => {
@@ -101,8 +104,8 @@ function isRefusal(answer: Completion | HostedRefusal): answer is HostedRefusal 
 }
 
 /** No call of the policy has such a key. */
-function keyOf(name: string, request: CallRequest, label: string | null): string {
-  return hash('sha256', canonicalJson({ hosted: name, label, request }));
+function keyOf({ name, role }: OpenedModel, request: CallRequest, label: string | null): string {
+  return hash('sha256', canonicalJson({ hosted: name, label, role, request }));
 }
 
 /** The request for the model's server. A streamed answer is requested as a whole, and sent on in pieces. */
@@ -115,10 +118,10 @@ function requestOf({ name, named }: OpenedModel, asked: AskedRequest): CallReque
 
 function recordOf(
   { name, named, price }: OpenedModel,
-  { key, occurrence, label, request }: CallFrame,
+  { key, occurrence, label, role, request }: CallFrame,
   answer: Completion | HostedRefusal,
 ): HostedCallRecord {
-  const call = { model: name, key, occurrence, label, request };
+  const call = { model: name, key, occurrence, label, ...(role !== undefined && { role }), request };
   if (isRefusal(answer)) {
     const refusal = String(answer.refused.error.message);
     return { ...call, choices: [], refusal, promptTokens: null, completionTokens: null, usd: 0 };

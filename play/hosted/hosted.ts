@@ -42,15 +42,23 @@ interface HostedParts {
   readonly calls: HostedCalls;
   /** Default: with the keys of this process's environment. */
   readonly connect?: ConnectHosted | undefined;
+  /** Role that the models play; absent for `context.hosted`. */
+  readonly role?: string;
 }
 
-export function createHosted({ recorder, calls, connect = connectByKeys(process.env) }: HostedParts): Hosted {
+export function createHosted({ recorder, calls, connect = connectByKeys(process.env), role }: HostedParts): Hosted {
   return (name, options = {}) => {
     try {
       const named = withKeyVariable(parseName(name), options.keyVariable);
       const price = priceOf(options);
-      const answerer = calls.open({ name, named, price, connection: connect(named) });
-      const fetch = createFetch(answerer, BASE_URL, `hosted('${name}')`);
+      const answerer = calls.open({
+        name,
+        named,
+        price,
+        connection: connect(named),
+        ...(role !== undefined && { role }),
+      });
+      const fetch = createFetch(answerer, BASE_URL, role === undefined ? `hosted('${name}')` : `roles.${role}`);
       const address = { baseURL: BASE_URL, apiKey: API_KEY };
       return { openai: createOpenAIClient(address, fetch), model: named.model, fetch, ...address };
     } catch (error) {

@@ -22,7 +22,7 @@ interface Choice {
   [member: string]: unknown;
 }
 
-export type CallFrame = Pick<CallRecord, 'key' | 'occurrence' | 'label' | 'request'>;
+export type CallFrame = Pick<CallRecord, 'key' | 'occurrence' | 'label' | 'role' | 'request'>;
 
 export interface ExpectedPolicy {
   model: string;

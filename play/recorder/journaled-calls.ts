@@ -29,6 +29,8 @@ export interface RepeatOptions {
 
 export interface JournaledCall<Answer, Shown> {
   readonly key: string;
+  /** Role that calls; absent without roles. */
+  readonly role?: string;
   readonly request: CallRequest;
   readonly options: RepeatOptions;
   /** Called before a new call is sent or looked up. */
@@ -74,12 +76,13 @@ export class JournaledCalls<Answer, Shown> {
   }
 
   /** Must stay synchronous: identical calls are told apart by the order in which the agent asks. */
-  #number({ key, request, options, begin }: JournaledCall<Answer, Shown>): CallFrame {
+  #number({ key, role, request, options, begin }: JournaledCall<Answer, Shown>): CallFrame {
     const { label = null, isRepeated = false } = options;
+    const named = { label, ...(role !== undefined && { role }) };
     const occurrence = this.#occurrences.get(key) ?? 0;
     if (isRepeated && occurrence > 0)
-      return this.#givenUp.get(key)?.shift() ?? { key, occurrence: occurrence - 1, label, request };
-    const frame = { key, occurrence, label, request };
+      return this.#givenUp.get(key)?.shift() ?? { key, occurrence: occurrence - 1, ...named, request };
+    const frame = { key, occurrence, ...named, request };
     this.#occurrences.set(key, occurrence + 1);
     this.asked.push(callName(frame));
     const { ending, rollout, noun } = this.#options;

@@ -41,6 +41,8 @@ export interface RecorderOptions {
   /** Names the attempt in the engine's log. */
   attemptKey: string;
   policy: ExpectedPolicy;
+  /** The agent calls through its roles alone. */
+  hasRoles?: boolean;
   mode: RequestMode;
   rollout: RolloutConfig;
   seedOf: (key: string, occurrence: number) => number;
@@ -69,6 +71,13 @@ export interface CallOptions extends RepeatOptions {
   boundsTokens?: boolean;
   /** The call comes from a program outside of this process: a request that the engine refuses fails its attempt alone. */
   isOutside?: boolean;
+  /** The role that calls, and the policy that plays it. Absent: the agent has no roles. */
+  seat?: Seat;
+}
+
+export interface Seat {
+  readonly role: string;
+  readonly policy: ExpectedPolicy;
 }
 
 const LONGEST_REFUSAL_MS = 5000;
@@ -154,6 +163,11 @@ export class Recorder {
     return inRecordOrder(this.#records);
   }
 
+  /** How often each of these roles was answered. */
+  countCalls(roles: readonly string[]): Record<string, number> {
+    return Object.fromEntries(roles.map((name) => [name, this.#records.filter(({ role }) => role === name).length]));
+  }
+
   /** See `askedOrder` of recorded calls. */
   askedOrder(): number[] {
     return askedOrder(this.#records, this.#calls.asked);
@@ -197,29 +211,42 @@ export class Recorder {
   }
 
   /** Throws what `call` would refuse before it asks anybody. */
-  check(asked: AskedRequest, { boundsTokens = false }: CallOptions): CheckedRequest {
-    const { rollout, policy, mode } = this.#options;
+  check(asked: AskedRequest, { boundsTokens = false, seat }: CallOptions): CheckedRequest {
+    const { rollout, mode } = this.#options;
+    const policy = this.#policyOf(seat);
     return checkRequest(asked, { model: policy.model, mode, rollout, answered: this.#answered, boundsTokens });
+  }
+
+  #policyOf(seat: Seat | undefined): ExpectedPolicy {
+    if (seat !== undefined) return seat.policy;
+    if (this.#options.hasRoles !== true) return this.#options.policy;
+    throw new TemperError(
+      'BadConfig',
+      'an agent with roles must call the client of a role, got a call of context.openai, context.fetch or context.baseURL; call roles.NAME.openai',
+    );
   }
 
   #answer(asked: AskedRequest, options: CallOptions): Promise<Completion> {
     const { engine, rollout, onAnswer, attempt } = this.#options;
     const { request, wantsLogprobs } = this.check(asked, options);
+    const policy = this.#policyOf(options.seat);
+    const role = options.seat?.role;
     let answeredInMs: number | null = null;
     return this.#calls.answer({
-      key: callKey(request, options.label ?? null),
+      key: callKey(request, options.label ?? null, role),
+      ...(role !== undefined && { role }),
       request,
       options,
       begin: (frame) => this.turns.begin(callName(frame), this.#pending - 1),
       send: async (frame) => {
-        const [body, headers] = [this.#body(frame), this.#headers(frame)];
+        const [body, headers] = [this.#body(frame, policy), this.#headers(frame)];
         const ask = (limits: SendLimits) => send(body, { engine, rollout, headers, ...limits });
         const { completion: answer, text, ms } = this.#readSent(await this.sendInTime(options.signal ?? null, ask));
         answeredInMs = ms;
         return { answer, text };
       },
       accept: (completion, frame) => {
-        const records = this.#checkAnswer(completion, frame);
+        const records = this.#checkAnswer(completion, frame, policy);
         return () => {
           this.#records.push(...records);
           this.#answered.keep(completion);
@@ -243,8 +270,8 @@ export class Recorder {
     return sent;
   }
 
-  #checkAnswer(completion: Completion, frame: CallFrame): CallRecord[] {
-    const { mode, policy, engine } = this.#options;
+  #checkAnswer(completion: Completion, frame: CallFrame, policy: ExpectedPolicy): CallRecord[] {
+    const { mode, engine } = this.#options;
     const records = takeRecords(completion, frame);
     if (mode !== 'text') {
       checkPolicy(completion, policy);
@@ -272,8 +299,8 @@ export class Recorder {
     return sending.finally(() => this.#sending.delete(sending));
   }
 
-  #body({ request, key, occurrence }: CallFrame): string {
-    const { policy, mode } = this.#options;
+  #body({ request, key, occurrence }: CallFrame, policy: ExpectedPolicy): string {
+    const { mode } = this.#options;
     const asked = { ...request, model: policy.model };
     if (mode === 'text') return JSON.stringify(this.#options.rewrite?.(asked) ?? asked);
     // A seed that stands in the request is the agent's own: evaluations honour it, training refused it.

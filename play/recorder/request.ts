@@ -90,9 +90,10 @@ export function checkRequest(given: AskedRequest, rules: RequestRules): CheckedR
 }
 
 /** The same request has the same key in every repetition, whatever the policy; seeds follow from it. */
-export function callKey(request: CallRequest, label: string | null): string {
+export function callKey(request: CallRequest, label: string | null, role?: string): string {
   const { model: _model, seed: _seed, stream: _stream, stream_options: _options, user: _user, ...asked } = request;
-  return hash('sha256', canonicalJson(label === null ? asked : { ...asked, label }));
+  const named = { ...(label === null ? {} : { label }), ...(role === undefined ? {} : { role }) };
+  return hash('sha256', canonicalJson({ ...asked, ...named }));
 }
 
 function checkTraining(asked: Body, { rollout }: RequestRules): void {

@@ -3,6 +3,7 @@ import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
+import { findRolesProblem } from '../roles/check-roles.ts';
 
 type Definition = Readonly<Record<string, unknown>>;
 
@@ -15,6 +16,7 @@ export function findProblem(definition: object): string | null {
   }
   return (
     findWrongOption(name, members) ??
+    findRolesProblem(name, members) ??
     findRewardProblem(name, members) ??
     findSourceProblem(name, members) ??
     findResourceProblem(name, members['resources'])

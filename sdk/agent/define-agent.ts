@@ -9,6 +9,8 @@ import {
   type NamedResult,
   type PartialResult,
   type PartialRewards,
+  type RoleContext,
+  type RoleResult,
   type RolloutContext,
   type RolloutResult,
   type Scenario,
@@ -17,6 +19,7 @@ import { checkOptions } from '../options/check-options.ts';
 import { findProblem } from './check-agent.ts';
 import type { Ruler } from '../../play/judge/ruler.ts';
 import type { NoResources, Resources } from '../../play/resources/resource.ts';
+import type { RoleDefinitions } from '../../play/roles/role-definition.ts';
 
 /** Parts that every kind of agent has. */
 interface Parts<S extends Scenario, R extends Resources> extends AgentParts<S> {
@@ -24,6 +27,13 @@ interface Parts<S extends Scenario, R extends Resources> extends AgentParts<S> {
   resources?: R;
 }
 
+/** Parts of an agent that one policy plays. */
+interface OnePolicy<S extends Scenario, R extends Resources> extends Parts<S, R> {
+  roles?: never;
+  competing?: never;
+}
+
+/** Without rewards other than those that the rollout returns. */
 interface OwnRewards {
   reward?: never;
   rewards?: never;
@@ -31,13 +41,13 @@ interface OwnRewards {
 }
 
 export interface AgentDefinition<S extends Scenario, R extends Resources = NoResources>
-  extends Parts<S, R>, OwnRewards {
+  extends OnePolicy<S, R>, OwnRewards {
   rollout(context: RolloutContext<S, R>): RolloutResult | Promise<RolloutResult>;
 }
 
 /** Its attempts are judged against each other, and trained with what the judge says. */
 export interface JudgedAgentDefinition<S extends Scenario, R extends Resources = NoResources>
-  extends Parts<S, R>, Omit<OwnRewards, 'reward'> {
+  extends OnePolicy<S, R>, Omit<OwnRewards, 'reward'> {
   reward: Ruler;
   rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
 }
@@ -47,7 +57,7 @@ export interface NamedRewardsDefinition<
   S extends Scenario,
   N extends string,
   R extends Resources = NoResources,
-> extends Parts<S, R> {
+> extends OnePolicy<S, R> {
   rewards: Readonly<Record<N, number>>;
   reward?: Ruler;
   rewardGroup?: never;
@@ -56,7 +66,7 @@ export interface NamedRewardsDefinition<
 
 /** Its function sees all attempts of a group, and returns the reward of each. */
 export interface GroupRewardDefinition<S extends Scenario, R extends Resources = NoResources>
-  extends Parts<S, R>, Omit<OwnRewards, 'rewardGroup'> {
+  extends OnePolicy<S, R>, Omit<OwnRewards, 'rewardGroup'> {
   rewardGroup(group: FinishedGroup<S>): readonly number[] | Promise<readonly number[]>;
   rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
 }
@@ -66,22 +76,45 @@ export interface NamedGroupRewardDefinition<
   S extends Scenario,
   N extends string,
   R extends Resources = NoResources,
-> extends Parts<S, R> {
+> extends OnePolicy<S, R> {
   rewards: Readonly<Record<N, number>>;
   reward?: never;
   rewardGroup(group: FinishedGroup<S>): readonly PartialRewards<N>[] | Promise<readonly PartialRewards<N>[]>;
   rollout(context: RolloutContext<S, R>): PartialResult<N> | Promise<PartialResult<N>>;
 }
 
+/** Names of the roles that a rollout rewards: trained ones, and those of a league. */
+export type RewardedRoles<P extends RoleDefinitions> = {
+  [Name in keyof P & string]: P[Name]['kind'] extends 'frozen' ? never : Name;
+}[keyof P & string];
+
+/** Several players, each with a client and a reward of its own. */
+export interface RolesAgentDefinition<S extends Scenario, P extends RoleDefinitions, R extends Resources = NoResources>
+  extends Parts<S, R>, OwnRewards {
+  captureModel?: never;
+  roles: P;
+  /** What one role wins, another loses: rewards are then compared with the running mean of their role. */
+  competing?: boolean;
+  rollout(
+    context: RolloutContext<S, R> & { roles: Readonly<Record<keyof P & string, RoleContext>> },
+  ): RoleResult<RewardedRoles<P>> | Promise<RoleResult<RewardedRoles<P>>>;
+}
+
+type OnePolicyDefinition<S extends Scenario, R extends Resources, N extends string> =
+  | AgentDefinition<S, R>
+  | JudgedAgentDefinition<S, R>
+  | NamedRewardsDefinition<S, N, R>
+  | GroupRewardDefinition<S, R>
+  | NamedGroupRewardDefinition<S, N, R>;
+
+export function defineAgent<S extends Scenario, const P extends RoleDefinitions, R extends Resources = NoResources>(
+  definition: RolesAgentDefinition<S, P, R>,
+): Agent<S>;
 export function defineAgent<S extends Scenario, R extends Resources = NoResources, N extends string = string>(
-  definition:
-    | AgentDefinition<S, R>
-    | JudgedAgentDefinition<S, R>
-    | NamedRewardsDefinition<S, N, R>
-    | GroupRewardDefinition<S, R>
-    | NamedGroupRewardDefinition<S, N, R>,
-): Agent<S> {
+  definition: OnePolicyDefinition<S, R, N>,
+): Agent<S>;
+export function defineAgent<S extends Scenario>(definition: AgentParts<S>): Agent<S> {
   const complaint = findProblem(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
-  return Object.freeze({ ...definition, [AGENT]: true as const });
+  return Object.freeze({ ...(definition as Agent<S>), [AGENT]: true as const });
 }

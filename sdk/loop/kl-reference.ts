@@ -23,7 +23,7 @@ export async function findReference(run: LoopRun, named: string | undefined): Pr
     checkBase(run, reference, start);
     await checkShape(run, reference, start);
   }
-  return { klReference: reference.manifest.adapter };
+  return { klReference: reference.adapter };
 }
 
 /** Identified by the hash of its weights: two folders may have one name. */

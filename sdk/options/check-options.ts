@@ -42,6 +42,8 @@ export const OPTION_TABLES = {
     rewardGroup: 'optional',
     resources: 'optional',
     mcp: 'optional',
+    roles: 'optional',
+    competing: 'optional',
     rollout: 'required',
   },
   resource: {
@@ -51,6 +53,7 @@ export const OPTION_TABLES = {
     setupTimeoutMs: 'optional',
     teardownTimeoutMs: 'optional',
   },
+  league: { every: 'required', keep: 'required', of: 'optional' },
   command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional', result: 'optional' },
   endpoint: { rewrite: 'optional', concurrency: 'optional' },
   jsonl: { map: 'optional' },

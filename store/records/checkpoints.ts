@@ -2,7 +2,7 @@
 import type { EvalResult } from '../../core/contract.ts';
 import { childNumbers } from './children.ts';
 import { branchesPrefix, stepsPrefix, type StepPlace } from '../layout.ts';
-import type { Commit } from './manifest.ts';
+import { weightsOf, type Commit } from './manifest.ts';
 import { isMarkedPruned } from './pruned.ts';
 import { readCommit, readEval, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
@@ -14,7 +14,7 @@ interface CommittedStep extends StepPlace {
 }
 
 interface Weights {
-  /** Size of adapter and optimizer state. */
+  /** Size of adapters and optimizer states. */
   bytes: number;
   /** Pruned ones may be there: another checkpoint or run has the same bytes. */
   weights: 'kept' | 'pruned' | 'missing';
@@ -59,11 +59,11 @@ export async function listSteps(store: Store, run: string): Promise<StepPlace[]>
 }
 
 async function describeWeights(store: Store, { commit, ...place }: CommittedStep): Promise<Weights> {
-  const { adapter, optimizer } = commit.manifest;
-  const lengths = [await store.blobBytes(adapter), await store.blobBytes(optimizer)];
+  const blobs = weightsOf(commit.manifest);
+  const lengths = await Promise.all(blobs.map((ref) => store.blobBytes(ref)));
   const areThere = lengths.every((length) => length !== null);
   const weights = (await isMarkedPruned(store, place)) ? 'pruned' : areThere ? 'kept' : 'missing';
-  const bytes = adapter.bytes + optimizer.bytes;
+  const bytes = blobs.reduce((sum, ref) => sum + ref.bytes, 0);
   return { bytes, weights, areThere };
 }
 

@@ -9,7 +9,7 @@ import { BLOBS_PREFIX, runKey, runPrefix } from '../layout.ts';
 import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
 import { readIntended } from './intended.ts';
 import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
-import { readCommits, sizeOf } from './prune.ts';
+import { adapterHashes, readCommits, sizeOf } from './prune.ts';
 import { isUnderWay, requireRun } from './run-reader.ts';
 import type { Store, StoredObject } from '../store.ts';
 
@@ -85,13 +85,13 @@ function refusal(run: string, because: string, remedy: string): TemperError {
 
 /** A run in progress that makes the same bytes finds a blob in its place, and names it only later. */
 async function findTwin(store: Store, run: string, others: readonly RunFolder[]): Promise<string | null> {
-  const adapters = new Set((await readCommits(store, run)).map(({ manifest }) => manifest.adapter.sha256));
+  const adapters = new Set((await readCommits(store, run)).flatMap(adapterHashes));
   for (const { run: other, isRun } of others) {
     if (!isRun) return `the folder runs/${other} has no run.json: it may be a copy that is under way`;
     if (!(await isUnderWay(store, other))) continue;
     const commits = await readCommits(store, other);
     if (commits.length === 0) return `the run ${other} is about to make its first checkpoint`;
-    if (commits.some(({ manifest }) => adapters.has(manifest.adapter.sha256)))
+    if (commits.flatMap(adapterHashes).some((sha256) => adapters.has(sha256)))
       return `the run ${other} in progress has some of the same weights`;
   }
   return null;

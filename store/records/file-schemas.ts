@@ -75,6 +75,9 @@ export const ScheduleFileSchema = z.looseObject({
   from: CheckpointInFile,
   config: z.looseObject({
     judge: z.string().nullish(),
+    roles: z
+      .record(z.string(), z.looseObject({ kind: z.string(), checkpoint: tolerant(Checkpoint).optional() }))
+      .optional(),
     train: z.looseObject({ klReference: tolerant(BlobRef).optional() }),
   }),
   isDeleted: z.boolean(),
@@ -119,6 +122,7 @@ export const JudgedSchema = z.looseObject({
   rolloutsSha256: z.string(),
   judge: z.string(),
   rewards: z.array(z.number().nullable()),
+  roleRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
   turnRewards: z.array(numbers.nullable()).optional(),
   namedRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
   overlongCosts: numbers.optional(),
@@ -148,6 +152,7 @@ const Call = z.looseObject({
   tokenIds: numbers,
   logprobs: numbers,
   adapterSha256: z.string().nullable(),
+  role: z.string().optional(),
   turn: z.number().optional(),
   reward: z.number().optional(),
 });
@@ -156,6 +161,7 @@ const HostedCall = z.looseObject({
   key: z.string(),
   occurrence: z.number(),
   label: z.string().nullable(),
+  role: z.string().optional(),
   request: z.looseObject({ messages: z.array(Message) }),
   choices: z.array(z.looseObject({ message: Message, finishReason: z.string() })),
   refusal: z.string().nullable(),
@@ -172,6 +178,7 @@ export const AttemptSchema = z.looseObject({
   status: z.enum(['ok', 'failed']),
   failure: z.looseObject({ type: z.enum(failureTypes), message: z.string() }).nullable(),
   reward: z.number().nullable(),
+  roleRewards: z.record(z.string(), z.number()).optional(),
   metrics: z.record(z.string(), z.union([z.number(), z.boolean()])),
   logs: z.array(z.string()),
   truncated: z.boolean(),

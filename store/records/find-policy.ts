@@ -1,11 +1,11 @@
 /** Committed checkpoints by a person's name for them, with what their run says of them. */
-import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import type { BlobRef, Checkpoint, RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { policyName, type CheckpointName } from '../../core/policy-name.ts';
+import { policyName, type CheckpointName, type TrainedName } from '../../core/policy-name.ts';
 import { configAt } from '../../core/settings.ts';
 import { findCheckpoint } from './find-checkpoint.ts';
 import { readAllChanges } from './lineage.ts';
-import type { Manifest } from './manifest.ts';
+import { adapterOfPolicy, type Manifest } from './manifest.ts';
 import { isMarkedPruned } from './pruned.ts';
 import { readCommit, requireRun, type RunFile } from './run-reader.ts';
 import type { Store } from '../store.ts';
@@ -17,11 +17,13 @@ export interface ConfiguredCheckpoint {
   readonly config: RunConfig;
 }
 
-/** A checkpoint whose weights can be used. */
+/** A policy of a checkpoint whose weights can be used. */
 export interface TrainedPolicy extends ConfiguredCheckpoint {
-  /** Name under which engines serve it: `run@step`, or `run~branch@step`. */
+  /** Name under which engines serve it: `run@step` or `run~branch@step`, and `:policy` for another one than `main`. */
   readonly name: string;
   readonly manifest: Manifest;
+  /** A LoRA adapter, or all weights. */
+  readonly adapter: BlobRef;
 }
 
 /** Refused if there is no such checkpoint. */
@@ -32,15 +34,16 @@ export async function findConfiguredCheckpoint(store: Store, wanted: CheckpointN
   return { checkpoint, file, config: configAt(file.config, changes, checkpoint) };
 }
 
-/** Refused if there is no such checkpoint, or where its weights are gone. */
-export async function findTrainedPolicy(store: Store, wanted: CheckpointName): Promise<TrainedPolicy> {
+/** Refused if there is no such checkpoint or policy, or where its weights are gone. */
+export async function findTrainedPolicy(store: Store, wanted: TrainedName): Promise<TrainedPolicy> {
   const configured = await findConfiguredCheckpoint(store, wanted);
   const { checkpoint } = configured;
   const { manifest } = (await readCommit(store, checkpoint))!;
-  const name = policyName(checkpoint);
+  const name = policyName({ ...checkpoint, ...(wanted.policy && { policy: wanted.policy }) });
+  const adapter = adapterOfPolicy(checkpoint.run, manifest, wanted.policy);
   if (await isMarkedPruned(store, checkpoint)) throw pruned(name, checkpoint.run);
-  for (const ref of [manifest.adapter, manifest.adapterConfig]) await store.getBlob(ref);
-  return { ...configured, name, manifest };
+  for (const ref of [adapter, manifest.adapterConfig]) await store.getBlob(ref);
+  return { ...configured, name, manifest, adapter };
 }
 
 /** Whether it is more than its base model: a fresh adapter computes nothing. */

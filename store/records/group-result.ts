@@ -14,6 +14,9 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
     rolloutsSha256,
     judge: 'agent',
     rewards: attempts.map(({ reward }) => reward),
+    ...(attempts.some(({ roleRewards }) => roleRewards !== undefined) && {
+      roleRewards: attempts.map(({ roleRewards = null }) => roleRewards),
+    }),
     ...judgeTurns(earnedByTurns(attempts)),
     ...overlongCosts(rules, attempts),
     explanations: attempts.map(() => null),
@@ -34,7 +37,7 @@ export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): 
 }
 
 /** Parts of a group's plan that its summary depends on. */
-export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize'> & RewardRules;
+export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'roles'> & RewardRules;
 
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
 export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
@@ -63,6 +66,7 @@ export function summariseGroup(
     calls: attempts.reduce((sum, { calls }) => sum + calls.length, 0),
     sampledTokens: countTokens(attempts),
     rewards,
+    ...rewardsByRole(judged),
     metrics: { ...meanMetrics(data.map(({ metrics }) => metrics)), ...meanScores(judged, data) },
     use: decideUse(input, rollouts, judged),
   };
@@ -81,16 +85,46 @@ function meanScores({ judge, scores, namedRewards }: Judged, data: readonly Atte
   return { ...Object.fromEntries(known), ...meanMetrics(named) };
 }
 
-function decideUse({ minimumGroupSize, ...rules }: Summarised, rollouts: Rollouts, judged: Judged): GroupResult['use'] {
-  const data = rollouts.attempts.filter((_, index) => judged.rewards[index] !== null);
-  if (data.length < minimumGroupSize) return 'too-few-attempts';
-  if (countTokens(data) === 0) return 'no-sampled-tokens';
-  if (rules.truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0)
-    return 'all-truncated';
-  const trained = trainedRewards(rules, rollouts.attempts, judged).filter((reward) => reward !== null);
-  return hasNoVariance(trained) ? 'no-variance' : 'trained';
+/** Rewards of the attempts that are data; nothing without roles. */
+function rewardsByRole({ roleRewards }: Judged): Pick<GroupResult, 'roleRewards'> {
+  const data = (roleRewards ?? []).filter((rewards) => rewards !== null);
+  const roles = [...new Set(data.flatMap((rewards) => Object.keys(rewards)))].toSorted();
+  if (roles.length === 0) return {};
+  return { roleRewards: Object.fromEntries(roles.map((role) => [role, data.map((rewards) => rewards[role] ?? null)])) };
 }
 
-function countTokens(attempts: readonly AttemptRecord[]): number {
-  return attempts.flatMap(({ calls }) => calls).reduce((sum, { tokenIds }) => sum + tokenIds.length, 0);
+function decideUse(plan: Summarised, rollouts: Rollouts, judged: Judged): GroupResult['use'] {
+  const { minimumGroupSize, truncated, baseline, roles } = plan;
+  const data = rollouts.attempts.filter((_, index) => judged.rewards[index] !== null);
+  if (data.length < minimumGroupSize) return 'too-few-attempts';
+  if (countTokens(data, roles) === 0) return 'no-sampled-tokens';
+  if (
+    truncated === 'mask' &&
+    countTokens(
+      data.filter((attempt) => !attempt.truncated),
+      roles,
+    ) === 0
+  )
+    return 'all-truncated';
+  // A running mean tells a reward from earlier ones, where those of a group are all the same.
+  if (baseline === 'rae') return 'trained';
+  return verdictsOf(roles, judged).every((verdict) => isEven(plan, rollouts, verdict)) ? 'no-variance' : 'trained';
+}
+
+/** The rewards that are compared: those of each trained role, or of the attempts. */
+function verdictsOf(roles: Summarised['roles'], judged: Judged): Judged[] {
+  if (roles === undefined) return [judged];
+  const ofRole = (role: string) => (judged.roleRewards ?? []).map((rewards) => rewards?.[role] ?? null);
+  return Object.keys(roles).map((role) => ({ ...judged, rewards: ofRole(role) }));
+}
+
+function isEven(plan: Summarised, { attempts }: Rollouts, judged: Judged): boolean {
+  return hasNoVariance(trainedRewards(plan, attempts, judged).filter((reward) => reward !== null));
+}
+
+/** With roles, tokens of the trained ones. */
+function countTokens(attempts: readonly AttemptRecord[], roles?: Summarised['roles']): number {
+  const calls = attempts.flatMap((attempt) => attempt.calls);
+  const own = roles === undefined ? calls : calls.filter(({ role = '' }) => Object.hasOwn(roles, role));
+  return own.reduce((sum, { tokenIds }) => sum + tokenIds.length, 0);
 }

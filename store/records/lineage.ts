@@ -13,7 +13,8 @@ import { BranchFileSchema, ChangesFileSchema, readStored, RunFileSchema } from '
 import { encodeJson } from '../bytes/json.ts';
 import { listGroups } from './group-files.ts';
 import * as layout from '../layout.ts';
-import { checkpointOf, type Commit } from './manifest.ts';
+import { findLeague } from './league.ts';
+import { checkpointOf, weightsOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
 import { readCommit, readEval } from './run-reader.ts';
 import { readStepVerdict, trainsNothing } from './step-verdict.ts';
@@ -76,12 +77,15 @@ export async function findPosition(store: Store, run: string, made: number | nul
   const branch = made ?? branches.at(-1)?.branch ?? 0;
   const lineage = planLineage(branches, branch);
   const step = made === null ? await findLastStep(store, run) : (lineage.at(-1)?.fromStep ?? 0);
-  const checkpoint = checkpointOf(run, await findCommit(store, run, lineage, step));
+  const commit = await findCommit(store, run, lineage, step);
+  const checkpoint = checkpointOf(run, commit);
+  const file = await readStored(store, layout.runKey(run), RunFileSchema);
   return {
     branch,
     lineage,
     step,
     checkpoint,
+    ...(file === null ? {} : await findLeague(store, run, file.config, commit)),
     ...(made === null ? await findPolicies(store, run, lineage, step) : {}),
     dealt: await countGroups(store, run, lineage, step),
     emptySteps: step - checkpoint.step,
@@ -132,7 +136,7 @@ export async function requireWeights(store: Store, run: string, step: number): P
   const branches = await readBranches(store, run);
   const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
   const { manifest } = await findCommit(store, run, lineage, step);
-  for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);
+  for (const ref of [...weightsOf(manifest), manifest.adapterConfig]) await store.getBlob(ref);
   return { run, branch: manifest.branch, step: manifest.step };
 }
 

@@ -1,5 +1,8 @@
 /** Commits of steps: manifests and their hashes. */
-import { Manifest, type Checkpoint, type TrainInput } from '../../core/contract.ts';
+import { Manifest, type BlobRef, type Checkpoint, type PolicyFiles, type TrainInput } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { policyName } from '../../core/policy-name.ts';
+import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { decodeJson } from '../bytes/json.ts';
 import { hashBytes } from '../bytes/sha256.ts';
 import { parseStored, tolerant } from './file-schemas.ts';
@@ -23,14 +26,39 @@ export function parseCommit(bytes: Uint8Array, key: string): Commit {
 }
 
 export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: Commit): Checkpoint {
-  const { branch, step, adapter } = manifest;
-  return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
+  const { branch, step, adapter, policies } = manifest;
+  const others = Object.entries(policies ?? {}).map(([policy, weights]) => [policy, weights.adapter.sha256] as const);
+  const adapters = others.length === 0 ? {} : { adapters: Object.fromEntries(others) };
+  return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256, ...adapters };
+}
+
+/** Weights of each policy, the main one first. */
+export function policiesOf({ adapter, optimizer, policies }: Manifest): [string, PolicyFiles][] {
+  return [[MAIN_POLICY, { adapter, optimizer }], ...Object.entries(policies ?? {})];
+}
+
+/** Adapters and optimizer states of all policies. */
+export function weightsOf(manifest: Manifest): BlobRef[] {
+  return policiesOf(manifest).flatMap(([, { adapter, optimizer }]) => [adapter, optimizer]);
+}
+
+/** Refused if the checkpoint has no such policy. */
+export function adapterOfPolicy(run: string, manifest: Manifest, policy: string = MAIN_POLICY): BlobRef {
+  const policies = new Map(policiesOf(manifest));
+  const found = policies.get(policy)?.adapter;
+  if (found !== undefined) return found;
+  const known = [...policies.keys()].join(', ');
+  throw new TemperError(
+    'BadConfig',
+    `${policyName({ run, ...manifest })} has no policy ${policy} (it has ${known}); name one of them after a colon, or leave it out for ${MAIN_POLICY}`,
+  );
 }
 
 /** Inputs of a trained step but its parent; null in a run's first commit. */
 export function trainingOf(manifest: Manifest): Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'> | null {
-  const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised } = manifest;
+  const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised, roles, league } = manifest;
   if (train === null) return null;
-  const supplied = { ...(sampler && { sampler }), ...(supervised && { supervised }) };
+  const played = { ...(roles && { roles }), ...(league && { league }) };
+  const supplied = { ...(sampler && { sampler }), ...(supervised && { supervised }), ...played };
   return { branch, step, baseModel, groups, learningRate, seed, train, ...supplied };
 }

@@ -11,7 +11,7 @@ import { childNumbers } from './children.ts';
 import { readIntended } from './intended.ts';
 import { branchesPrefix, viewPrefix, type StepPlace } from '../layout.ts';
 import { readMaxStaleness } from './lineage.ts';
-import type { Commit } from './manifest.ts';
+import { policiesOf, weightsOf, type Commit } from './manifest.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
 import { readAllReferences } from './references.ts';
 import { isUnderWay, listRuns, readCommit, readState } from './run-reader.ts';
@@ -64,16 +64,18 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
     keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
   for (const twin of await findTwins(store, run, checkpoints))
     keepAhead(checkpoints, twin, reasons, 'another run is about to make the same weights');
-  const [intended, references] = [await readIntended(store), await readAllReferences(store)];
+  const [intended, compared] = [await readIntended(store), await readAllReferences(store)];
   for (const checkpoint of checkpoints) {
-    const because = intended.get(policyName(checkpoint)) ?? references.get(checkpoint.commit.manifest.adapter.sha256);
+    const references = weightsOf(checkpoint.commit.manifest).map(({ sha256 }) => compared.get(sha256));
+    const because = intended.get(policyName(checkpoint)) ?? references.find((reason) => reason !== undefined);
     if (because !== undefined && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
   }
   if ('steps' in what) keepUnnamed(checkpoints, run, what, reasons);
   const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
   const kept = wanted.filter(({ weights }) => weights !== 'pruned');
   const needed = await neededBlobs(store, run, wanted);
-  const unneeded = (checkpoint: CheckpointEntry) => weightsOf(checkpoint).filter(({ sha256 }) => !needed.has(sha256));
+  const unneeded = (checkpoint: CheckpointEntry) =>
+    weightsOf(checkpoint.commit.manifest).filter(({ sha256 }) => !needed.has(sha256));
   // A process that was killed after a mark left blobs behind; those that others need don't count as work.
   const hasWork = (entry: CheckpointEntry) => entry.weights === 'kept' || unneeded(entry).length > 0;
   const pruned = checkpoints.filter((entry) => !reasons.has(entry) && entry.areThere && hasWork(entry));
@@ -176,6 +178,7 @@ function reasonsToKeep(
   for (const branch of new Set(checkpoints.map((checkpoint) => checkpoint.branch))) {
     const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
     keep(ofBranch.slice(-needed), 'a step in progress may need it');
+    keep(opponentsOf(checkpoints, ofBranch.at(-1)!), 'the league plays against it');
     keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
     for (const { metric, count } of keepBest)
       keep(rankByMetric(ofBranch, metric).slice(0, count), `one of the best ${count} by ${metric}`);
@@ -188,6 +191,16 @@ function reasonsToKeep(
   return reasons;
 }
 
+/** Checkpoints that the next steps' opponents are drawn from. */
+function opponentsOf(checkpoints: readonly CheckpointEntry[], { commit }: CheckpointEntry): CheckpointEntry[] {
+  const opponents = Object.values(commit.manifest.league ?? {}).flat();
+  return checkpoints.filter((entry) => opponents.some(({ branch, step }) => isAt(entry, { branch, step })));
+}
+
+type Place = Pick<StepPlace, 'branch' | 'step'>;
+const isAt = (entry: CheckpointEntry, { branch, step }: Place): boolean =>
+  entry.branch === branch && entry.step === step;
+
 function lastOf(ofBranch: readonly CheckpointEntry[], count: number): readonly CheckpointEntry[] {
   return count === 0 ? [] : ofBranch.slice(-count);
 }
@@ -199,18 +212,15 @@ function hasOwnParent(entry: CheckpointEntry, checkpoints: readonly CheckpointEn
   return parent === undefined || parent.branch === entry.branch;
 }
 
-const weightsOf = ({ commit }: CheckpointEntry): BlobRef[] => [commit.manifest.adapter, commit.manifest.optimizer];
-
 /** Blobs that the kept checkpoints of this run and all those of other runs refer to. */
 async function neededBlobs(store: Store, run: string, kept: readonly CheckpointEntry[]): Promise<Set<string>> {
-  const needed = new Set(kept.flatMap(weightsOf).map(({ sha256 }) => sha256));
+  const needed = new Set(kept.flatMap(({ commit }) => weightsOf(commit.manifest)).map(({ sha256 }) => sha256));
   const limit = pLimit(AT_ONCE);
   for (const other of (await listRuns(store)).filter((name) => name !== run)) {
     const readKept = async (place: StepPlace) =>
       (await isMarkedPruned(store, place)) ? null : await readCommit(store, place);
     const commits = await Promise.all((await listSteps(store, other)).map((place) => limit(readKept, place)));
-    for (const commit of commits)
-      for (const { sha256 } of commit ? [commit.manifest.adapter, commit.manifest.optimizer] : []) needed.add(sha256);
+    for (const commit of commits) for (const { sha256 } of commit ? weightsOf(commit.manifest) : []) needed.add(sha256);
   }
   return needed;
 }
@@ -220,15 +230,19 @@ async function neededBlobs(store: Store, run: string, kept: readonly CheckpointE
  * manifest that names it. What lies ahead of it is not removed under its hands.
  */
 async function findTwins(store: Store, run: string, checkpoints: readonly CheckpointEntry[]): Promise<number[]> {
-  const known = new Set(checkpoints.map(({ commit }) => commit.manifest.adapter.sha256));
+  const known = new Set(checkpoints.flatMap(({ commit }) => adapterHashes(commit)));
   const steps: number[] = [];
   for (const other of (await listRuns(store)).filter((name) => name !== run)) {
     if (!(await isUnderWay(store, other))) continue;
     const commits = await readCommits(store, other);
-    const shared = commits.filter(({ manifest }) => known.has(manifest.adapter.sha256));
+    const shared = commits.filter((commit) => adapterHashes(commit).some((sha256) => known.has(sha256)));
     if (shared.length > 0) steps.push(Math.max(...shared.map(({ manifest }) => manifest.step)));
   }
   return steps;
+}
+
+export function adapterHashes({ manifest }: Commit): string[] {
+  return policiesOf(manifest).map(([, { adapter }]) => adapter.sha256);
 }
 
 export async function readCommits(store: Store, run: string): Promise<Commit[]> {

@@ -42,6 +42,8 @@ export interface CallRecord {
   tokenIds: number[];
   logprobs: number[];
   adapterSha256: string | null;
+  /** Role that called, where it is trained or a checkpoint plays it; absent without roles. */
+  role?: string;
   /**
    * Number of earlier turns of its attempt. Present if some turn of the group has a reward of its own, or if a judge
    * reads an attempt with sequential calls in another order than that of the record.
@@ -58,6 +60,8 @@ export interface HostedCallRecord {
   key: string;
   occurrence: number;
   label: string | null;
+  /** Role that called; absent without roles. */
+  role?: string;
   request: CallRequest;
   choices: { message: ChatMessage; finishReason: string }[];
   /** Error of the model's server; null if it answered. */
@@ -81,7 +85,10 @@ export interface AttemptRecord {
   scenarioId?: string;
   status: 'ok' | 'failed';
   failure: AttemptFailure | null;
+  /** With roles, the mean of the trained ones' rewards. */
   reward: number | null;
+  /** Rewards of the roles that played; absent without roles, and if the attempt failed. */
+  roleRewards?: Record<string, number>;
   metrics: Metrics;
   logs: string[];
   /** A call was cut at `max_tokens`, or refused because its prompt had outgrown the model. */
@@ -142,6 +149,8 @@ export interface Judged {
   judge: string;
   /** One for each attempt; null if discarded. */
   rewards: (number | null)[];
+  /** Rewards by attempt and role that played; null if discarded. Absent without roles. */
+  roleRewards?: (Record<string, number> | null)[];
   /** Parts of the reward by attempt and call; null if no turn has one. Absent if no attempt has any. */
   turnRewards?: (number[] | null)[];
   /** Rewards that the agent's `rewardGroup` gave by name; null if discarded. Absent if it gave none by name. */

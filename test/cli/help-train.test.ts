@@ -67,6 +67,7 @@ test('train', () => {
       --kl-estimator NAME                       what stands for the divergence in the loss: k3-ratio, or k3 as in GRPO [k3-ratio]
       --entropy-coefficient X                   what a nat of entropy is worth in the loss [0]
       --advantage-scale NAME                    none, group-std or batch-std [none]
+      --advantage-baseline NAME                 what a reward is compared with: group, the mean of its group, or rae, the running mean of its role [group; rae for an agent whose roles compete]
       --[no-]leave-one-out                      baseline of an attempt is the mean of the others in its group
       --truncated NAME                          attempts cut off by a token limit: mask, penalise or keep [mask]
       --overlong-buffer N                       tokens before a call's limit in which its answer costs reward, more with each; 0: none [0]

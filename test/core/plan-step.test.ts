@@ -128,7 +128,7 @@ describe('replacements', () => {
 
   test('are counted in the deal of the next step', () => {
     const replaced = [...uneven, resultOf(planGroups(CONFIG, POSITION, uneven)[0]!, 'trained')];
-    expect(planNext(POSITION, replaced, POSITION.parent).dealt).toBe(16);
+    expect(planNext(CONFIG, POSITION, replaced, POSITION.parent).dealt).toBe(16);
   });
 });
 
@@ -149,7 +149,7 @@ describe('with maxStaleness', () => {
     };
     const positions: RunPosition[] = [positionAt(start)];
     for (let step = 1; step <= steps; step++)
-      positions.push(planNext(positions.at(-1)!, played, empty.includes(step) ? null : checkpointAfter(step)));
+      positions.push(planNext(CONFIG, positions.at(-1)!, played, empty.includes(step) ? null : checkpointAfter(step)));
     return positions;
   };
 
@@ -197,11 +197,11 @@ describe('training', () => {
   });
 
   test('the policy stays after an empty step, and empty steps in a row are counted', () => {
-    const empty = planNext(POSITION, uneven, null);
+    const empty = planNext(CONFIG, POSITION, uneven, null);
     expect(empty).toMatchObject({ step: 5, policy: POSITION.policy, parent: POSITION.parent, emptySteps: 1 });
-    expect(planNext(empty, uneven, null).emptySteps).toBe(2);
+    expect(planNext(CONFIG, empty, uneven, null).emptySteps).toBe(2);
     const committed = { ...POSITION.parent, step: 6 };
-    expect(planNext(empty, played, committed)).toMatchObject({
+    expect(planNext(CONFIG, empty, played, committed)).toMatchObject({
       step: 6,
       policy: committed,
       parent: committed,

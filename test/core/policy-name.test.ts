@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
 
-import { parseCheckpointName, parsePolicyName, policyName, type CheckpointName } from '../../core/policy-name.ts';
+import {
+  parseCheckpointName,
+  parsePolicyName,
+  parseTrainedName,
+  policyName,
+  type CheckpointName,
+} from '../../core/policy-name.ts';
 
 test('a policy name says run, branch and step, and is read back', () => {
   for (const policy of [
@@ -43,3 +49,17 @@ test.each(['Demo', '../demo@1', 'a/b', 'demo@1 ', 'demo@Best', 'demo@1@2', 'demo
   '%j names no checkpoint either',
   (text) => expect(parseCheckpointName(text)).toBeNull(),
 );
+
+test('a policy beside main follows the checkpoint, and main is not written', () => {
+  const place = { run: 'demo', branch: 2, step: 7 };
+  expect(policyName({ ...place, policy: 'b' })).toBe('demo~2@7:b');
+  expect(policyName({ ...place, policy: 'main' })).toBe('demo~2@7');
+  expect(parsePolicyName('demo~2@7:b')).toEqual({ ...place, policy: 'b' });
+  expect(parsePolicyName('demo~2@7:main')).toStrictEqual(place);
+  expect(parseTrainedName('demo:b')).toEqual({ run: 'demo', branch: null, step: 'latest', policy: 'b' });
+  expect(parseTrainedName('demo@best')).toStrictEqual(parseCheckpointName('demo@best'));
+  for (const name of ['demo@1:', 'demo@1:B', 'demo@1:../b', 'demo@1:a:b', `demo@1:${'b'.repeat(33)}`])
+    expect(parseTrainedName(name) ?? parsePolicyName(name)).toBeNull();
+  // Commands on whole checkpoints refuse one of its policies.
+  expect(parseCheckpointName('demo@1:b')).toBeNull();
+});

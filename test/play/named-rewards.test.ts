@@ -48,7 +48,7 @@ test.each([
   [1, /must return its rewards by name, got 1; return \{ rewards: \{ right, short, seen \}, metrics \}/],
   [{ reward: 1, rewards: { right: 1, short: 1, seen: 1 } }, /must return its rewards by name, got 1/],
   [undefined, /must have the rewards right, short, seen by name, got undefined/],
-  [{ rewards: { right: 1, short: 1, seen: 1 }, metrics: { 'reward/late': 1 } }, /must not have the names of named/],
+  [{ rewards: { right: 1, short: 1, seen: 1 }, metrics: { 'reward/late': 1 } }, /must not have the names of rewards/],
 ])('%j is no reward: the attempt has failed, as data', async (result, message) => {
   const attempt = await playOne(engine, returning(result), { rewards });
   expect(attempt).toMatchObject({ status: 'failed', reward: null, metrics: {}, failure: { type: 'AgentFailed' } });

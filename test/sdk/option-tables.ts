@@ -24,6 +24,7 @@ import type { ToolLoopOptions } from '../../sdk/tools/tool-loop.ts';
 import type { ToolDefinition } from '../../sdk/tools/tool.ts';
 import type { ForkOptions } from '../../workers/local-backend/local-backend.ts';
 import type { LocalBackendOptions } from '../../workers/local-backend/options.ts';
+import type { LeagueOptions } from '../../sdk/roles/roles.ts';
 import { OPTION_TABLES } from '../../sdk/options/check-options.ts';
 
 /** A type error if a member of `T` has no row. */
@@ -32,6 +33,7 @@ type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'option
 export interface OptionTables {
   readonly defineAgent: Table<AgentDefinition<Scenario>>;
   readonly resource: Table<ResourceDefinition<unknown>>;
+  readonly league: Table<LeagueOptions>;
   readonly command: Table<CommandProgramOptions>;
   readonly endpoint: Table<EndpointProgramOptions>;
   readonly jsonl: Table<MapOptions<unknown, Scenario>>;

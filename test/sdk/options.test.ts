@@ -18,6 +18,7 @@ const aTool = sdk.tool({ name: 'look', parameters: {}, run: play });
 const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give: (options: never) => unknown]>> = {
   defineAgent: [{ name: 'a', scenarios: [], rollout: play }, sdk.defineAgent],
   resource: [{ scope: 'attempt', setup: play, teardown: play }, (options) => sdk.resource(options)],
+  league: [{ every: 10, keep: 5 }, (options) => sdk.league(options)],
   command: [{}, (options) => sdk.command(['true'], options)],
   endpoint: [{}, (options) => sdk.endpoint('http://127.0.0.1:9000', options)],
   jsonl: [{}, (options: never) => sdk.jsonl('a.jsonl', options)],
@@ -174,7 +175,7 @@ const USES: Partial<Record<keyof OptionTables, (watch: <T extends object>(option
     withModel(async (model) =>
       model.train(
         await sdk.gatherTrajectoryGroups([groupOf(model), groupOf(model)], { model }),
-        watch({ ...HANDED_ON, klEstimator: 'k3', loss: {}, optimizer: {} } as sdk.TrainOptions),
+        watch({ ...HANDED_ON, baseline: 'group', klEstimator: 'k3', loss: {}, optimizer: {} } as sdk.TrainOptions),
       ),
     ),
   'model.trainSft': (watch) => {
@@ -202,7 +203,15 @@ test.each(names)('%s reads each of its options', async (of) => {
 });
 
 test('every function and class of the package that takes options has a table of them', () => {
-  const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations', 'replayAttempt'];
+  const others = [
+    'frozen',
+    'label',
+    'policy',
+    'seededRandom',
+    'rulerScoreGroup',
+    'scoreConversations',
+    'replayAttempt',
+  ];
   const exported = Object.entries({ ...sdk, ...testing, LocalBackend, mcp }).flatMap(([name, value]) =>
     typeof value === 'function' ? name : [],
   );

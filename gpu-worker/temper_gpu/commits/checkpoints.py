@@ -15,7 +15,17 @@ from pydantic import ValidationError
 
 from temper_gpu import contract
 from temper_gpu.commits.later_version import describe, is_from_later_version, later_version, require_known_schema
-from temper_gpu.contract import BRANCH_POLICY_NAME, POLICY_NAME, POLICY_NAME_PATTERN, STORE_KEYS, BlobRef, Checkpoint
+from temper_gpu.contract import (
+    BRANCH_POLICY_NAME,
+    MAIN_POLICY,
+    POLICY_NAME,
+    POLICY_NAME_PATTERN,
+    POLICY_SUFFIX,
+    STORE_KEYS,
+    BlobRef,
+    Checkpoint,
+    PolicyFiles,
+)
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -32,7 +42,22 @@ COMPILED = "compiled"
 
 
 class Manifest(contract.Manifest):
-    """A manifest, with the entries of its platform as properties."""
+    """A manifest, with the weights of its policies by name, and the entries of its platform as properties."""
+
+    @property
+    def policy_names(self) -> list[str]:
+        return [MAIN_POLICY, *sorted(self.policies or {})]
+
+    def weights_of(self, policy: str) -> PolicyFiles:
+        if policy == MAIN_POLICY:
+            return PolicyFiles(adapter=self.adapter, optimizer=self.optimizer)
+        found = (self.policies or {}).get(policy)
+        if found is None:
+            raise TemperError(
+                "BadConfig",
+                f"a policy of step {self.step} must be {' or '.join(self.policy_names)}, got {policy}; correct it",
+            )
+        return found
 
     @property
     def is_packed(self) -> bool:
@@ -64,6 +89,7 @@ class Commit:
             step=self.manifest.step,
             manifest_sha256=self.sha256,
             adapter_sha256=self.manifest.adapter.sha256,
+            adapters={name: other.adapter.sha256 for name, other in (self.manifest.policies or {}).items()} or None,
         )
 
 
@@ -72,18 +98,24 @@ class PolicyName:
     run: str
     branch: int
     step: int
+    policy: str = MAIN_POLICY
 
     def __str__(self) -> str:
         name = POLICY_NAME if self.branch == 0 else BRANCH_POLICY_NAME
-        return name.format(run=self.run, branch=self.branch, step=self.step)
+        suffix = "" if self.policy == MAIN_POLICY else POLICY_SUFFIX.format(policy=self.policy)
+        return name.format(run=self.run, branch=self.branch, step=self.step) + suffix
 
 
 def parse_policy_name(name: str) -> PolicyName:
     match = re.fullmatch(POLICY_NAME_PATTERN, name)
     if match is None:
-        raise TemperError("BadConfig", f"a policy must be named run@step or run~branch@step, got {name!r}; correct it")
-    run, branch, step = match.groups()
-    return PolicyName(run, int(branch or 0), int(step))
+        raise TemperError(
+            "BadConfig",
+            f"a policy must be named run@step or run~branch@step, and :policy if the run has several, got {name!r}; "
+            "correct it",
+        )
+    run, branch, step, policy = match.groups()
+    return PolicyName(run, int(branch or 0), int(step), policy or MAIN_POLICY)
 
 
 def manifest_key(run: str, branch: int, step: int) -> str:
@@ -145,19 +177,23 @@ def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
 
 
 def publish_view(store: Store, run: str, commit: Commit) -> None:
-    """Links the blobs in `checkpoints/<n>/adapter/`, under the names that PEFT and vLLM load. Full weights get no view,
-    because they need a config and a tokenizer: `temper export` writes such a folder."""
+    """Links the blobs in `checkpoints/<n>/adapter/`, under the names that PEFT and vLLM load; those of other policies
+    than the main one in `checkpoints/<n>/adapters/<policy>/`. Full weights get no view, because they need a config and
+    a tokenizer: `temper export` writes such a folder."""
     manifest = commit.manifest
     if manifest.full_fine_tuning:
         return
     folder = STORE_KEYS["view"].format(run=run, branch=manifest.branch, step=manifest.step)
-    for name, ref in view_files(manifest).items():
-        store.link_blob(ref, f"{folder}/adapter/{name}")
+    for policy in manifest.policy_names:
+        place = "adapter" if policy == MAIN_POLICY else f"adapters/{policy}"
+        for name, ref in view_files(manifest, policy).items():
+            store.link_blob(ref, f"{folder}/{place}/{name}")
 
 
-def view_files(manifest: Manifest) -> dict[str, BlobRef]:
+def view_files(manifest: Manifest, policy: str) -> dict[str, BlobRef]:
     """Files by PEFT's names. The config comes first, so that a reader who finds weights finds it."""
-    return {"adapter_config.json": manifest.adapter_config, "adapter_model.safetensors": manifest.adapter}
+    weights = manifest.weights_of(policy)
+    return {"adapter_config.json": manifest.adapter_config, "adapter_model.safetensors": weights.adapter}
 
 
 @dataclass(frozen=True)
@@ -167,14 +203,15 @@ class StoredAdapter:
     store: Store
     run: str
     manifest: Manifest
+    policy: str = MAIN_POLICY
 
     @property
     def sha256(self) -> str:
-        return self.manifest.adapter.sha256
+        return self.manifest.weights_of(self.policy).adapter.sha256
 
     def read(self) -> "Adapter | FullWeights":
         require_kept(self.store, self.run, self.manifest)
-        return load_policy(self.store, self.manifest)
+        return load_policy(self.store, self.manifest, self.policy)
 
     def write_folder(self, folder: Path) -> None:
         require_kept(self.store, self.run, self.manifest)
@@ -185,7 +222,7 @@ class StoredAdapter:
                 f"{policy} must be sampled from by the embedded engine, because all of its weights are trained and "
                 "vLLM takes only adapters per request; set engine.kind to embedded",
             )
-        for name, ref in view_files(self.manifest).items():
+        for name, ref in view_files(self.manifest, self.policy).items():
             (folder / name).write_bytes(self.store.get_blob(ref))
 
 
@@ -217,13 +254,13 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
         )
 
 
-def load_policy(store: Store, manifest: Manifest) -> "Adapter | FullWeights":
+def load_policy(store: Store, manifest: Manifest, policy: str = MAIN_POLICY) -> "Adapter | FullWeights":
     """The commit's adapter, or the weights that replace those of the base model."""
     # Imported late: torch takes seconds, and names must resolve without it.
     from temper_gpu.model.full_weights import parse_full_weights
     from temper_gpu.model.lora import parse_adapter
 
-    data = store.get_blob(manifest.adapter)
+    data = store.get_blob(manifest.weights_of(policy).adapter)
     return (
         parse_full_weights(data)
         if manifest.full_fine_tuning

@@ -69,7 +69,9 @@ class StoreResolver:
         return self._policy(name, known.commit)
 
     def _policy(self, name: str, commit: Commit) -> ResolvedPolicy:
-        source = StoredAdapter(self._store, parse_policy_name(name).run, commit.manifest)
+        policy = parse_policy_name(name)
+        commit.manifest.weights_of(policy.policy)  # raises for one that the run does not have
+        source = StoredAdapter(self._store, policy.run, commit.manifest, policy.policy)
         return ResolvedPolicy(commit.manifest.base_model, source, commit.manifest)
 
     def _is_trusted(self, name: str, known: _Known) -> bool:

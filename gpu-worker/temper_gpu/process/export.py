@@ -70,7 +70,7 @@ def find_policy(uri: str, name: str) -> StoredAdapter:
         raise TemperError(
             "BadConfig", f"the policy {name} must be a committed step of {store.uri}, found none; correct it"
         )
-    return StoredAdapter(store, policy.run, commit.manifest)
+    return StoredAdapter(store, policy.run, commit.manifest, policy.policy)
 
 
 def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
@@ -122,7 +122,9 @@ def save(model: Any, base: "BaseModel", folder: Path) -> None:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="temper_gpu.process.export", allow_abbrev=False, description=__doc__)
     parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
-    parser.add_argument("--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step")
+    parser.add_argument(
+        "--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step, :policy if it has several"
+    )
     parser.add_argument("--to", required=True, metavar="FOLDER", help="an empty folder")
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the weights (default: %(default)s)")
     parser.add_argument(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from temper_gpu.commits.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import BlobRef, GpuWorkerSettings, InitialiseInput, TrainInput
+from temper_gpu.contract import MAIN_POLICY, BlobRef, GpuWorkerSettings, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
 from temper_gpu.process.arguments import add_settings, print_answer
@@ -132,12 +132,20 @@ def recompute(settings: GpuWorkerSettings, step: Step) -> dict[str, Any]:
     finally:
         trainer.forget()
     before = read_parent(store, work.parent) if isinstance(work, TrainInput) else None
+    made = outcome.commit
+    weights = {
+        name: {
+            "adapterSha256": made.manifest.weights_of(name).adapter.sha256,
+            "optimizerSha256": made.manifest.weights_of(name).optimizer.sha256,
+            "differences": None if recorded is None else differences(store, overlay, name, made, recorded, before),
+        }
+        for name in made.manifest.policy_names
+    }
     return {
-        "adapterSha256": outcome.commit.manifest.adapter.sha256,
-        "optimizerSha256": outcome.commit.manifest.optimizer.sha256,
-        "manifestSha256": outcome.commit.sha256,
-        "platform": outcome.commit.manifest.platform,
-        "differences": None if recorded is None else differences(store, overlay, outcome.commit, recorded, before),
+        **weights.pop(MAIN_POLICY),
+        "manifestSha256": made.sha256,
+        "platform": made.manifest.platform,
+        **({"policies": weights} if weights else {}),
     }
 
 
@@ -177,12 +185,12 @@ def parse_work(data: bytes) -> TrainInput | InitialiseInput:
 
 
 def differences(
-    store: Store, made: OverlayStore, ours: Commit, recorded: Commit, before: Commit | None
+    store: Store, made: OverlayStore, policy: str, ours: Commit, recorded: Commit, before: Commit | None
 ) -> dict[str, Any]:
-    """Differences by file; null if the recorded bytes were pruned or are corrupt."""
+    """Differences by file of one policy; null if the recorded bytes were pruned or are corrupt."""
     parts: dict[str, Callable[[Manifest], BlobRef]] = {
-        "adapter": lambda m: m.adapter,
-        "optimizer": lambda m: m.optimizer,
+        "adapter": lambda m: m.weights_of(policy).adapter,
+        "optimizer": lambda m: m.weights_of(policy).optimizer,
     }
     return {name: _difference(store, made, part, ours, recorded, before) for name, part in parts.items()}
 

@@ -202,8 +202,11 @@ class GpuActivities:
             self._store.replace(key, _times(outcome, fields))
         # A run that is repeated from its store finds step after step; only the newest is sampled from next.
         is_passed = outcome.found and read_commit(self._store, run, manifest.branch, manifest.step + 1) is not None
-        if self._probe is not None and not is_passed:
-            require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)
+        if self._probe is None or is_passed:
+            return
+        for policy in manifest.policy_names:
+            name = PolicyName(run, manifest.branch, manifest.step, policy)
+            require_probed(self._probe, str(name), manifest.weights_of(policy).adapter.sha256)
 
 
 def parse_input(contract: type[Work], given: Any) -> Work:

@@ -9,6 +9,9 @@ reward less that of the turns before. It is compared with the group's returns at
 earlier counts with its reward less that of all its turns. Without rewards of turns, every return is the attempt's
 reward. The divisor is that of the whole rewards, so that the turns of a group keep their proportions.
 
+If attempts have baselines (roles.py), an attempt is compared with its own, and nothing divides: A = R − baseline. All
+its turns share that advantage.
+
 Truncated attempts: `mask` counts them in the mean and trains none of them, `penalise` gives them the lowest return of
 their group at every turn (never above the mean, so never a positive advantage), `keep` treats them like the others.
 
@@ -46,6 +49,8 @@ def attempt_advantages(
 
     It has an advantage for each turn; a single one, for all of them, where no turn of the group has a reward.
     """
+    if any(attempt.baseline is not None for group in groups for attempt in group):
+        return [advantage for group in groups for advantage in _baseline_advantages(group, truncated)]
     advantages = group_advantages([_returns(group, truncated) for group in groups], scale, leave_one_out)
     remaining = (zip(*by_turn, strict=True) for by_turn in advantages)
     return [
@@ -99,6 +104,20 @@ def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[
         [min(at_turn) if attempt.truncated else value for (attempt, _), value in zip(data, at_turn, strict=True)]
         for at_turn in returns
     ]
+
+
+def _baseline_advantages(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[float] | None]:
+    rewards = iter(_returns(group, truncated)[0])
+    advantages: list[list[float] | None] = []
+    for attempt in group:
+        if attempt.reward is None:
+            advantages.append(None)
+            continue
+        advantage = next(rewards) - (attempt.baseline or 0.0)
+        # The lowest reward of a group may still be above the baseline.
+        is_bounded = truncated == "penalise" and attempt.truncated
+        advantages.append([min(advantage, 0.0) if is_bounded else advantage])
+    return advantages
 
 
 def _earned(attempt: Attempt) -> list[float]:

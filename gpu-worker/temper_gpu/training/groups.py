@@ -3,6 +3,7 @@
 import hashlib
 import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -33,17 +34,22 @@ class Call:
     reward: float = 0.0
     # The request's messages, as the agent wrote them: they show whether a history was rewritten.
     messages: list[Any] = field(default_factory=list)
+    # The role that called, if the agent has roles.
+    role: str | None = None
 
 
 @dataclass(frozen=True)
 class Attempt:
     """`reward` is the total, rewards of turns included; None if the attempt failed and is not trained. `overlong_cost`
-    is subtracted from the reward for its length."""
+    is subtracted from the reward for its length. `role_rewards`: what each role earned, if the agent has roles
+    (roles.py). `baseline`: what the reward is compared with; None: its group's mean."""
 
     reward: float | None
     truncated: bool
     calls: list[Call]
     overlong_cost: float = 0.0
+    role_rewards: Mapping[str, float] | None = None
+    baseline: float | None = None
 
     @property
     def num_sampled_tokens(self) -> int:
@@ -124,7 +130,8 @@ def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
         raise ValueError(f"a verdict on rollouts {verdict['rolloutsSha256']}, not on {ref.rollouts_sha256}")
     turn_rewards = verdict.get("turnRewards") or [None] * len(lines)
     costs = verdict.get("overlongCosts") or [0.0] * len(lines)
-    judged_lines = zip(lines, verdict["rewards"], turn_rewards, costs, strict=True)
+    role_rewards = verdict.get("roleRewards") or [None] * len(lines)
+    judged_lines = zip(lines, verdict["rewards"], turn_rewards, costs, role_rewards, strict=True)
     return Group(ref.group, [_attempt(*judged_line) for judged_line in judged_lines])
 
 
@@ -138,7 +145,13 @@ def unpack(packed: bytes) -> bytes:
     return lines
 
 
-def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None, cost: float) -> Attempt:
+def _attempt(
+    line: dict[str, Any],
+    reward: float | None,
+    turn_rewards: list[float] | None,
+    cost: float,
+    role_rewards: dict[str, float] | None,
+) -> Attempt:
     """Combines a call's reward from the verdict (None: no rewards of turns) with its turn from the rollouts."""
     calls = line["calls"]
     if turn_rewards is not None and not all("turn" in call for call in calls):
@@ -149,6 +162,7 @@ def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[floa
         line["truncated"],
         [_call(call, of_call) for call, of_call in zip(calls, earned, strict=True)],
         float(cost),
+        role_rewards,
     )
 
 
@@ -170,4 +184,5 @@ def _call(call: dict[str, Any], earned: float) -> Call:
         call.get("turn", 0),
         float(earned),
         request.get("messages", []),
+        call.get("role"),
     )

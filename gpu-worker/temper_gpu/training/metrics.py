@@ -11,6 +11,7 @@ from math import fsum
 import torch
 from torch import Tensor
 
+from temper_gpu.contract import MAIN_POLICY
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import CLIPPED_SHARE
@@ -133,6 +134,15 @@ def update_metrics(measured: Sequence[tuple[Update, Metrics]]) -> Metrics:
 def _token_mean(measured: Sequence[tuple[Update, Metrics]], name: str) -> float:
     sizes = [update.rows.num_trained_tokens for update, _ in measured]
     return sum(size * found[name] for size, (_, found) in zip(sizes, measured, strict=True)) / sum(sizes)
+
+
+def policy_metrics(policy: str, metrics: Metrics) -> Metrics:
+    """Metrics of the main policy have plain names; those of another one begin with its name."""
+    return metrics if policy == MAIN_POLICY else {f"{policy}/{name}": value for name, value in metrics.items()}
+
+
+def baseline_metrics(baselines: Mapping[str, float]) -> Metrics:
+    return {f"baseline/{role}": baseline for role, baseline in baselines.items()}
 
 
 def on_the_wire(metrics: Metrics) -> dict[str, float | None]:

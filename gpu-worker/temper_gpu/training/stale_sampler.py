@@ -28,14 +28,14 @@ class StaleSampler:
     adapter: Mapping[str, Tensor] | None
 
 
-def read_sampler(store: Store, input: TrainInput) -> StaleSampler | None:
+def read_sampler(store: Store, input: TrainInput, policy: str) -> StaleSampler | None:
     """None if the parent itself has sampled."""
     if input.sampler is None:
         return None
     key = manifest_key(input.run, input.sampler.branch, input.sampler.step)
     manifest = parse_commit(store.read_verified(key, input.sampler.manifest_sha256), key).manifest
-    adapter = None if is_pruned(store, input.run, manifest) else load_policy(store, manifest).tensors
-    return StaleSampler(input.sampler.adapter_sha256, input.sampler.staleness, adapter)
+    adapter = None if is_pruned(store, input.run, manifest) else load_policy(store, manifest, policy).tensors
+    return StaleSampler(manifest.weights_of(policy).adapter.sha256, input.sampler.staleness, adapter)
 
 
 def first_rows(rows: Rows) -> Rows:

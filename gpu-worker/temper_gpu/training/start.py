@@ -3,7 +3,8 @@ bytes."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 import torch
 from safetensors import SafetensorError
@@ -12,7 +13,16 @@ from torch import Tensor
 
 from temper_gpu.commits.checkpoints import Manifest, PolicyName, read_parent, require_kept
 from temper_gpu.commits.same_base import require_same_base
-from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, Parent, StartAdapter
+from temper_gpu.contract import (
+    MAIN_POLICY,
+    BlobRef,
+    Checkpoint,
+    InitialiseInput,
+    LoraConfig,
+    Parent,
+    PolicyFiles,
+    StartAdapter,
+)
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import full_config_bytes, initial_weights
 from temper_gpu.model.lora import (
@@ -39,14 +49,31 @@ class Start:
     adapter: BlobRef
     adapter_config: BlobRef
     optimizer: BlobRef
+    # Policies beside the main one.
+    policies: Mapping[str, PolicyFiles] = field(default_factory=dict)
+    # Those of the fork's parent.
+    baselines: Mapping[str, float] | None = None
 
 
 def make_start(library: Models, store: Store, input: InitialiseInput) -> Start:
+    """Each further policy has an adapter of its own, from a seed of its own. It begins like the main policy instead if
+    that one does not begin fresh, and the fork's parent lacks it."""
+    if input.lora is None and input.policies:
+        raise TemperError(
+            "BadConfig",
+            f"a run that trains all weights must have one policy, but its roles have {', '.join(input.policies)} too; "
+            "leave --full-fine-tuning out, or let policy() play these roles",
+        )
     if input.parent is not None:
-        return _fork(library, store, input, input.parent)
+        return _like_main(_fork(library, store, input, input.parent), input)
     if input.start_adapter is not None:
-        return _import(library, store, input, input.start_adapter)
+        return _like_main(_import(library, store, input, input.start_adapter), input)
     return _plain(library, store, input) if input.lora is None else _seed(library, store, input, input.lora)
+
+
+def _like_main(start: Start, input: InitialiseInput) -> Start:
+    main = PolicyFiles(adapter=start.adapter, optimizer=start.optimizer)
+    return replace(start, policies={**dict.fromkeys(input.policies or (), main), **start.policies})
 
 
 def _plain(library: Models, store: Store, input: InitialiseInput) -> Start:
@@ -61,17 +88,30 @@ def _seed(library: Models, store: Store, input: InitialiseInput, lora: LoraConfi
     base = library.get(input.base_model)
     model = base.instantiate(base.attention)
     targets = target_modules(model, lora.target_modules)
-    adapter = initial_tensors(model, targets, lora.rank, input.seed, lora.layers, lora.dora)
-    return _committed(store, base, adapter, config_bytes(input.base_model, lora, targets))
+    fresh = {
+        name: initial_tensors(model, targets, lora.rank, policy_seed(input.seed, name), lora.layers, lora.dora)
+        for name in (MAIN_POLICY, *(input.policies or ()))
+    }
+    start = _committed(store, base, fresh.pop(MAIN_POLICY), config_bytes(input.base_model, lora, targets))
+    return replace(start, policies={name: _put(store, tensors) for name, tensors in fresh.items()})
+
+
+def policy_seed(seed: int, policy: str) -> int:
+    """The run's seed for the main policy, and another for each other one."""
+    if policy == MAIN_POLICY:
+        return seed
+    return int.from_bytes(sha256(f"{seed}/{policy}".encode()).digest()[:6])
 
 
 def _committed(store: Store, base: BaseModel, trained: Mapping[str, Tensor], config: bytes) -> Start:
-    return Start(
-        base=base,
-        parent=None,
-        adapter=store.put_blob(adapter_bytes(trained)),
-        adapter_config=store.put_blob(config),
-        optimizer=store.put_blob(adapter_bytes(initial_optimizer_tensors(trained))),
+    weights = _put(store, trained)
+    return Start(base, None, weights.adapter, store.put_blob(config), weights.optimizer)
+
+
+def _put(store: Store, trained: Mapping[str, Tensor]) -> PolicyFiles:
+    optimizer = initial_optimizer_tensors(trained)
+    return PolicyFiles(
+        adapter=store.put_blob(adapter_bytes(trained)), optimizer=store.put_blob(adapter_bytes(optimizer))
     )
 
 
@@ -154,10 +194,12 @@ def _fork(library: Models, store: Store, input: InitialiseInput, checkpoint: Che
     require_kept(store, checkpoint.run, source)
     if input.lora is not None:
         _require_same_lora(name, store.get_blob(source.adapter_config), input.base_model, input.lora, base)
-    for blob in (source.adapter, source.optimizer):
-        store.get_blob(blob)
+    for weights in map(source.weights_of, source.policy_names):
+        store.get_blob(weights.adapter)
+        store.get_blob(weights.optimizer)
     parent = Parent(step=checkpoint.step, manifest_sha256=checkpoint.manifest_sha256)
-    return Start(base, parent, source.adapter, source.adapter_config, source.optimizer)
+    kept = (source.policies or {}, source.baselines)
+    return Start(base, parent, source.adapter, source.adapter_config, source.optimizer, *kept)
 
 
 def _require_same_kind(name: str, source: Manifest, input: InitialiseInput) -> None:

@@ -1,7 +1,8 @@
 """Steps as commits: found or made, from parent and groups in the store to a manifest in it.
 
 Memory is a cache of the store. The policy in memory is identified by its manifest; that key is dropped before the first
-in-place change and set again after the commit, so a step that ends early costs only a reload.
+in-place change and set again after the commit, so a step that ends early costs only a reload. Agents with roles may
+train several policies: one after the other, in one commit.
 """
 
 import time
@@ -9,7 +10,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
 
 from temper_gpu.commits.checkpoints import (
     Commit,
@@ -24,7 +27,15 @@ from temper_gpu.commits.checkpoints import (
     require_same_inputs,
 )
 from temper_gpu.commits.same_base import require_same_base
-from temper_gpu.contract import RECORD_SCHEMA, InitialiseInput, Parent, TrainConfig, TrainInput
+from temper_gpu.contract import (
+    MAIN_POLICY,
+    RECORD_SCHEMA,
+    InitialiseInput,
+    Parent,
+    PolicyFiles,
+    TrainConfig,
+    TrainInput,
+)
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.model.memory import give_back
@@ -33,7 +44,7 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
 from temper_gpu.training.groups import require_groups, with_groups
 from temper_gpu.training.inputs import StepInputs, load_inputs, read_tensors
-from temper_gpu.training.metrics import Metrics, on_the_wire
+from temper_gpu.training.metrics import Metrics, baseline_metrics, on_the_wire, policy_metrics
 from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
     base_fingerprint,
@@ -49,6 +60,8 @@ from temper_gpu.training.start import make_start
 from temper_gpu.training.step import train_step
 from temper_gpu.training.supervised import SupervisedInputs, load_supervision, supervised_step
 
+_Inputs = StepInputs | SupervisedInputs
+
 
 @dataclass
 class Outcome:
@@ -63,11 +76,31 @@ class Outcome:
 
 @dataclass
 class _Loaded:
-    """The one policy in memory, and the manifest of its weights (None: dirty)."""
+    """The one policy in memory, and whose weights it has: a manifest's hash and a policy's name (None: dirty)."""
 
     shape: tuple[str, str, str]
     policy: TrainablePolicy
-    manifest_sha256: str | None = None
+    weights: tuple[str, str] | None = None
+
+
+class _Tensors(NamedTuple):
+    """A policy's adapter, and its optimizer's state."""
+
+    adapter: Mapping[str, Tensor]
+    optimizer: Mapping[str, Tensor]
+
+
+@dataclass
+class _Made:
+    """A step that is not committed yet. `last`: the policy whose weights are in memory; `earlier`: copies of those that
+    were trained before it. `baselines`: of roles, after the step."""
+
+    parent: Commit
+    loaded: _Loaded
+    last: str
+    earlier: Mapping[str, _Tensors]
+    metrics: Metrics
+    baselines: Mapping[str, float]
 
 
 class Switching(Protocol):
@@ -127,7 +160,7 @@ class Trainer:
         self._loaded = None
 
     def initialise(self, input: InitialiseInput) -> Outcome:
-        """Commits step 0: the seeded adapter and AdamW's zero state, or a fork's parent's bytes."""
+        """Commits step 0: the seeded adapters and AdamW's zero state, or a fork's parent's bytes."""
         found = self._find(input.run, input.branch, 0, input.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
@@ -150,6 +183,8 @@ class Trainer:
             platform=self._platform(start.base),
             seed=input.seed,
             train=None,
+            policies=dict(start.policies) or None,
+            baselines=None if start.baselines is None else dict(start.baselines),
             full_fine_tuning=True if input.lora is None else None,
         )
         commit, created = publish_commit(self._store, input.run, manifest)
@@ -162,12 +197,14 @@ class Trainer:
             return Outcome(found, True)
         clock = self._clock = Stopwatch("load")
         input = with_groups(self._store, input)
-        parent, loaded, metrics = self._make(input, is_cancelled)
-        policy = loaded.policy
-        adapter, optimizer = policy.adapter_tensors(), policy.optimizer_tensors()
+        made = self._make(input, is_cancelled)
+        parent, policy = made.parent.manifest, made.loaded.policy
+        tensors = {**made.earlier, made.last: _tensors_of(policy)}
         clock.begin("commit")
         if self._switching is not None:
             clock.move("switch", self._switching.take_seconds())
+        weights = {name: self._put(of_policy) for name, of_policy in tensors.items()}
+        main = weights.pop(MAIN_POLICY)
         manifest = Manifest(
             schema_=RECORD_SCHEMA,
             branch=input.branch,
@@ -176,12 +213,12 @@ class Trainer:
             inputs_sha256=input.inputs_sha256,
             base_model=input.base_model,
             base_model_sha256=policy.base.sha256,
-            adapter=self._store.put_blob(adapter_bytes(adapter)),
-            adapter_config=parent.manifest.adapter_config,
-            optimizer=self._store.put_blob(adapter_bytes(optimizer)),
+            adapter=main.adapter,
+            adapter_config=parent.adapter_config,
+            optimizer=main.optimizer,
             groups=input.groups,
             learning_rate=input.learning_rate,
-            metrics=on_the_wire(metrics),
+            metrics=on_the_wire(made.metrics),
             platform=self._platform(policy.base)
             | ranks_fingerprint(self._ranks.count)
             | layers_fingerprint(policy.compiled_layers is not None)
@@ -190,55 +227,80 @@ class Trainer:
             train=input.train,
             sampler=input.sampler,
             supervised=input.supervised,
-            full_fine_tuning=parent.manifest.full_fine_tuning,
+            policies={**(parent.policies or {}), **weights} or None,
+            roles=input.roles,
+            baselines=dict(made.baselines) or None,
+            league=input.league,
+            full_fine_tuning=parent.full_fine_tuning,
         )
         commit, created = publish_commit(self._store, input.run, manifest)
-        if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
-            loaded.manifest_sha256 = commit.sha256
+        if commit.manifest.weights_of(made.last) == manifest.weights_of(made.last):
+            made.loaded.weights = (commit.sha256, made.last)
         clock.begin("publish")
         return Outcome(commit, not created, clock.seconds, discarded=not created)
+
+    def _put(self, tensors: _Tensors) -> PolicyFiles:
+        adapter, optimizer = (self._store.put_blob(adapter_bytes(part)) for part in tensors)
+        return PolicyFiles(adapter=adapter, optimizer=optimizer)
 
     def join_step(self, input: TrainInput) -> None:
         """Computes this rank's share of a step that rank 0 commits."""
         self._make(with_groups(self._store, input), never_cancelled)
 
-    def _make(self, input: TrainInput, is_cancelled: IsCancelled) -> tuple[Commit, _Loaded, Metrics]:
-        """load → step."""
+    def _make(self, input: TrainInput, is_cancelled: IsCancelled) -> _Made:
+        """load → step, for each policy."""
         fix_threads()
         parent = read_parent(self._store, input.parent)
         require_kept(self._store, input.parent.run, parent.manifest)
-        loaded = self._load_policy(input.parent.run, parent, input.train)
-        policy = loaded.policy
-        step = self._load_step(input, parent.manifest.adapter.sha256, policy.base)
+        base = self._load_base(input.parent.run, parent)
+        steps, baselines = self._load_steps(input, parent.manifest, base)
+        loaded = self._load_policy(parent, base, input.train, next(iter(steps)))
         if self._switching is not None:
-            self._switching.expect(policy.base.name, input.train)
+            self._switching.expect(base.name, input.train)
         self._clock.begin("wait")
         self._ranks.meet()
         with self._device_lock:
             self._ranks.meet()
             self._clock.begin("train")
-            loaded.manifest_sha256 = None
             try:
-                with repeatable(policy.device):
-                    # Probed in each step, with rows or without, because the manifest records it.
-                    _ = policy.compiled_layers
-                    if isinstance(step, SupervisedInputs):
-                        return parent, loaded, supervised_step(policy, step, is_cancelled)
-                    return parent, loaded, train_step(policy, step, is_cancelled)
+                metrics, earlier = self._take_steps(loaded, parent, steps, is_cancelled)
             except TemperError as error:
                 raise TemperError(error.type, f"step {input.step} of {input.run}: {error.message}") from error
             finally:
                 # The engine computes next, and needs the memory.
-                give_back(policy.device)
+                give_back(base.device)
+        metrics |= baseline_metrics(baselines)
+        return _Made(parent, loaded, list(steps)[-1], earlier, metrics, baselines)
 
-    def _load_step(self, input: TrainInput, parent_sha256: str, base: BaseModel) -> StepInputs | SupervisedInputs:
+    def _take_steps(
+        self, loaded: _Loaded, parent: Commit, steps: Mapping[str, _Inputs], is_cancelled: IsCancelled
+    ) -> tuple[Metrics, Mapping[str, _Tensors]]:
+        """One policy after the other, and copies of all but the last, which stays in memory."""
+        metrics: Metrics = {}
+        earlier: dict[str, _Tensors] = {}
+        *_, last = steps
+        for name, step in steps.items():
+            self._load_weights(loaded, parent, name)
+            loaded.weights = None
+            metrics |= policy_metrics(name, _take_step(loaded.policy, step, is_cancelled))
+            if name != last and self._ranks.rank == 0:
+                earlier[name] = _copied(_tensors_of(loaded.policy))
+        return metrics, earlier
+
+    def _load_steps(
+        self, input: TrainInput, parent: Manifest, base: BaseModel
+    ) -> tuple[Mapping[str, _Inputs], Mapping[str, float]]:
+        """Inputs by policy, and the baselines of roles after the step."""
         seed = f"{input.seed}/{input.step}"
         if input.supervised is None:
             self._datasets.forget()
             require_groups(input)
-            return load_inputs(self._store, input, parent_sha256, seed)
+            inputs = load_inputs(self._store, input, parent, seed)
+            return inputs.by_policy, inputs.baselines
         supervision = load_supervision(self._datasets, input.supervised, base, self._read_turns)
-        return SupervisedInputs(supervision, input.train, input.learning_rate, seed)
+        # Examples have no roles: they train the main policy, and the others stay.
+        step = SupervisedInputs(supervision, input.train, input.learning_rate, seed)
+        return {MAIN_POLICY: step}, parent.baselines or {}
 
     def _platform(self, base: BaseModel) -> dict[str, str | int]:
         return {**platform_fingerprint(base.device, base.dtype), **base_fingerprint(base), **self._sampler(base.name)}
@@ -249,24 +311,48 @@ class Trainer:
             require_same_inputs(commit, inputs_sha256, manifest_key(run, branch, step))
         return commit
 
-    def _load_policy(self, run: str, parent: Commit, config: TrainConfig) -> _Loaded:
+    def _load_base(self, run: str, parent: Commit) -> BaseModel:
         base = self._library.get(parent.manifest.base_model)
         if self._ranks.rank == 0 or not self._ranks.shards:
             # Other ranks receive the weights of rank 0.
             policy = PolicyName(run, parent.manifest.branch, parent.manifest.step)
             require_same_base(str(policy), parent.manifest, base)
+        return base
+
+    def _load_policy(self, parent: Commit, base: BaseModel, config: TrainConfig, name: str) -> _Loaded:
         lora, kind = config.lora, config.optimizer.kind
         shape = (base.name, "" if lora is None else lora.model_dump_json(), kind)
         if self._loaded is None or self._loaded.shape != shape:
             self._loaded = None  # Frees the old policy before the new one is made.
             self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind, self._compiles))
-        loaded = self._loaded
-        if loaded.manifest_sha256 != parent.sha256:
-            loaded.manifest_sha256 = None
-            optimizer = read_tensors(self._store, parent.manifest.optimizer, "a safetensors file")
-            loaded.policy.load(load_policy(self._store, parent.manifest).tensors, optimizer)
-            loaded.manifest_sha256 = parent.sha256
-        return loaded
+        self._load_weights(self._loaded, parent, name)
+        return self._loaded
+
+    def _load_weights(self, loaded: _Loaded, parent: Commit, name: str) -> None:
+        if loaded.weights == (parent.sha256, name):
+            return
+        loaded.weights = None
+        optimizer = read_tensors(self._store, parent.manifest.weights_of(name).optimizer, "a safetensors file")
+        loaded.policy.load(load_policy(self._store, parent.manifest, name).tensors, optimizer)
+        loaded.weights = (parent.sha256, name)
+
+
+def _take_step(policy: TrainablePolicy, step: _Inputs, is_cancelled: IsCancelled) -> Metrics:
+    with repeatable(policy.device):
+        # Probed in each step, with rows or without, because the manifest records it.
+        _ = policy.compiled_layers
+        if isinstance(step, SupervisedInputs):
+            return supervised_step(policy, step, is_cancelled)
+        return train_step(policy, step, is_cancelled)
+
+
+def _tensors_of(policy: TrainablePolicy) -> _Tensors:
+    """On a CPU they are the policy's own, which the next step changes."""
+    return _Tensors(policy.adapter_tensors(), policy.optimizer_tensors())
+
+
+def _copied(tensors: _Tensors) -> _Tensors:
+    return _Tensors(*({name: tensor.clone() for name, tensor in part.items()} for part in tensors))
 
 
 class Stopwatch:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -157,6 +158,27 @@ def sampled_attempt(rng: random.Random, adapter_sha256: str, prompt: list[int]) 
     return Attempt(rng.choice([-1.0, 0.0, 0.5, 1.0]), False, calls)
 
 
+def played_by_roles(
+    checkpoint: Checkpoint, roles: Mapping[str, str], seed: int = 0, frozen: str | None = None
+) -> list[Group]:
+    """Roles play attempts of their own conversations, side by side. `frozen`: a role of another adapter, which earns
+    nothing."""
+    rng = random.Random(seed)
+    adapters = {"main": checkpoint.adapter_sha256, **(checkpoint.adapters or {})}
+    groups: list[Group] = []
+    for index in range(2):
+        attempts: list[Attempt] = []
+        for _ in range(4):
+            parts = {role: sampled_attempt(rng, adapters[policy], []) for role, policy in sorted(roles.items())}
+            if frozen is not None:
+                parts[frozen] = sampled_attempt(rng, "f" * 64, [])
+            calls = [replace(call, role=role) for role, part in parts.items() for call in part.calls]
+            rewards = {role: parts[role].reward or 0.0 for role in roles}
+            attempts.append(Attempt(sum(rewards.values()) / len(rewards), False, calls, role_rewards=rewards))
+        groups.append(Group(index, attempts))
+    return groups
+
+
 def with_turn_rewards(group: Group, seed: int = 0) -> Group:
     """Every call is a turn; some earn something, and what they earn is added to the attempt's reward."""
     rng = random.Random(seed)
@@ -208,6 +230,8 @@ def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
     verdict["rewards"] = [attempt.reward for attempt in group.attempts]
     if any(attempt.overlong_cost for attempt in group.attempts):
         verdict["overlongCosts"] = [attempt.overlong_cost for attempt in group.attempts]
+    if any(attempt.role_rewards for attempt in group.attempts):
+        verdict["roleRewards"] = [attempt.role_rewards for attempt in group.attempts]
     if any(call.reward for attempt in group.attempts for call in attempt.calls):
         verdict["turnRewards"] = [[call.reward for call in attempt.calls] for attempt in group.attempts]
     judged = json.dumps(verdict).encode()
@@ -231,6 +255,7 @@ def call_line(call: Call) -> dict[str, object]:
         "logprobs": call.logprobs,
         "adapterSha256": call.adapter_sha256,
         "turn": call.turn,
+        **({} if call.role is None else {"role": call.role}),
     }
 
 

@@ -151,3 +151,17 @@ def test_groups_that_a_mask_leaves_one_sided_are_counted():
     advantages = attempt_advantages(groups, "none", False, "mask")
     assert count_one_sided_groups(groups, advantages, "mask") == 2
     assert count_one_sided_groups(groups, advantages, "keep") == 0
+
+
+def test_a_baseline_replaces_the_groups_mean_and_all_turns_share_the_advantage():
+    compared = [
+        Attempt(1.0, False, played(1.0, 0.5, 0.5).calls, baseline=0.25),
+        Attempt(None, False, [], baseline=0.3),
+        Attempt(1.0, False, [], 0.5, baseline=0.5),
+    ]
+    assert attempt_advantages([compared], "group-std", True, "mask") == [[0.75], None, [0.0]]
+
+
+def test_a_truncated_attempt_is_never_above_its_baseline_under_penalise():
+    compared = [Attempt(reward, reward == 2.0, [], baseline=-1.0) for reward in (2.0, 0.5)]
+    assert attempt_advantages([compared], "none", False, "penalise") == [[0.0], [1.5]]

@@ -39,6 +39,7 @@ from tests.training.samples import (
     load_adapter,
     lora,
     open_folder,
+    played_by_roles,
     read_ids,
     sampled_groups,
     tiny_base,
@@ -225,6 +226,22 @@ def test_supervised_steps_have_the_same_bytes_and_each_rank_holds_its_part_of_th
     parts_of["model.norm.weight"] = [tensors["model.norm.weight"].nbytes] * 3
     assert held == [sum(sizes[rank] for sizes in parts_of.values()) for rank in range(3)]
     assert max(held) < sum(tensor.nbytes for tensor in tensors.values()) * 0.37
+
+
+def test_several_policies_have_the_same_bytes_with_whole_weights_and_with_parts(store: FileStore, trainers: Trainers):
+    roles = {"white": "main", "black": "b"}
+    made: list[Manifest] = []
+    for shards in (False, True):
+        run = f"roles-{shards}".lower()
+        parent = alone(store).initialise(initialise_input(run, policies=["b"])).commit.checkpoint(run)
+        work = train_input(
+            store, parent, played_by_roles(parent, roles), roles=roles, train=train_config(baseline="rae")
+        )
+        made.append(trainers(3, shards).train(work, never).commit.manifest)
+    whole, parts = made
+    assert whole.platform["devices"] == 3
+    assert (whole.policies, whole.adapter, whole.optimizer) == (parts.policies, parts.adapter, parts.optimizer)
+    assert whole.metrics["b/gradNorm"] != 0
 
 
 def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Trainers):

@@ -20,7 +20,7 @@ make_deterministic(1)
 
 
 def sampler_of(checkpoint: Checkpoint, staleness: int = 1) -> Sampler:
-    return Sampler(staleness=staleness, **checkpoint.model_dump(exclude={"run"}))
+    return Sampler(staleness=staleness, **checkpoint.model_dump(exclude={"run", "adapters"}))
 
 
 def stale_step(

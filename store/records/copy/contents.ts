@@ -6,7 +6,7 @@ import { readRunTemplate } from '../chat-templates.ts';
 import { childNumbers } from '../children.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
-import { parseCommit, type Commit } from '../manifest.ts';
+import { parseCommit, weightsOf, type Commit } from '../manifest.ts';
 import { blobsOfConfig, blobsOfStep } from '../references.ts';
 import { readPrepared, readState, requireRun } from '../run-reader.ts';
 import { blobsOfScenarios } from '../scenario-files.ts';
@@ -86,8 +86,8 @@ async function readStep(store: Store, place: StepPlace): Promise<StepContents> {
   const bytes = await store.read(key);
   const commit = bytes === null ? null : parseCommit(bytes, key);
   const keys = await listAll(store, layout.stepPrefix(place), new Set(['manifest.json', 'pruned.json']));
-  const { adapterConfig, adapter, optimizer } = commit?.manifest ?? {};
-  return { ...place, commit, blobs: [adapterConfig, adapter, optimizer].filter((ref) => ref !== undefined), keys };
+  const blobs = commit === null ? [] : [commit.manifest.adapterConfig, ...weightsOf(commit.manifest)];
+  return { ...place, commit, blobs, keys };
 }
 
 /** All keys under a folder, however deep, but for some names directly in it. */

@@ -1,4 +1,5 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
+import { leagueAtStart } from '../../../core/plan-league.ts';
 import { policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
@@ -26,11 +27,17 @@ export interface Walk {
   checkpoint: Checkpoint | null;
   /** Policies of the next steps, in order. */
   policies: readonly (Checkpoint | null)[];
+  /** What roles need of the run's earlier checkpoints. */
+  players: Players | null;
 }
+
+export type Players = Pick<RunPosition, 'start' | 'league'>;
 
 /** Start of a run or a branch. */
 export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {
-  return { dealt, checkpoint, policies: config === null ? [checkpoint] : policiesAtStart(config, checkpoint) };
+  const players = config === null || checkpoint === null ? null : leagueAtStart(config, checkpoint);
+  const policies = config === null ? [checkpoint] : policiesAtStart(config, checkpoint);
+  return { dealt, checkpoint, policies, players };
 }
 
 /** Under which a step was planned. */
@@ -44,11 +51,11 @@ export function plannedConfig(
 /** Position that a step's plans depend on, if all of it is known. */
 export function plannedPosition(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
   const { prepared } = context;
-  const { checkpoint, dealt } = walk;
+  const { checkpoint, dealt, players } = walk;
   const policies = walk.policies.filter((policy) => policy !== null);
   const isKnown = checkpoint !== null && policies.length === walk.policies.length;
-  if (context.config === null || prepared === null || !isKnown) return null;
-  return positionAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
+  if (context.config === null || prepared === null || !isKnown || players === null) return null;
+  return positionAt({ ...players, branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */

@@ -2,7 +2,9 @@
 import pLimit from 'p-limit';
 
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
+import { canonicalJson } from '../../../core/hashes.ts';
 import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
+import { adapterOf } from '../../../core/policy-name.ts';
 import { SCHEMA_DEFAULTS } from '../../../core/schema-defaults.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
@@ -11,7 +13,7 @@ import { judgeByAgent } from '../group-result.ts';
 import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
-import type { Judged, Rollouts } from '../trajectories.ts';
+import type { CallRecord, Judged, Rollouts } from '../trajectories.ts';
 import type { StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 
@@ -142,8 +144,9 @@ function checkHeader(
     );
   if (header.attempts !== attempts.length)
     context.findings.problem('rollouts', key, `it must hold ${header.attempts} attempts, it has ${attempts.length}`);
-  const samplers = new Set(attempts.flatMap(({ calls }) => calls).map(({ adapterSha256 }) => adapterSha256));
-  samplers.delete(header.adapterSha256);
+  const calls = attempts.flatMap((attempt) => attempt.calls);
+  const strange = calls.filter((call) => !adaptersOf(call, header, planned).includes(call.adapterSha256));
+  const samplers = new Set(strange.map(({ adapterSha256 }) => adapterSha256));
   if (samplers.size > 0)
     context.findings.problem(
       'rollouts',
@@ -151,6 +154,19 @@ function checkHeader(
       `it names the adapter ${header.adapterSha256}, but ${[...samplers].join(', ')} answered`,
     );
   compareInputs(context, key, header.inputsSha256, planned?.inputsSha256 ?? null);
+}
+
+/** Adapters that may have answered a call: that of its role. Without its plan, nobody knows who plays a role. */
+function adaptersOf(
+  { role, adapterSha256 }: CallRecord,
+  header: Rollouts['header'],
+  planned: RolloutInput | null,
+): (string | null)[] {
+  if (role === undefined) return [header.adapterSha256];
+  if (planned === null) return [adapterSha256];
+  const { policy, roles = {}, seats = {} } = planned;
+  const seat = Object.hasOwn(roles, role) ? { checkpoint: policy, policy: roles[role]! } : seats[role];
+  return seat === undefined ? [] : [adapterOf(seat.checkpoint, seat.policy) ?? null];
 }
 
 function checkVerdict(
@@ -172,6 +188,7 @@ function checkVerdict(
   const isRight =
     judged.judge !== 'agent' ||
     (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
+      canonicalJson(own.roleRewards ?? null) === canonicalJson(judged.roleRewards ?? null) &&
       JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
   const isCosted = rules === null || JSON.stringify(own.overlongCosts) === JSON.stringify(judged.overlongCosts);
   if (!isComplete || !isRight || !isCosted) findings.problem('verdicts', key, 'its rewards do not match the rollouts');

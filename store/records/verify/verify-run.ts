@@ -4,7 +4,7 @@
  */
 import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
-import { hashTraining, planInitialise, planTraining, type RunPosition } from '../../../core/plan-step.ts';
+import { hashTraining, planInitialise, planNext, planTraining, type RunPosition } from '../../../core/plan-step.ts';
 import { planSupervised } from '../../../core/plan-supervised.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
@@ -87,12 +87,30 @@ async function verifyStep(context: VerifyContext, { step, parent, isDone, before
   if (isSound && isDone) verifyTraining(context, step, position, parent, results);
   const checkpoint = checkpointAfter(context, step, before, results);
   const policies = [...before.policies.slice(1), checkpoint];
+  const work = { before, position, results };
   const after =
     step.step === 0
       ? walkFrom(context, results.length, checkpoint)
-      : { dealt: before.dealt + results.length, checkpoint, policies };
+      : { dealt: before.dealt + results.length, checkpoint, policies, players: playersAfter(context, step, work) };
   await verifyEval(context, step, plannedPosition(context, step.branch, step.step, after));
   return after;
+}
+
+interface PlayedWork {
+  before: Walk;
+  position: RunPosition | null;
+  results: (GroupResult | null)[];
+}
+
+/** The league is scored again from the step's groups; null: one of them is not known. */
+function playersAfter(context: VerifyContext, step: StoredStep, { before, position, results }: PlayedWork) {
+  const config = plannedConfig(context, step);
+  if (before.players?.league === undefined || (config !== null && isSupervisedStep(config, step.step)))
+    return before.players;
+  const known = results.filter((result) => result !== null);
+  if (config === null || position === null || known.length < results.length) return null;
+  const { start, league } = planNext(config, position, known, step.commit && checkpointOf(context.run, step.commit));
+  return { ...(start && { start }), ...(league && { league }) };
 }
 
 /** Null: a manifest should be there and cannot be relied on. */
@@ -181,7 +199,9 @@ function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, 
   const first = chain.find(({ branch, commit }) => branch === step.branch && commit !== null);
   const from = first && parents.get(first.key);
   const walk = from && from.place.run === step.run ? walks.get(placeOf(from.place)) : undefined;
-  return walkFrom(context, walk?.dealt ?? 0, walk?.checkpoint ?? null);
+  const start = walkFrom(context, walk?.dealt ?? 0, walk?.checkpoint ?? null);
+  // Roles play against checkpoints of the run's whole lineage.
+  return walk === undefined ? start : { ...start, players: walk.players };
 }
 
 /** Reports run.json if no step matches it. */

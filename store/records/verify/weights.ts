@@ -2,7 +2,8 @@
 import type { BlobRef } from '../../../core/contract.ts';
 import type { StepPlace } from '../../layout.ts';
 import { isPruned } from '../pruned.ts';
-import type { Commit } from '../manifest.ts';
+import { MAIN_POLICY } from '../../../core/wire-constants.ts';
+import { policiesOf, type Commit } from '../manifest.ts';
 import { blobsOfStep } from '../references.ts';
 import type { StoredStep } from './chain.ts';
 import type { VerifyContext } from './context.ts';
@@ -13,10 +14,12 @@ export type SeenBlobs = Set<string>;
 
 export async function verifyWeights(context: VerifyContext, step: StoredStep, seen: SeenBlobs): Promise<void> {
   if (step.commit === null) return;
-  const { adapter, adapterConfig, optimizer } = step.commit.manifest;
-  await verifyBlob(context, step, 'adapters', adapter, seen);
-  await verifyBlob(context, step, 'adapters', adapterConfig, seen);
-  await verifyBlob(context, step, 'optimizer states', optimizer, seen);
+  const { manifest } = step.commit;
+  await verifyBlob(context, step, 'adapters', manifest.adapterConfig, seen);
+  for (const [, { adapter, optimizer }] of policiesOf(manifest)) {
+    await verifyBlob(context, step, 'adapters', adapter, seen);
+    await verifyBlob(context, step, 'optimizer states', optimizer, seen);
+  }
   if (!context.isLoop) return;
   // Those of a run are verified with its run.json.
   for (const ref of blobsOfStep(step.commit.manifest)) await verifyBlob(context, step, 'run files', ref, seen);
@@ -38,9 +41,16 @@ async function verifyBlob(
 
 /** A step that moved nothing has trained nothing, unless it was not meant to. */
 export function verifyChange({ findings }: VerifyContext, step: StoredStep, parent: Commit): void {
-  const { adapter, learningRate, metrics } = step.commit!.manifest;
-  const isStill = learningRate === 0 || metrics['trainedTokens'] === 0 || step.step === 0;
-  if (isStill || adapter.sha256 !== parent.manifest.adapter.sha256) return;
-  const finding = `its adapter equals its parent's, although it trained ${metrics['trainedTokens']} tokens`;
-  findings.problem('manifests', step.key, finding, `roll back to step ${parent.manifest.step} and train it again`);
+  const { learningRate, metrics, roles } = step.commit!.manifest;
+  if (learningRate === 0 || step.step === 0) return;
+  const [before, after] = [parent.manifest, step.commit!.manifest].map((each) => new Map(policiesOf(each)));
+  for (const policy of new Set(Object.values(roles ?? { [MAIN_POLICY]: MAIN_POLICY }))) {
+    const [prefix, its] = policy === MAIN_POLICY ? ['', 'its adapter'] : [`${policy}/`, `its adapter of ${policy}`];
+    const tokens = metrics[`${prefix}trainedTokens`];
+    // Of several policies, one may have had no signal: then it was not updated.
+    const isStill = tokens === 0 || (roles !== undefined && metrics[`${prefix}gradNorm`] === undefined);
+    if (isStill || after!.get(policy)?.adapter.sha256 !== before!.get(policy)?.adapter.sha256) continue;
+    const finding = `${its} equals its parent's, although it trained ${tokens} tokens`;
+    findings.problem('manifests', step.key, finding, `roll back to step ${parent.manifest.step} and train it again`);
+  }
 }

@@ -1,6 +1,9 @@
 /** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
 import type { Checkpoint, RolloutInput, RunConfig, SupervisedConfig } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
+import { leagueAtStart } from '../../../core/plan-league.ts';
+import { adapterOf } from '../../../core/policy-name.ts';
+import { otherPolicies } from '../../../core/roles.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
 import {
   planGroups,
@@ -51,6 +54,7 @@ export interface MadeOptions {
   /** How many of the first steps train examples. */
   warmStart?: number;
   train?: RunOptions['train'];
+  roles?: RunConfig['roles'];
   /** What manifests say of where it was trained, besides. */
   platform?: Readonly<Record<string, string>>;
 }
@@ -66,7 +70,7 @@ function madeSupervised(steps: number): SupervisedConfig {
 }
 
 function madeConfig(options: MadeOptions = {}): RunConfig {
-  const { run = 'demo', steps = 3, seed = 1, maxStaleness = 0, chatTemplate, warmStart, train = {} } = options;
+  const { run = 'demo', steps = 3, seed = 1, maxStaleness = 0, chatTemplate, warmStart, train = {}, roles } = options;
   const supervised = warmStart === undefined ? {} : { supervised: madeSupervised(warmStart) };
   const rollout = chatTemplate === undefined ? {} : { chatTemplateSha256: hashBytes(text(chatTemplate)) };
   const config = {
@@ -81,6 +85,7 @@ function madeConfig(options: MadeOptions = {}): RunConfig {
     rollout,
     train,
     ...supervised,
+    ...(roles && { roles }),
   };
   return defaultRunConfig(config);
 }
@@ -118,7 +123,8 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     platform: options.platform,
   });
   const policies = policiesAtStart(config, checkpoint);
-  let position = positionAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
+  const began = { branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 };
+  let position = positionAt({ ...leagueAtStart(config, checkpoint), ...began });
   await evaluate(store, config, position, options);
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
@@ -168,7 +174,7 @@ async function takeStep(
   const training = planTraining(config, position, played);
   const { platform } = options;
   const checkpoint = training && (await commit(store, config, training.parent, { ...training, platform }));
-  return planNext(position, played, checkpoint);
+  return planNext(config, position, played, checkpoint);
 }
 
 async function playGroup(store: Store, input: RolloutInput, { still, empty, cut }: MadeOptions): Promise<DecidedGroup> {
@@ -176,7 +182,7 @@ async function playGroup(store: Store, input: RolloutInput, { still, empty, cut 
   const truncated = input.step === cut && input.group === 0;
   const { inputsSha256, branch, step, group, scenario, policy } = input;
   const attempts = Array.from({ length: input.attempts }, (_, attempt) => ({
-    ...madeAttempt(attempt, isStill ? 1 : attempt, policy.adapterSha256),
+    ...withRoles(madeAttempt(attempt, isStill ? 1 : attempt, policy.adapterSha256), input),
     truncated,
   }));
   const header = {
@@ -238,6 +244,17 @@ function madeAttempt(attempt: number, reward: number, adapterSha256: string): At
   return { attempt, ...outcome, logs: [], unclaimedAnswers: 0, calls: [call] };
 }
 
+/** Each role answers once, and earns as much as the attempt; one that is not trained earns nothing. */
+function withRoles(attempt: AttemptRecord, { policy, roles, seats = {} }: RolloutInput): AttemptRecord {
+  if (roles === undefined) return attempt;
+  const trained = Object.entries(roles).map(([role, name]) => [role, { checkpoint: policy, policy: name }] as const);
+  const calls = [...trained, ...Object.entries(seats)].map(([role, seat]) => {
+    return { ...attempt.calls[0]!, role, adapterSha256: adapterOf(seat.checkpoint, seat.policy)! };
+  });
+  const rewards = [...trained.map(([role]) => [role, attempt.reward!]), ...Object.keys(seats).map((role) => [role, 0])];
+  return { ...attempt, calls, roleRewards: Object.fromEntries(rewards) };
+}
+
 interface CommitWork {
   branch: number;
   step: number;
@@ -248,17 +265,28 @@ interface CommitWork {
   train: object | null;
   sampler?: object | undefined;
   supervised?: object | undefined;
+  roles?: object | undefined;
+  league?: object | undefined;
   inputsSha256: string;
   platform: MadeOptions['platform'];
+}
+
+async function commitPolicies(store: Store, config: RunConfig, inputsSha256: string) {
+  const policies = otherPolicies(config).map(async (name) => {
+    const put = (part: string) => store.putBlob(text(`${part} of ${name} made from ${inputsSha256}`));
+    return [name, { adapter: await put('adapter'), optimizer: await put('optimizer state') }] as const;
+  });
+  return policies.length === 0 ? {} : { policies: Object.fromEntries(await Promise.all(policies)) };
 }
 
 /** As a GPU worker does it; the weights follow from the inputs alone, so that the same inputs give the same bytes. */
 async function commit(
   store: Store,
-  { run }: RunConfig,
+  config: RunConfig,
   parent: Checkpoint | null,
   work: CommitWork,
 ): Promise<Checkpoint> {
+  const { run } = config;
   const { branch, step, groups, baseModel, learningRate, seed, train, sampler, inputsSha256 } = work;
   const manifest = {
     schema: 1,
@@ -278,6 +306,9 @@ async function commit(
     optimizer: await store.putBlob(text(`optimizer state made from ${inputsSha256}`)),
     metrics: { loss: 0.5, trainedTokens: 2 },
     ...(work.step > 0 && work.supervised ? { supervised: work.supervised } : {}),
+    ...(work.roles && { roles: work.roles }),
+    ...(work.league && { league: work.league }),
+    ...(await commitPolicies(store, config, inputsSha256)),
     platform: { cpu: 'abacus', threads: 2, ...work.platform },
   };
   const place = { run, branch, step };

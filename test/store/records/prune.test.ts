@@ -54,6 +54,29 @@ test('the parent of a fork that has no step yet is kept, and so is the checkpoin
   await requireWeights(store, 'demo', 3);
 });
 
+test('weights of all policies go and stay together, and what a league or a role of another run plays stays', async () => {
+  const checkpoint = await checkpointAt(1);
+  await begin('frozen', { roles: { user: { kind: 'checkpoint', checkpoint, policy: 'main' } } });
+  const beside = await Promise.all(Array.from({ length: 7 }, (_, step) => addPolicy(step, step === 6 ? [3] : [])));
+  expect(await reasons()).toEqual({ 1: 'it plays a role of the run frozen', 3: 'the league plays against it' });
+  const { blobs } = await prune(store, 'demo', LEAN);
+  expect(blobs.map(({ sha256 }) => sha256)).toEqual(expect.arrayContaining([2, 4].map((step) => beside[step]!.sha256)));
+  const sizes = await Promise.all(beside.map((ref) => store.blobBytes(ref)));
+  expect(sizes.map((bytes) => bytes !== null)).toEqual([true, true, false, true, false, true, true]);
+  await expect(requireWeights(store, 'demo', 2)).rejects.toThrow('is missing');
+});
+
+/** Rewrites a manifest, as if the step had trained a second policy, and a league had met these steps. */
+async function addPolicy(step: number, met: number[]) {
+  const place = { run: 'demo', branch: 0, step };
+  const adapter = await store.putBlob(encodeJson({ policy: 'b', step }));
+  const league = { past: met.map((of) => ({ branch: 0, step: of, played: 2, won: 1 })) };
+  const { manifest } = (await readCommit(store, place))!;
+  const policies = { b: { adapter, optimizer: adapter } };
+  await store.replace(layout.manifestKey(place), encodeJson({ ...manifest, policies, league }));
+  return adapter;
+}
+
 test('a run that has ended needs neither its parent nor its judge', async () => {
   await makeRun(store, { steps: 1, run: 'child', seed: 2 });
   await begin('other', { parent: await checkpointAt(2), judge: 'engine/demo@3' });

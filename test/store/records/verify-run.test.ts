@@ -13,7 +13,7 @@ import { findPosition } from '../../../store/records/lineage.ts';
 import { readManifest } from '../../../store/records/run-reader.ts';
 import type { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
-import { EXAMPLES, makeRun } from './made-run.ts';
+import { EXAMPLES, makeBranch, makeRun } from './made-run.ts';
 
 let root: string;
 let store: FileStore;
@@ -78,6 +78,35 @@ describe('supervised steps', () => {
   test('are copied with their examples', async () => {
     await makeRun(store, { steps: 2, warmStart: 1 });
     expect((await readContents(store, 'demo')).blobs.map(({ sha256 }) => sha256)).toContain(hashBytes(EXAMPLES));
+  });
+});
+
+describe('a run with roles', () => {
+  const roles = {
+    white: { kind: 'policy', policy: 'main' },
+    black: { kind: 'policy', policy: 'b' },
+    past: { kind: 'league', policy: 'main', every: 1, keep: 2 },
+  } as const;
+
+  test('is what its plan says, with the weights of all policies and the opponents of its league', async () => {
+    const made = await makeRun(store, { roles, empty: 2, steps: 4, evals: { 0: 0.25, 4: 1 } });
+    await makeBranch(store, made, 1, 3, 2);
+    const findings = await verify();
+    expect(findings.problems).toEqual([]);
+    // Those of two policies for each of six commits, one of them begins on a branch, and their common config.
+    expect(counts(findings)).toMatchObject({ adapters: 13, 'optimizer states': 12 });
+    // A resumed run goes on with the same opponents.
+    expect((await findPosition(store, 'demo', null)).league).toEqual(made.positions[4]!.league);
+  });
+
+  test('whose scores do not follow from what was played is told', async () => {
+    await makeRun(store, { roles });
+    const key = 'runs/demo/branches/0/steps/2/manifest.json';
+    const manifest = JSON.parse(readFileSync(join(root, key), 'utf8')) as { league: { past: { won: number }[] } };
+    manifest.league.past[0]!.won += 1;
+    writeFileSync(join(root, key), JSON.stringify(manifest));
+    const { problems } = await verify();
+    expect(problems.map(({ object }) => object)).toContain(key);
   });
 });
 

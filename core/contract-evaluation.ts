@@ -1,0 +1,44 @@
+/** How a policy is evaluated, on the wire. */
+import { z } from 'zod';
+
+import { RolloutConfig } from './contract-config.ts';
+import { rolesOfAttempt } from './contract-groups.ts';
+import { Checkpoint } from './contract-roles.ts';
+import { BlobRef, count, name, positive, sha256 } from './contract-values.ts';
+
+/** One attempt at each held-out scenario. */
+export const EvaluateInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: count,
+    agent: name,
+    agentCodeSha256: sha256,
+    scenarios: BlobRef,
+    firstScenario: count,
+    count: positive,
+    seed: z.int().min(0),
+    policy: Checkpoint,
+    ...rolesOfAttempt,
+    /**
+     * The first checkpoint, if roles compete: each scenario is then played once for each trained role, by `policy`
+     * there and by this one's policies in the other trained roles.
+     */
+    start: Checkpoint.optional(),
+    rollout: RolloutConfig,
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'EvaluateInput' });
+export type EvaluateInput = z.infer<typeof EvaluateInput>;
+
+export const EvalResult = z
+  .strictObject({
+    step: count,
+    attempts: count,
+    failed: count,
+    reward: z.number().nullable(),
+    metrics: z.record(z.string(), z.number()),
+    rolloutsSha256: sha256,
+  })
+  .meta({ id: 'EvalResult' });
+export type EvalResult = z.infer<typeof EvalResult>;

@@ -1,0 +1,43 @@
+/** The roles of a run's agent: which policies they train, and by which policy of a checkpoint each is played. Pure. */
+import type { Checkpoint, RunConfig, Seat, TrainedRoles } from './contract.ts';
+import { TemperError } from './failures.ts';
+import { adapterOf, policyName } from './policy-name.ts';
+import { MAIN_POLICY } from './wire-constants.ts';
+
+type Roles = Pick<RunConfig, 'roles'>;
+
+/** The policy that each trained role trains; undefined without roles. */
+export function trainedRoles({ roles }: Roles): TrainedRoles | undefined {
+  if (roles === undefined) return undefined;
+  const entries = Object.entries(roles);
+  return Object.fromEntries(entries.flatMap(([name, role]) => (role.kind === 'policy' ? [[name, role.policy]] : [])));
+}
+
+/** Names of the policies beside `main`, sorted. */
+export function otherPolicies(config: Roles): string[] {
+  const names = new Set(Object.values(trainedRoles(config) ?? {}));
+  names.delete(MAIN_POLICY);
+  return [...names].toSorted();
+}
+
+/** Hash of the weights of one of a checkpoint's policies, which must have it. */
+export function requireAdapter(checkpoint: Checkpoint, policy: string): string {
+  const adapter = adapterOf(checkpoint, policy);
+  if (adapter !== undefined) return adapter;
+  const known = [MAIN_POLICY, ...Object.keys(checkpoint.adapters ?? {})].join(', ');
+  throw new TemperError(
+    'BadConfig',
+    `the policy ${policy} must be one of the checkpoint ${policyName(checkpoint)}, which has ${known}; name one of these`,
+  );
+}
+
+/** A policy as the engine must answer for it. */
+export interface SeatedPolicy {
+  model: string;
+  adapterSha256: string;
+}
+
+export function seatedPolicy({ checkpoint, policy }: Seat): SeatedPolicy {
+  const { run, branch, step } = checkpoint;
+  return { model: policyName({ run, branch, step, policy }), adapterSha256: requireAdapter(checkpoint, policy) };
+}
