@@ -105,9 +105,10 @@ export function allScenes(seed: number): readonly Scene[] {
     ...inFolder,
     ...random,
     ...ends,
-    cold,
     ...overlapping,
     ...randomOverlapping,
+    // The last one in the folder: it ends the warm stack, which has the points.
+    cold,
     ...inBucket,
     ...withVllm,
     ...withRanks,
