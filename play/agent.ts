@@ -45,7 +45,7 @@ export type PartialResult<N extends string = string> = void | {
   metrics?: Readonly<Metrics>;
 };
 
-export type AgentResult = JudgedResult | PartialResult;
+type AgentResult = JudgedResult | PartialResult;
 
 /** A finished attempt as `rewardGroup` sees it: its conversation, and what the rollout made of it. */
 export interface FinishedAttempt extends Conversation {
@@ -70,7 +70,7 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 }
 
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
-export type GroupRewards = readonly (number | PartialRewards)[];
+type GroupRewards = readonly (number | PartialRewards)[];
 
 export interface RolloutContext<S extends Scenario = Scenario> {
   scenario: S;
