@@ -49,7 +49,7 @@ export type PartialResult<N extends string = string> = void | {
   metrics?: Readonly<Metrics>;
 };
 
-export type AgentResult = JudgedResult | PartialResult | RoleResult;
+type AgentResult = JudgedResult | PartialResult | RoleResult;
 
 /** A finished attempt as `rewardGroup` sees it: its conversation, and what the rollout made of it. */
 export interface FinishedAttempt extends Conversation {
@@ -74,7 +74,7 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 }
 
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
-export type GroupRewards = readonly (number | PartialRewards)[];
+type GroupRewards = readonly (number | PartialRewards)[];
 
 /** A reward for each role that is trained, or that a league plays; null for one that did not play in this attempt. */
 export interface RoleResult<Rewarded extends string = string> {
