@@ -9,6 +9,7 @@ import type { Agent } from '../play/agent.ts';
 import { readDataset } from '../store/records/datasets.ts';
 import { publishRun } from '../store/records/publish-run.ts';
 import { putScenarios } from '../store/records/scenario-files.ts';
+import type { Store } from '../store/store.ts';
 import { asActivity } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
 import { splitScenarios, type ScenarioSplit } from './split-scenarios.ts';
@@ -26,38 +27,13 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     const complaint = findLossProblem(config);
     if (complaint !== null) throw new TemperError('BadConfig', complaint);
     // Read first: an agent whose scenarios are refused leaves no run behind.
-    const dealt = await readDealt(agent, config);
+    const dealt = await readDealt(store, agent, config);
     try {
       await checkRunFile(config, codeSha256);
       return await writeDealt(config, codeSha256, dealt);
     } finally {
       await dealt.close();
     }
-  }
-
-  /** Scenarios of the agent; of a run that plays none, its examples. */
-  async function readDealt(agent: Agent, config: RunConfig): Promise<Dealt> {
-    const { supervised } = config;
-    const examples = supervised && (await readDataset(store, supervised));
-    if (supervised === undefined || examples === undefined || !isSupervisedOnly(config)) {
-      const split = await splitScenarios(store, agent, config);
-      return { ...split, put: (run) => putScenarios(store, run, split.lines()) };
-    }
-    const { heldOut } = supervised;
-    const counts = { trainScenarios: supervised.examples - heldOut, evalScenarios: heldOut };
-    return {
-      put: (run) => putExamples(run, examples),
-      counts,
-      heldOut: true,
-      datasets: [],
-      close: async () => undefined,
-    };
-  }
-
-  async function putExamples(run: string, bytes: Uint8Array): Promise<BlobRef> {
-    const ref = await store.putBlob(bytes);
-    await store.replace(scenariosKey(run), bytes);
-    return ref;
   }
 
   /** Changed code is noted, and the run goes on. */
@@ -88,6 +64,31 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
   }
 
   return { prepare: asActivity(dependencies, PrepareInput, prepare) };
+}
+
+/** Scenarios of the agent; of a run that plays none, its examples. */
+async function readDealt(store: Store, agent: Agent, config: RunConfig): Promise<Dealt> {
+  const { supervised } = config;
+  const examples = supervised && (await readDataset(store, supervised));
+  if (supervised === undefined || examples === undefined || !isSupervisedOnly(config)) {
+    const split = await splitScenarios(store, agent, config);
+    return { ...split, put: (run) => putScenarios(store, run, split.lines()) };
+  }
+  const { heldOut } = supervised;
+  const counts = { trainScenarios: supervised.examples - heldOut, evalScenarios: heldOut };
+  return {
+    put: (run) => putExamples(store, run, examples),
+    counts,
+    heldOut: true,
+    datasets: [],
+    close: async () => undefined,
+  };
+}
+
+async function putExamples(store: Store, run: string, bytes: Uint8Array): Promise<BlobRef> {
+  const ref = await store.putBlob(bytes);
+  await store.replace(scenariosKey(run), bytes);
+  return ref;
 }
 
 /** Scenarios or examples that were read. */

@@ -61,22 +61,28 @@ export function hf<R = Record<string, unknown>, S extends Scenario = Scenario>(
   dataset: string,
   options: HubOptions<R, S> = {},
 ): RowSource<S> {
-  const { map, config, split, revision, via } = checkOptions('hf', options);
+  const { map, ...rest } = checkOptions('hf', options);
   if (typeof dataset !== 'string' || !/^(?:[\w.-]+\/)?[\w.-]+$/.test(dataset))
     throw bad('hf must be given the name of a data set', dataset, "pass 'openai/gsm8k'");
+  return hubSource(dataset, { ...checkHubOptions(rest), ...checkMap('hf', map) });
+}
+
+type Place = Pick<HubOptions<never, Scenario>, 'config' | 'split' | 'revision' | 'via'>;
+
+function checkHubOptions({ config, split, revision, via }: Place): Place {
   for (const [name, value] of Object.entries({ config, split }))
     if (value !== undefined && (typeof value !== 'string' || value === ''))
       throw bad(`${name} of hf must be a text`, value, `pass { ${name}: '…' }, or leave it out`);
-  if (revision !== undefined && !/^[0-9a-f]{40}$/.test(String(revision)))
+  if (revision !== undefined && !/^[0-9a-f]{40}$/.test(revision))
     throw bad(
       'revision of hf must be a commit of 40 hexadecimal digits',
       revision,
       'copy it from the page of the data set',
     );
-  if (via !== undefined && via !== 'rows' && via !== 'parquet')
+  if (![undefined, 'rows', 'parquet'].includes(via))
     throw bad("via of hf must be 'rows' or 'parquet'", via, "pass 'parquet' for many rows");
-  const named = Object.entries({ config, split, revision, via }).filter(([, value]) => value !== undefined);
-  return hubSource(dataset, { ...Object.fromEntries(named), ...checkMap('hf', map) });
+  const given = Object.entries({ config, split, revision, via }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given);
 }
 
 function checkFile(of: string, file: string | URL): string | URL {

@@ -13,10 +13,10 @@ import { parseStored, tolerant } from './file-schemas.ts';
 
 /** More is stored in parts. Below it the bytes are one blob, whose hash is in the hashes of all groups. */
 export const ONE_BLOB_BYTES = 16 * 1024 ** 2;
-export const PART_BYTES = 1024 ** 2;
+const PART_BYTES = 1024 ** 2;
 
 const ScenarioPart = z.looseObject({ blob: tolerant(BlobRef), scenarios: z.number() });
-export type ScenarioPart = z.output<typeof ScenarioPart>;
+type ScenarioPart = z.output<typeof ScenarioPart>;
 
 const ScenarioIndex = z.looseObject({ schema: z.literal(RECORD_SCHEMA), parts: z.array(ScenarioPart) });
 
@@ -46,9 +46,9 @@ export async function blobsOfScenarios(store: Store, ref: BlobRef): Promise<Blob
 /** Lines from `from` to before `to`; reads the parts alone that hold them. */
 export async function* readScenarioLines(store: Store, ref: BlobRef, from = 0, to = Infinity): AsyncGenerator<string> {
   const { bytes, parts } = await openScenarioFile(store, ref);
-  if (parts === null) return yield* splitLines(bytes).slice(from, to);
+  if (parts === null) yield* splitLines(bytes).slice(from, to);
   let first = 0;
-  for (const { blob, scenarios } of parts) {
+  for (const { blob, scenarios } of parts ?? []) {
     if (first < to && first + scenarios > from)
       yield* splitLines(await store.getBlob(blob)).slice(Math.max(0, from - first), to - first);
     first += scenarios;

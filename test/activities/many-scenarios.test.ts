@@ -1,7 +1,6 @@
 /** More scenarios than one blob holds: how they are stored, read, verified, copied and kept. */
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 

@@ -73,11 +73,13 @@ function answer(served: Served, url: URL, request: IncomingMessage, response: Se
   const refusal = served.refusals.shift();
   if (refusal !== undefined) return send(response, refusal.status, refusal.body ?? '', refusal.headers);
   const isAllowed = served.token === null || request.headers.authorization === `Bearer ${served.token}`;
-  const asked = url.searchParams.get('dataset');
-  if (!isAllowed || (asked !== null && asked !== served.dataset)) {
-    const error = 'The dataset does not exist, or is not accessible without authentication (private or gated).';
-    return fail(response, 401, error, 'ExternalUnauthenticatedError');
-  }
+  const asked = url.searchParams.get('dataset') ?? served.dataset;
+  if (isAllowed && asked === served.dataset) return answerAllowed(served, url, response);
+  const error = 'The dataset does not exist, or is not accessible without authentication (private or gated).';
+  fail(response, 401, error, 'ExternalUnauthenticatedError');
+}
+
+function answerAllowed(served: Served, url: URL, response: ServerResponse): void {
   if (url.pathname === '/splits') return json(served, response, { splits: splitsOf(served), pending: [], failed: [] });
   if (url.pathname === '/rows') return answerRows(served, url.searchParams, response);
   if (url.pathname === '/parquet')
