@@ -209,7 +209,7 @@ export class Attempts {
       const values = resources?.values ?? {};
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
       const record = await playAttempt({ ...played, resources: values, ...(connectHosted && { connectHosted }) });
-      await resources?.check();
+      await resources?.check(isFresh);
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
