@@ -218,7 +218,7 @@ export class Attempts {
         ...(connectHosted && { connectHosted }),
         ...(players && { players }),
       });
-      await resources?.check();
+      await resources?.check(isFresh);
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
       const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;

@@ -86,12 +86,12 @@ export class AgentResources {
     return this.holder();
   }
 
-  /** Throws where what an attempt was given may have been ended while it played. */
-  async checkHolder(holder: LeaseHolder | null): Promise<void> {
-    if (holder === null || (await holder.isHolding())) return;
+  /** Throws where what an attempt was given may have been ended while it played: what it made of that is no data. */
+  async checkHolder(holder: LeaseHolder | null, isFresh: () => boolean): Promise<void> {
+    if (isFresh() && (holder === null || (await holder.isHolding()))) return;
     throw new TemperError(
       'StaleAttempt',
-      'this process was suspended, or was cut off from the store, and its resources were ended; the attempt is retried',
+      'this process was suspended or cut off, and others may have ended its resources; the attempt is retried',
     );
   }
 

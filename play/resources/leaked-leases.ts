@@ -11,7 +11,7 @@ import type { Resources } from './resource.ts';
  * - `not ended`: a teardown failed, and its process, which lives, tries again;
  * - `leaked`: its process is dead.
  */
-export type LeaseState = 'in use' | 'not ended' | 'leaked';
+type LeaseState = 'in use' | 'not ended' | 'leaked';
 
 export interface SeenLease extends StoredLease {
   readonly state: LeaseState;

@@ -58,9 +58,9 @@ export class LeaseHolder {
     const askedAt = Date.now();
     const facts = { startedAt: this.#startedAt, host: hostname(), pid: process.pid, renewals: (this.#renewals += 1) };
     await this.#leases.renewHolder(this.id, facts);
-    // Afterwards: who ends it looks at the record after having said so.
+    // Read last: others say that it counts as dead before they end anything, and may have forgotten it after a long write.
     const { isEnded } = await this.#leases.holder(this.id);
-    this.#isEnded = isEnded;
+    this.#isEnded = isEnded || Date.now() - askedAt > WATCH_MS;
     this.#renewedAt = askedAt;
   }
 }

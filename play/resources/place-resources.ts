@@ -15,8 +15,8 @@ export interface ResourcefulAttempt {
 /** The resources of one attempt. */
 export interface AttemptResources {
   readonly values: Readonly<Record<string, unknown>>;
-  /** Throws where it may have been ended by others. */
-  check(): Promise<void>;
+  /** Throws where others may have ended them: a retry on another worker, or whoever took this process for dead. */
+  check(isFresh: () => boolean): Promise<void>;
   /** Never rejects. */
   end(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export class PlaceResources {
       const own = await this.#setUpOne('attempt', planned, holder, await group.set);
       return {
         values: own.values,
-        check: () => this.#owner.checkHolder(holder),
+        check: (isFresh) => this.#owner.checkHolder(holder, isFresh),
         end: async () => {
           this.#ending += 1;
           await own.end();

@@ -24,47 +24,6 @@ beforeEach(async () => {
 const settled = (text: string) =>
   text.replaceAll(/\d+\.\d s$/gm, '… s').replaceAll(/agent\.ts:\d+:\d+/g, 'agent.ts:LINE:COLUMN');
 
-test('resources are set up and ended for each attempt, those of the worker once; their leases are in the store', async () => {
-  const agent = `import { appendFileSync, readdirSync } from 'node:fs';
-import { defineAgent, resource } from '${SDK}';
-const tell = (what) => appendFileSync(${JSON.stringify(join(project, 'events'))}, what + '\\n');
-const held = (scope) => resource({
-  scope,
-  setup: () => tell('+ ' + scope),
-  teardown: () => tell('- ' + scope),
-});
-const leases = () => readdirSync(${JSON.stringify(join(project, '.temper', 'store', 'leases', 'held'))});
-export default defineAgent({
-  name: 'held',
-  scenarios: [{ id: 'a' }],
-  resources: { server: held('worker'), desk: held('attempt') },
-  rollout: () => leases().filter((name) => name.includes('.temper')).length,
-});
-`;
-  await write(join(project, 'agent.ts'), agent);
-  const { exitCode, stdout } = await runTry(project, ['--attempts', '2', '--json']);
-  expect(exitCode).toBe(0);
-  const { scenarios } = JSON.parse(stdout) as { scenarios: { attempts: { reward: number }[] }[] };
-  for (const { reward } of scenarios[0]!.attempts) expect(reward).toBeGreaterThanOrEqual(2);
-  const events = (await readFile(join(project, 'events'), 'utf8')).trimEnd().split('\n');
-  expect(events.toSorted()).toEqual(['+ attempt', '+ attempt', '+ worker', '- attempt', '- attempt', '- worker']);
-  expect([events[0], events.at(-1)]).toEqual(['+ worker', '- worker']);
-  expect(await readdir(join(project, '.temper', 'store', 'leases', 'held'))).toEqual(['holders']);
-});
-
-test('a resource that cannot be set up ends the trial with the reason', async () => {
-  const agent = `import { defineAgent, resource } from '${SDK}';
-const broken = resource({ scope: 'attempt', setup: () => Promise.reject(new Error('no docker')), teardown: () => 0 });
-export default defineAgent({ name: 'broken', scenarios: [{ id: 'a' }], resources: { broken }, rollout: () => 1 });
-`;
-  await write(join(project, 'agent.ts'), agent);
-  expect(await runTry(project, [])).toMatchObject({
-    exitCode: 1,
-    stderr:
-      'temper: the resource broken could not be set up (Error: no docker); mend what its setup needs, or its setup',
-  });
-});
-
 test('each conversation with its outcome, then scenarios, warnings and notes', async () => {
   await writeAsking(
     project,

@@ -233,6 +233,18 @@ test('without a place for leases, as in a test of an agent, resources are set up
   expect(events).toEqual(['+ server', '+ own of one', '- own', '+ own of one', '- own', '- server']);
 });
 
+test('a process that may have lost its activity discards what it made of resources that a retry has ended', async () => {
+  const needs = { own: telling('attempt', 'own') };
+  let isFresh = true;
+  const rollout = () => {
+    isFresh = false;
+    return 1;
+  };
+  const playing = playOne(engine, rollout, { needs, resources: owner(needs), isFresh: () => isFresh });
+  expect(await markOf(playing)).toMatchObject({ type: 'StaleAttempt' });
+  expect(events).toEqual(['+ own of one', '- own']);
+});
+
 /** Leaves a lease of a process, which may be this one. */
 async function leave(needs: Resources, holder: string, name = 'own'): Promise<string> {
   const lease = owner(needs).createLease({ name, scope: 'attempt', holder, place: PLACE, scenario: 'a', attempt: 1 });
