@@ -11,7 +11,7 @@ export function textOfCall({ content, structuredContent }: CallResult): string {
   return content.map(textOfContent).join('\n');
 }
 
-export function textOfContent(content: Content): string {
+function textOfContent(content: Content): string {
   if (content.type === 'text') return content.text;
   if (content.type === 'resource') return textOfResource(content.resource);
   if (content.type === 'resource_link') return `[resource ${content.uri}: ${content.name}]`;

@@ -16,6 +16,13 @@ export class ServerLost extends Error {
   }
 }
 
+/** The server does not know the session, so the call was not made. */
+class SessionLost extends ServerLost {
+  constructor() {
+    super('the server has forgotten the session', { isOutage: false, wasSent: false });
+  }
+}
+
 /** The call failed, and the model is told why. */
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
@@ -37,6 +44,8 @@ export function asStartFailure(error: unknown, spec: ServerSpec, lastErrors: rea
       `${name} cannot be started (${code}); install ${spec.command}, or correct mcp({ command })`,
     );
   const what = spec.kind === 'command' ? 'start' : 'answer';
+  if (error instanceof SessionLost)
+    return new TemperError('BadConfig', `${name} is not there (404); correct mcp({ url }), which often ends in /mcp`);
   const said = lastErrors.length === 0 ? '' : `; its last lines of stderr: ${lastErrors.join(' · ')}`;
   return new TemperError('ProgramFailed', `${name} did not ${what}: ${message}${said}`, { cause: error });
 }
@@ -63,8 +72,7 @@ function ofStatus(code: number, message: string, spec: ServerSpec): Error {
     return new TemperError('BadConfig', `${name} refuses the request (${code}); check headers and keyVariable of mcp`);
   if (code >= 300 && code < 400)
     return new TemperError('BadConfig', `${name} redirects (${message}); pass the address that it redirects to`);
-  // Its session is unknown there, so nothing was done.
-  if (code === 404) return new ServerLost('the server has forgotten the session', { isOutage: false, wasSent: false });
+  if (code === 404) return new SessionLost();
   if (code >= 500 || code === 429) return new ServerLost(`the server answered with ${code}`, { isOutage: true });
   return new CallFailed(`the server answered with ${code}`);
 }

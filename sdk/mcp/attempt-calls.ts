@@ -178,7 +178,7 @@ export class AttemptCalls {
 }
 
 /** Without secrets, which may change while a run goes on. */
-function identityOf({ spec, selection }: ServerSettings): string {
+export function identityOf({ spec, selection }: ServerSettings): string {
   const place = spec.kind === 'url' ? [spec.url] : [spec.command, ...spec.args];
   return JSON.stringify([spec.kind, place, selection]);
 }

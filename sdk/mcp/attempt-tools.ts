@@ -4,7 +4,7 @@ import { attemptHooks, type AttemptHooks } from '../../play/attempt-hooks.ts';
 import { sameName } from '../../play/mcp/tool-server.ts';
 import { describeFailedCall, type Once } from '../tools/run-call.ts';
 import { asObject, tool, type Tool } from '../tools/tool.ts';
-import { AttemptCalls, type CallOutcome } from './attempt-calls.ts';
+import { AttemptCalls, identityOf, type CallOutcome } from './attempt-calls.ts';
 import type { McpContext } from './mcp-context.ts';
 import type { ServerSettings } from './mcp-options.ts';
 
@@ -62,8 +62,8 @@ async function open(settings: ServerSettings, context: McpContext, servers: Atte
 }
 
 /** Two servers of one kind are told apart by the order in which the attempt asks for them. */
-function numberOf({ spec }: ServerSettings, labels: Map<string, number>): number {
-  const label = JSON.stringify(spec);
+function numberOf(settings: ServerSettings, labels: Map<string, number>): number {
+  const label = identityOf(settings);
   const number = (labels.get(label) ?? 0) + 1;
   labels.set(label, number);
   return number;

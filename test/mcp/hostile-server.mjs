@@ -38,7 +38,7 @@ const TOOLS = {
     const children = [
       spawn('sleep', ['4011'], { stdio: 'ignore' }),
       spawn('sleep', ['4012'], { stdio: 'inherit', detached: true }),
-      spawn('setsid', ['-f', 'sleep', '4013'], { stdio: 'ignore' }),
+      spawn('sh', ['-c', 'setsid -f sleep 4013'], { stdio: 'ignore' }),
     ];
     for (const child of children) child.unref();
     return text([process.pid, ...children.map(({ pid }) => pid)].join(' '));

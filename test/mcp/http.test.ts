@@ -57,13 +57,16 @@ test('a redirect 308 to the same host keeps method and body', async () => {
   ]);
 });
 
-test('a refused key is the user’s to mend', async () => {
+test.each([
+  [401, 'refuses the request (401); check headers and keyVariable of mcp'],
+  [404, 'is not there (404); correct mcp({ url })'],
+])('a server that answers %s is the user’s to mend', async (status, message) => {
   const { url } = await startHttpServer((_request, response) => {
-    response.writeHead(401).end('no');
+    response.writeHead(status).end('no');
     return null;
   });
   const mark = await markOf(mcp({ url })[CHECK_SERVER](''));
-  expect(mark).toMatchObject({ type: 'BadConfig', message: expect.stringContaining('refuses the request (401)') });
+  expect(mark).toMatchObject({ type: 'BadConfig', message: expect.stringContaining(message) });
 });
 
 test.each([

@@ -16,10 +16,10 @@ import { callerOf } from './hostile.ts';
 
 afterAll(() => endIdleServers());
 
-const { resolve } = createRequire(import.meta.url);
-const programOf = (name: string) =>
-  join(dirname(resolve(`@modelcontextprotocol/${name}/package.json`)), 'dist', 'index.js');
-const EVERYTHING = programOf('server-everything');
+const require = createRequire(import.meta.url);
+const programOf = (manifest: string) => join(dirname(manifest), 'dist', 'index.js');
+const EVERYTHING = programOf(require.resolve('@modelcontextprotocol/server-everything/package.json'));
+const FILES = programOf(require.resolve('@modelcontextprotocol/server-filesystem/package.json'));
 
 test('server-filesystem: the model reads and writes files by a tool loop', async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'temper-mcp-')));
@@ -27,7 +27,7 @@ test('server-filesystem: the model reads and writes files by a tool loop', async
   mkdirSync(join(folder, 'notes'));
   writeFileSync(join(folder, 'notes', 'budget.txt'), 'The budget is 4,000.');
   const only = ['read_text_file', 'write_file'];
-  const files = mcp({ command: process.execPath, args: [programOf('server-filesystem'), folder], only });
+  const files = mcp({ command: process.execPath, args: [FILES, folder], only });
   const agent = defineAgent({
     name: 'files',
     scenarios: [{ id: 'budget' }],

@@ -62,11 +62,12 @@ const ROLLOUTS: Readonly<Record<string, (context: RolloutContext, tools: McpTool
   },
 };
 
-/** A call, and what came back as the answer. */
-const answer: AnswerFunction = ({ messages }) => {
+/** A call, and what came back as the answer. OpenAI's Agents SDK has another name for the tool. */
+const answer: AnswerFunction = ({ messages, tools }) => {
   const last = messages.at(-1)!;
   if (last.role === 'tool') return String(last.content);
-  return { toolCalls: [{ name: 'get-sum', arguments: { a: 2, b: 3 } }] };
+  const [tool] = tools as { function: { name: string } }[];
+  return { toolCalls: [{ name: tool!.function.name, arguments: { a: 2, b: 3 } }] };
 };
 
 for (const [name, rollout] of Object.entries(ROLLOUTS)) {
