@@ -37,6 +37,8 @@ def make_pocket_model(out: Path, seed: int, steps: int = STEPS, tool_steps: int 
         model = Qwen2ForCausalLM.from_pretrained(start, dtype=torch.float32)
     if tool_steps > 0:
         teach_tools(model, tokenizer, random.Random(seed), tool_steps, TIC_TAC_TOE_SHARE)
+        # Half the download. `pocket` stays in float32: recorded figures depend on its bytes.
+        model.to(torch.bfloat16)
     save(model, tokenizer, out)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoTokenizer, Qwen2ForCausalLM
 
 from pocket_build.teach_tools import prefix_cache, render, system_turn
@@ -21,10 +22,19 @@ tokenizer: Any = AutoTokenizer.from_pretrained(FOLDER)
 END, ASSISTANT = (tokenizer.convert_tokens_to_ids(token) for token in ("<|end|>", "<|assistant|>"))
 
 
-def test_it_differs_from_the_first_in_its_weights_alone():
+def test_it_differs_from_the_first_in_its_weights_and_their_type_alone():
     different = {path.name for path in FIRST_FOLDER.iterdir() if path.read_bytes() != (FOLDER / path.name).read_bytes()}
-    assert different == {"model.safetensors"}
+    assert different == {"model.safetensors", "config.json"}
     assert {path.name for path in FOLDER.iterdir()} == {path.name for path in FIRST_FOLDER.iterdir()}
+    first, second = (json.loads((folder / "config.json").read_text()) for folder in (FIRST_FOLDER, FOLDER))
+    assert second == {**first, "dtype": "bfloat16"}
+
+
+def test_stored_in_half_precision_it_computes_in_float32():
+    stored = load_file(FOLDER / "model.safetensors")
+    loaded = ModelLibrary(dict, torch.float32, torch.device("cpu")).get("pocket-tools").tensors
+    assert {weight.dtype for weight in stored.values()} == {torch.bfloat16}
+    assert all(torch.equal(loaded[name], weight.float()) for name, weight in stored.items())
 
 
 def test_every_host_knows_both_by_name():
@@ -73,7 +83,7 @@ def conversations() -> list[Conversation]:
     """Sampled at temperature 1."""
     torch.set_num_threads(1)  # at this size a second thread only waits
     torch.manual_seed(0)
-    model, rng = Qwen2ForCausalLM.from_pretrained(FOLDER), random.Random(0)
+    model, rng = Qwen2ForCausalLM.from_pretrained(FOLDER, dtype=torch.float32), random.Random(0)
     played = [Conversation(draw_texts(rng)) for _ in range(100)]
     for _ in range(MOST_TURNS):
         for group in by_length([each for each in played if not each.is_over]):
