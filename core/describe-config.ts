@@ -1,5 +1,5 @@
 /** A run as Temporal's UI introduces it: the line in its lists, and the text above its history. */
-import type { RunConfig } from './contract.ts';
+import type { Role, RunConfig } from './contract.ts';
 import { policyName } from './policy-name.ts';
 import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
 
@@ -18,9 +18,23 @@ export function configDetails(config: RunConfig): string {
     ...describeSteps(config),
     ...(parent ? [`Starts from the adapter and the optimizer state of **${policyName(parent)}**.`] : []),
     ...(startAdapter ? [`Starts from a PEFT adapter, sha256 ${startAdapter.weights.sha256}.`] : []),
+    ...(config.roles ? [`Roles: ${describeRoles(config).join('; ')}.`] : []),
     `Loss ${isSupervisedOnly(config) ? 'cross-entropy' : train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), ${train.lora === null ? 'full fine-tuning' : `LoRA rank ${train.lora.rank}`}, seed ${seed}.`,
     `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
   ].join('\n\n');
+}
+
+/** `x: policy main`, `user: openai/gpt-5-mini`: each role with its player. */
+export function describeRoles({ roles = {} }: Pick<RunConfig, 'roles'>): string[] {
+  return Object.entries(roles).map(([name, role]) => `${name}: ${describePlayer(role)}`);
+}
+
+function describePlayer(role: Role): string {
+  if (role.kind === 'policy') return `policy ${role.policy}`;
+  if (role.kind === 'hosted') return role.model;
+  if (role.kind === 'league') return `league of ${role.policy}, every ${role.every} steps, the newest ${role.keep}`;
+  const { run, branch, step } = role.checkpoint;
+  return policyName({ run, branch, step, policy: role.policy });
 }
 
 function describeSteps(config: RunConfig): string[] {

@@ -1,4 +1,6 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
+import type { LeagueScore } from '../../core/contract.ts';
+import { describeRoles } from '../../core/describe-config.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { formatReason, describeChange } from '../../core/settings.ts';
@@ -29,8 +31,11 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const summary = withPending(recorded, pending ?? []);
   const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
   const engine = newest === null ? null : engineOf(newest);
-  if (flags.json) printJson(output, { ...toJson(summary, pending), engine, lastStep: found.steps.at(-1) ?? null });
-  else print(output, { ...summary, engine }, pending, isLoop ? OWNED : UNATTENDED);
+  const roles = describeRoles(found.file.config);
+  const league = newest?.league ?? null;
+  const shown = { engine, roles, league };
+  if (flags.json) printJson(output, { ...toJson(summary, pending), ...shown, lastStep: found.steps.at(-1) ?? null });
+  else print(output, { ...summary, ...shown }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
 }
 
@@ -80,7 +85,19 @@ function describeEngine({ name, repeatsSamples }: ShownEngine): string {
   return repeatsSamples ? `${name}: a repeated run samples the same tokens` : `${name}: ${once}; samples do not repeat`;
 }
 
-type Shown = RunSummary & { readonly engine: ShownEngine | null };
+/** `past: step 0 won 0.55 of 24, step 10 …`: share of the points that the trained roles won. */
+function describeScores([role, scores]: [string, readonly LeagueScore[]]): string {
+  const met = scores.filter(({ played }) => played > 0);
+  const shares = met.map(({ step, played, won }) => `step ${step} ${formatNumber(won / played)} of ${played}`);
+  return `${role}: won against ${shares.join(', ') || 'nobody yet'}`;
+}
+
+interface ShownRoles {
+  readonly roles: readonly string[];
+  readonly league: Manifest['league'] | null;
+}
+
+type Shown = RunSummary & ShownRoles & { readonly engine: ShownEngine | null };
 
 function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
@@ -95,6 +112,8 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
     ['loss', summary.heldOutLoss === null ? null : describeHeldOutLoss(summary.heldOutLoss)],
     ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
+    ...summary.roles.map((role): [string, string] => ['role', role]),
+    ...Object.entries(summary.league ?? {}).map((of): [string, string] => ['league', describeScores(of)]),
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],

@@ -32,12 +32,18 @@ function failures(attempts: readonly TriedAttempt[]): string | null {
 }
 
 function noSignal(groups: readonly TriedGroup[]): string | null {
-  const rewards = groups
-    .map(({ attempts }) => attempts.flatMap(({ record }) => record.reward ?? []))
-    .filter((group) => group.length > 1);
+  const rewards = groups.flatMap(({ attempts }) => comparedRewards(attempts)).filter((group) => group.length > 1);
   if (rewards.length === 0 || !rewards.every(hasNoVariance)) return null;
   const values = [...new Set(rewards.flat())].map((reward) => formatNumber(reward)).join(', ');
   return `the reward never varies: all attempts at a scenario earned the same (${values}), which gives no learning signal; choose scenarios that are neither impossible nor trivial, give partial credit, or play more --attempts`;
+}
+
+/** Rewards that a run would compare: those of the attempts, or with roles those of each. */
+function comparedRewards(attempts: readonly TriedAttempt[]): number[][] {
+  const ofRoles = attempts.flatMap(({ record: { roleRewards } }) => (roleRewards === undefined ? [] : [roleRewards]));
+  if (ofRoles.length === 0) return [attempts.flatMap(({ record }) => record.reward ?? [])];
+  const roles = new Set(ofRoles.flatMap((rewards) => Object.keys(rewards)));
+  return [...roles].map((role) => ofRoles.flatMap((rewards) => rewards[role] ?? []));
 }
 
 function noCalls(attempts: readonly TriedAttempt[]): string | null {

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+
+import type { RunConfig } from '../../core/contract.ts';
+import { findConfigProblem } from '../../core/config-rules.ts';
+import { planEvaluation } from '../../core/plan-evaluation.ts';
+import { planGroups, planInitialise, planJudging, planNext, planTraining } from '../../core/plan-step.ts';
+import { otherPolicies, seatedPolicy } from '../../core/roles.ts';
+import { checkpointAt, CONFIG, PLAYED, POSITION } from './roles-run.ts';
+
+const TRAINED = { white: 'main', black: 'b' };
+const { roles: _roles, competing: _competing, ...PLAIN } = CONFIG;
+
+describe('a step of roles', () => {
+  test('names the trained roles and the players of the others', () => {
+    const [group] = planGroups(CONFIG, POSITION);
+    expect(group).toMatchObject({ roles: TRAINED, policy: checkpointAt(3) });
+    expect(Object.keys(group!.seats ?? {}).toSorted()).toEqual(['old', 'past']);
+    expect(planJudging(CONFIG, POSITION, PLAYED)).toMatchObject({ roles: TRAINED });
+    expect(planInitialise(CONFIG, 0)).toMatchObject({ policies: ['b'] });
+  });
+
+  test('a run without roles plans the same bytes as before there were any', () => {
+    const { league: _league, start: _start, ...position } = POSITION;
+    const [group] = planGroups(PLAIN, position);
+    expect(group).not.toHaveProperty('roles');
+    expect(group).not.toHaveProperty('seats');
+    expect(planInitialise(PLAIN, 0)).not.toHaveProperty('policies');
+    expect(planEvaluation(PLAIN, position)).not.toHaveProperty('start');
+  });
+
+  test('carries the scores of the league into the commit and to the next step', () => {
+    const training = planTraining(CONFIG, POSITION, PLAYED);
+    expect(training).toMatchObject({ roles: TRAINED, league: { past: [{ step: 0 }, { step: 2 }] } });
+    const next = planNext(CONFIG, POSITION, PLAYED, checkpointAt(4));
+    expect(next.league?.['past']?.map(({ checkpoint }) => checkpoint.step)).toEqual([0, 2, 4]);
+    expect(next.start).toEqual(checkpointAt(0));
+    expect(planNext(CONFIG, POSITION, PLAYED, null).league).toEqual(POSITION.league);
+  });
+
+  test('an evaluation plays against the first checkpoint', () => {
+    const evaluation = planEvaluation(CONFIG, POSITION);
+    expect(evaluation).toMatchObject({
+      roles: TRAINED,
+      start: checkpointAt(0),
+      policy: checkpointAt(3),
+      seats: { past: { checkpoint: checkpointAt(0), policy: 'b' } },
+    });
+  });
+});
+
+test('a policy of a checkpoint is served under its own name, and must be there', () => {
+  expect(otherPolicies(CONFIG)).toEqual(['b']);
+  expect(seatedPolicy({ checkpoint: checkpointAt(3), policy: 'b' })).toEqual({
+    model: 'demo@3:b',
+    adapterSha256: 'b'.repeat(64),
+  });
+  expect(() => seatedPolicy({ checkpoint: checkpointAt(3), policy: 'c' })).toThrow(
+    'the policy c must be one of the checkpoint demo@3, which has main, b',
+  );
+});
+
+const shared = { white: { kind: 'policy', policy: 'main' }, black: { kind: 'policy', policy: 'main' } } as const;
+
+test.each<[string, Partial<RunConfig>, RegExp]>([
+  ['a league of an overlapping run', { maxStaleness: 1 }, /maxStaleness must be 0 with a league/],
+  ['several policies without adapters', { train: { ...CONFIG.train, lora: null } }, /roles must share the policy main/],
+  [
+    'the mean over both seats of a game',
+    { roles: shared, train: { ...CONFIG.train, baseline: 'group' } },
+    /baseline must be rae where competing roles share a policy .* carries no information/,
+  ],
+  [
+    'a scale with a running mean',
+    { train: { ...CONFIG.train, baseline: 'rae', advantageScale: 'group-std' } },
+    /advantageScale must be none/,
+  ],
+])('%s is refused with the reason', (_name, changes, refusal) => {
+  const base = { ...CONFIG, ...changes };
+  const minimal = { ...base, train: { ...base.train, klCoefficient: 0 } };
+  expect(findConfigProblem({ ...minimal, ...withoutKl(minimal) })).toMatch(refusal);
+});
+
+/** The contract's example uses options that depend on others. */
+function withoutKl(config: RunConfig): Pick<RunConfig, 'train' | 'startAdapter' | 'maxJudgeUsd'> {
+  const { klReference: _reference, ...train } = config.train;
+  return {
+    train: { ...train, klAs: 'loss', klEstimator: 'k3-ratio' },
+    startAdapter: undefined,
+    maxJudgeUsd: null,
+  } as never;
+}
