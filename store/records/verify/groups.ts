@@ -185,13 +185,16 @@ function checkVerdict(
   const isComplete = judged.rewards.length === attempts.length;
   // The rollouts contain the agent's own verdict only.
   const own = judgeByAgent(rollouts, sha256, rules ?? SCHEMA_DEFAULTS.train);
-  const isRight =
-    judged.judge !== 'agent' ||
-    (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
-      canonicalJson(own.roleRewards ?? null) === canonicalJson(judged.roleRewards ?? null) &&
-      JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
+  const isRight = judged.judge !== 'agent' || hasSameRewards(own, judged);
   const isCosted = rules === null || JSON.stringify(own.overlongCosts) === JSON.stringify(judged.overlongCosts);
   if (!isComplete || !isRight || !isCosted) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
+}
+
+function hasSameRewards(own: Judged, judged: Judged): boolean {
+  const [expected, found] = [own, judged].map(({ rewards, roleRewards = null, turnRewards = null }) =>
+    canonicalJson({ rewards, roleRewards, turnRewards }),
+  );
+  return expected === found;
 }
 
 /** Expects the planned groups, and one replacement for each without signal. */
