@@ -46,7 +46,7 @@ test('a step that does not name a rare counter had none of it', () => {
   expect(charts.find(({ title }) => title === 'rewardedTurns')).toBeUndefined();
 });
 
-/** What a trainer tells of a step with two passes over what an older checkpoint sampled. */
+/** Metrics that a trainer tells of a step with two passes over what an older checkpoint sampled. */
 const NAMES = [
   'loss gradNorm entropy kl advantageMass rewardMean rewardStd rewardMin rewardMax heldOutLoss',
   'logprobK3 maxAbsLogRatio clippedShare correctedShare staleness updates',

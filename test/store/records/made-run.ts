@@ -51,7 +51,7 @@ export interface MadeOptions {
   /** How many of the first steps train examples. */
   warmStart?: number;
   train?: RunOptions['train'];
-  /** What manifests say of where it was trained, besides. */
+  /** More of what manifests say of where it was trained. */
   platform?: Readonly<Record<string, string>>;
 }
 
@@ -87,7 +87,7 @@ function madeConfig(options: MadeOptions = {}): RunConfig {
 
 export interface MadeRun {
   config: RunConfig;
-  /** By step: where the run stood after it. */
+  /** The position of the run after each step. */
   positions: RunPosition[];
 }
 
@@ -252,7 +252,7 @@ interface CommitWork {
   platform: MadeOptions['platform'];
 }
 
-/** As a GPU worker does it; the weights follow from the inputs alone, so that the same inputs give the same bytes. */
+/** Commits like a GPU worker; the weights follow from the inputs alone: the same inputs give the same bytes. */
 async function commit(
   store: Store,
   { run }: RunConfig,
