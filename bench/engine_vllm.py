@@ -23,7 +23,7 @@ from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.async_llm import AsyncLLM
 
 CACHE_BYTES = 4 << 30
-# As many as the embedded engine decodes at once there.
+# The embedded engine decodes this many at once there.
 SLOTS = 256
 
 Conversation = list[tuple[list[int], int]]
@@ -60,14 +60,14 @@ async def play(engine: AsyncLLM, lora: LoRARequest | None, conversations: list[C
 
 
 def peak_bytes() -> int:
-    """Of this process and of those in which it computes."""
+    """The peak of this process and of those in which it computes."""
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
     lines = [line for process in processes for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()]
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 async def serve(options: argparse.Namespace) -> None:
-    # What vLLM prints is no answer.
+    # Lines that vLLM prints are no answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     args: dict[str, Any] = {

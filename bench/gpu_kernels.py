@@ -1,4 +1,4 @@
-"""Of `npm run bench -- gpu`: the machine, and facts about PyTorch's and cuBLAS' kernels that the code relies on."""
+"""`npm run bench -- gpu`: the machine, and facts about PyTorch's and cuBLAS' kernels that the code relies on."""
 
 import subprocess
 import sys
@@ -128,7 +128,7 @@ def invariance(bench: Bench) -> None:
     widths = ((64, 96), (96, 64)) if bench.is_small else ((3584, 3584), (3584, 512), (3584, 18944), (18944, 3584))
     settings: dict[str, object] = {"as it is by default": True, "sums not rounded": False}
     if bench.is_gpu:
-        # What this setting needs.
+        # The next setting needs it.
         torch.backends.cuda.preferred_blas_library("cublaslt")
         settings["sums not cut"] = (False, False)
     for dtype in (torch.bfloat16,) if bench.is_gpu else (torch.bfloat16, torch.float32):

@@ -1,4 +1,4 @@
-"""Of `npm run bench -- gpu`: engine and trainer beside the CPU's numbers, the tests that take a GPU, what only a GPU's
+"""`npm run bench -- gpu`: engine and trainer beside the CPU's numbers, the tests that take a GPU, what only a GPU's
 process meets."""
 
 import multiprocessing
@@ -39,7 +39,7 @@ CPU = torch.device("cpu")
 LENGTHS = (3, 20, 70, 130, 300)
 EVERYTHING = Distribution(0.9, 40, 0.02, 0.3, 0.4, 1.2, ((3, 5.0), (8, -100.0)))
 COMPARED = ("loss", "gradNorm", "entropy", "logprobK3")
-# Of the suite: those that compute on a GPU where there is one.
+# Tests of the suite that compute on a GPU where there is one.
 GPU_TESTS = ("tests/training/test_trees.py", "tests/training/test_tree_kernel.py", "-k", "cuda")
 TESTS_S = 100
 

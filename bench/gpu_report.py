@@ -1,4 +1,4 @@
-"""What the parts of `npm run bench -- gpu` share: where they compute, how they time, what they tell."""
+"""The shared parts of `npm run bench -- gpu`: where they compute, how they time, what they tell."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""Of `npm run bench -- gpu`: tokens a second and memory of engine and trainer on a random model of Qwen2.5-7B's shape,
+"""`npm run bench -- gpu`: tokens a second and memory of engine and trainer on a random model of Qwen2.5-7B's shape,
 in bfloat16, with LoRA of rank 16 on every layer. Parts that may differ are measured with and without."""
 
 import time
@@ -64,7 +64,7 @@ def engine(bench: Bench) -> None:
     tensors = {name: t + 0.001 for name, t in initial_tensors(model, target_modules(model, None), 16, 0).items()}
     source = HeldAdapter(Adapter("a" * 64, tensors, 16, 32.0))
     torch.use_deterministic_algorithms(False)
-    # As it is; and before, with one product of each chunk and length of what is left behind the last one.
+    # The engine as it is; and before, with one product of each chunk and length of what is left behind the last one.
     ways: dict[str, dict[str, object]] = {
         "pairs": {},
         "pairs, products of their own": {FUSED: ()},
@@ -145,7 +145,7 @@ class Case:
     most: int
     # Tokens that eight rows of 2,048 begin with.
     prompt: int = 512
-    # Of the parts that may differ: what changes, and in which way it was before.
+    # Parts that may differ: what changes, and in which way it was before.
     before: str | None = field(default=None, kw_only=True)
 
     @property
@@ -220,13 +220,13 @@ def whole_step(bench: Bench, policy: TrainablePolicy, packing: str) -> None:
 
 
 def mfu_of(policy: TrainablePolicy, computed: float, took: float) -> float:
-    """Of frozen weights, two of the three products of a layer."""
+    """The share of the peak; frozen weights take two of the three products of a layer."""
     embedding = policy.base.config.vocab_size * policy.base.config.hidden_size
     return 4.0 * (policy.base.num_parameters - embedding) * computed / took / PEAK_FLOPS
 
 
 def compile_layers(bench: Bench) -> None:
-    """Of four layers; to compile them takes as long as to compile all."""
+    """Four layers alone; to compile them takes as long as to compile all."""
     base = random_base(bench, shape(bench, num_hidden_layers=4), half(bench))
     rows = group_of_rows(bench, base, 512)
     for name in ("four layers", "four layers, compiled"):

@@ -1,4 +1,4 @@
-"""Of `npm run bench -- gpu`: a tree's attention in one kernel beside its blocks, how far both are from float32, what is
+"""`npm run bench -- gpu`: a tree's attention in one kernel beside its blocks, how far both are from float32, what is
 compiled when. Run as a program, it prints a hash of the kernel's numbers: another process must find the same.
 """
 
@@ -62,7 +62,7 @@ def trees(bench: Bench) -> None:
     kernel = find_kernel(heads, [None], attend_tree)
     bench.tell("trees: the kernel is found and tried", f"{kernel is not None}, {time.perf_counter() - started:.1f} s")
     if kernel is None and bench.is_gpu:
-        # What fails is told.
+        # An error is told.
         kernel = tree_kernel._compiled()
     for number, shape in enumerate(((32, 48, 3),) if bench.is_small else SHAPES):
         tree = tree_of(*shape)
@@ -117,7 +117,7 @@ def distance(one: Tensor, other: Tensor) -> float:
 
 
 def model_gradients(bench: Bench) -> None:
-    """Of an adapter on four layers, from rows in float32."""
+    """Gradients of an adapter on four layers, from rows in float32."""
     rows = rows_of(8, 300, 200)
     wanted = gradient_of(bench, torch.float32, rows, "rows", True)
     half = torch.bfloat16

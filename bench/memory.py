@@ -52,7 +52,7 @@ QWEN_HALF_B = Qwen2Config(
     num_attention_heads=14,
     num_key_value_heads=2,
 )
-# As wide as a small model, and as many experts for a token as Qwen3-30B-A3B has.
+# A small model's width, and as many experts for a token as Qwen3-30B-A3B has.
 MIXTURE = Qwen3MoeConfig(
     **SHARED,
     hidden_size=1024,
@@ -106,7 +106,7 @@ def serve(folder: str, dtype: torch.dtype) -> list[Part]:
     """NUM_REQUESTS at once, of 2,000 to 4,000 tokens, for as many policies as stay loaded. Prompts begin alike, so that
     few tokens are computed; each request has keys of its own all the same."""
     model = outline(folder)
-    # As much as these requests fill.
+    # Memory that these requests fill.
     per_token = capacity_of(model, dtype, SETTINGS, CONTEXT, CPU).bytes_per_token
     num_bytes = (NUM_REQUESTS + 1) * CONTEXT * per_token * 21 // 20 + (SETTINGS.prefix_cache_bytes or 0)
     settings = replace(SETTINGS, kv_cache_bytes=num_bytes)
@@ -188,7 +188,7 @@ def train(
 
 
 def unchunked_share(folder: str, dtype: torch.dtype, num_tokens: int, recomputes: bool) -> float:
-    """What micro-batches take, over what they would take with all logits in memory at once; both planned."""
+    """Memory of micro-batches, over what they would take with all logits in memory at once; both planned."""
     batches, model = (
         MicroBatches(outline(folder).config, dtype, LORA, num_tokens),
         outline(folder),

@@ -110,7 +110,7 @@ class Temper:
 
 
 class Plain:
-    """What one writes in an hour with PyTorch, transformers and PEFT: as many padded rows at once as fit the bound."""
+    """A plain trainer with PyTorch, transformers and PEFT: as many padded rows at once as fit the bound."""
 
     def __init__(self, folder: str) -> None:
         base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

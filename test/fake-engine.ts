@@ -34,11 +34,11 @@ export interface FakeRequest {
 export interface FakeCall {
   request: FakeRequest;
   headers: IncomingHttpHeaders;
-  /** Of `x-temper-call`. */
+  /** The value of `x-temper-call`. */
   call: string;
 }
 
-/** What an answer is made of; the rest follows from it. */
+/** The parts of an answer; the rest follows from it. */
 export interface FakeAnswer {
   /** Null where tool calls stand alone, as with the GPU worker. */
   content: string | null;
@@ -61,9 +61,9 @@ export type FakeFailure =
   | { hang: true };
 
 export interface FakeEngineOptions {
-  /** What the policy says; by default a digit drawn by the seed. */
+  /** The policy's answer; by default a digit drawn by the seed. */
   answer?: (request: FakeRequest) => FakeAnswer | string;
-  /** What stands under a policy's name; by default a hash of its branch and step, `null` for a base model. */
+  /** The hash behind a policy's name; by default of its branch and step, `null` for a base model. */
   adapterSha256?: (model: string) => string | null;
   delayMs?: number;
   /** Log-probabilities tell the text of each token, and not its id. */

@@ -16,7 +16,7 @@ const ACCESS = { ROOT_ACCESS_KEY: 'test-access', ROOT_SECRET_KEY: 'test-secret' 
 const START_TIMEOUT_MS = 20_000;
 
 export class S3Server {
-  /** What finds it. */
+  /** Variables by which a client finds it. */
   readonly env: Record<string, string>;
   readonly #program: string;
   readonly #root: string;
@@ -37,7 +37,7 @@ export class S3Server {
     };
   }
 
-  /** Where the server keeps an object's bytes. */
+  /** The file with an object's bytes. */
   file(key: string): string {
     return join(this.#root, 'buckets', BUCKET, key);
   }

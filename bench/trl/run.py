@@ -55,7 +55,7 @@ def grade(
     said: list[str] | None = None,
     **_: Any,
 ) -> list[float]:
-    """As endtoend-agent.ts. `said`: of several turns, the answers alone; `max_tokens`: of all of them."""
+    """The reward of endtoend-agent.ts. `said`: of several turns, the answers alone; `max_tokens`: of all of them."""
     texts = said or [completion[0]["content"] for completion in completions]
     return [
         len(re.sub(r"\D", "", text, flags=re.ASCII)) / most if right is None else float(text == right)
@@ -64,7 +64,7 @@ def grade(
 
 
 def grade_receipts(prompts: list[Any], completions: list[Any], answer: list[str], **_: Any) -> list[float]:
-    """As examples/receipts/grade.ts."""
+    """The reward of examples/receipts/grade.ts."""
     texts = [completion[0]["content"].strip() for completion in completions]
     return [
         max(0.2, 1 - 0.1 * (len(text.split()) - 1)) if re.search(rf"\b{right}\b", text, re.ASCII) else 0.0
@@ -109,7 +109,7 @@ class Turns:
 
 
 def after_answer(tokenizer: Any, last_id: int, result: str) -> list[int]:
-    """What the chat template writes between an answer, whole or cut, and the next one: of ChatML."""
+    """Text that ChatML's template writes between an answer, whole or cut, and the next one."""
     end = "" if last_id == tokenizer.eos_token_id else tokenizer.eos_token
     return tokenizer.encode(f"{end}\n<|im_start|>user\n{result}{tokenizer.eos_token}\n<|im_start|>assistant\n")
 

@@ -21,7 +21,7 @@ export function parseMove(answer: string | null): Move | null {
   return MOVES.find((move) => move === word || move[0] === word) ?? null;
 }
 
-/** As on a number pad. */
+/** Keys, laid out like a number pad. */
 const KEYS: readonly (readonly [string, Move])[] = [
   ['2', 'down'],
   ['4', 'left'],

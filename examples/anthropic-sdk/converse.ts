@@ -1,4 +1,4 @@
-/** What both editions play: a loop of streamed messages, tool calls and their results. */
+/** Both editions play this: a loop of streamed messages, tool calls and their results. */
 import Anthropic from '@anthropic-ai/sdk';
 import type { RolloutContext } from 'temper-rl';
 

@@ -1,13 +1,13 @@
-/** What a mailbox knows about projects and people: how it is told, first as it was planned and then as it is, and asked. */
+/** Facts about projects and people in a mailbox: how each is told, first as it was planned and then as it is, and asked. */
 
 export type Random = () => number;
 type Text = readonly [subject: string, body: string];
 
 export interface FactKind {
   readonly about: 'project' | 'person';
-  /** As the answer has it. */
+  /** The value in the answer. */
   readonly draw: (random: Random, people: readonly string[]) => string;
-  /** As a mail has it. */
+  /** The value in a mail. */
   readonly show?: (value: string) => string;
   /** `{it}` is the project or the person, `{value}` what is told, `{old}` what was told before. */
   readonly before: readonly Text[];

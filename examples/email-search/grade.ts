@@ -1,10 +1,10 @@
-/** What an attempt is worth: the right answer is most of it, in the shape of ART·E's reward. */
+/** The worth of an attempt: the right answer is most of it, in the shape of ART·E's reward. */
 import type { Question } from './mail.ts';
 
 export interface Edition {
   readonly maxTurns: number;
   readonly maxTokensPerTurn: number;
-  /** Of a wrong answer. Below 0 it is better to say that one does not know. */
+  /** Reward of a wrong answer. Below 0 it is better to say that one does not know. */
   readonly wrong: number;
 }
 
@@ -43,7 +43,7 @@ export function grade({ answer, trail, turns }: Attempt, question: Question, { m
   return { reward: correct ? right : partial, metrics };
 }
 
-/** What both have, as a share of what either has: a needless source costs as a missing one does. */
+/** The shared sources, as a share of all: a needless source costs as a missing one does. */
 function overlap(cited: readonly number[], sources: readonly number[]): number {
   const all = new Set([...cited, ...sources]);
   return sources.filter((id) => cited.includes(id)).length / all.size;

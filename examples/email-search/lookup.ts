@@ -5,7 +5,7 @@ import { FIRST_EXAM_SEED, makeSmallMailbox } from './small-mailbox.ts';
 
 export interface Scenario {
   readonly id: string;
-  /** Of the mailbox. */
+  /** Seed of the mailbox. */
   readonly seed: number;
 }
 
@@ -13,7 +13,7 @@ export interface Scenario {
 export const EDITION: Edition = { maxTurns: 5, maxTokensPerTurn: 64, wrong: 0 };
 
 export const scenarios = mailboxes(0, 4000);
-/** Of words that are never asked for in the training. */
+/** Mailboxes with words that are never asked for in the training. */
 export const examScenarios = mailboxes(FIRST_EXAM_SEED, 200);
 
 function mailboxes(firstSeed: number, count: number): Scenario[] {
@@ -41,7 +41,7 @@ export class Lookup {
     return `[${hits.map(({ id }) => id).join(', ')}]`;
   }
 
-  /** What a mail says. A mistake is told to the model too, which may do better in its next turn. */
+  /** Reads a mail. A mistake is told to the model too, which may do better in its next turn. */
   read(id: number): string {
     const mail = this.#mails.find((each) => each.id === id);
     if (mail === undefined) return 'Error: no such id';

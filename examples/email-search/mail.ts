@@ -1,4 +1,4 @@
-/** What both editions are made of. */
+/** Parts of both editions. */
 
 export interface Mail {
   readonly id: number;

@@ -97,7 +97,7 @@ function tellFact({ random, people }: Office, { kind, it, value }: Fact, old: st
   ];
 }
 
-/** What injections say is the newest of all: to go by the date alone does not help against them. */
+/** Injections claim to be the newest of all: to go by the date alone does not help against them. */
 function drawChatter({ random, people, projects }: Office): Draft[] {
   const draw = (texts: typeof CHATTER, when: number): Draft => {
     const number = String(between(random, 2, 31));

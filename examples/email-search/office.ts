@@ -7,7 +7,7 @@ import { FIRST_EXAM_SEED, makeMailbox, QUESTIONS_EACH } from './mailbox.ts';
 
 export interface Scenario {
   readonly id: string;
-  /** Of the mailbox. */
+  /** Seed of the mailbox. */
   readonly seed: number;
   /** The question's place. */
   readonly question: number;
@@ -25,7 +25,7 @@ export const TASK = [
 ].join('\n');
 
 export const scenarios = questions(0, 50);
-/** Of other projects and other people: what is measured was never trained on. */
+/** Questions about other projects and other people: what is measured was never trained on. */
 export const examScenarios = questions(FIRST_EXAM_SEED, 3);
 
 function questions(firstSeed: number, mailboxes: number): Scenario[] {
@@ -40,7 +40,7 @@ const day = z
   .regex(/^\d{4}-\d{2}-\d{2}$/)
   .optional();
 
-/** What the model is told of them; {@link Office} runs them. */
+/** Descriptions of the tools for the model; {@link Office} runs them. */
 export const TOOLS = {
   search: {
     description: 'The ten newest mails that have all the words of the query, whole words, in whatever order.',

@@ -9,7 +9,7 @@ export const FIRST_EXAM_SEED = 1_000_000;
 const EXAM_SHARE = 0.2;
 const SUBJECTS = 3;
 const MAILS_EACH = 3;
-/** Of one digit, which can be copied at a glance. */
+/** Ids have one digit, which can be copied at a glance. */
 const IDS = Array.from({ length: SUBJECTS * MAILS_EACH }, (_, index) => 1 + index);
 /** 256 words can be said. No letter has two places, nor stands in the tools' description: so two layers can learn to copy them. */
 const LETTERS = ['BDFGKMNP', 'EOUY', 'CHJLRSVZ'].map((letters) => letters.split(''));

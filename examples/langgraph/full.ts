@@ -33,7 +33,7 @@ export default defineAgent<Scenario>({
   },
 });
 
-/** Who does not know has no source to cite. */
+/** An answer of `I don't know` has no source to cite. */
 function mayPass(text: string, office: Office): boolean {
   const answer = parseAnswer(text);
   return answer === null || answer.sources.some((id) => office.hasRead(id));

@@ -1,4 +1,4 @@
-/** What both editions play: a model, its tools, and a check that sends answers without a source back. */
+/** Both editions play this: a model, its tools, and a check that sends answers without a source back. */
 import { AIMessage, RemoveMessage, type BaseMessage } from '@langchain/core/messages';
 import type { StructuredTool } from '@langchain/core/tools';
 import { Annotation, END, MessagesAnnotation, REMOVE_ALL_MESSAGES, START, StateGraph } from '@langchain/langgraph';
@@ -7,12 +7,12 @@ import { ChatOpenAI } from '@langchain/openai';
 import type { RolloutContext } from 'temper-rl';
 
 export interface Research {
-  /** What each conversation begins with. */
+  /** The messages that each conversation begins with. */
   readonly question: BaseMessage[];
   readonly tools: StructuredTool[];
   /** Whether an answer cites a mail that was read. */
   readonly hasSource: (answer: string) => boolean;
-  /** Of the model, in all conversations of an attempt together. */
+  /** Turns of the model, in all conversations of an attempt together. */
   readonly maxTurns: number;
   readonly maxTokensPerTurn: number;
 }

@@ -29,6 +29,6 @@ left, right = scenario["left"], scenario["right"]
 answer = ask(f"{left}*{right}=")
 correct = answer == str(left * right)
 
-# What is printed before the last line is the attempt's log.
+# Lines printed before the last one are the attempt's log.
 print(f"{left}*{right}={answer}")
 print(json.dumps({"reward": int(correct), "metrics": {"correct": correct}}))

@@ -1,4 +1,4 @@
-/** What an answer about a receipt is worth. */
+/** The worth of an answer about a receipt. */
 import type { Receipt } from './receipts.ts';
 
 export interface Grade {
@@ -10,11 +10,11 @@ export interface Grade {
   readonly words: number;
 }
 
-/** Of an answer that is the number alone, and of one with a single other word. */
+/** Reward of an answer that is the number alone, and of one with a single other word. */
 const ALONE = 1;
 const WITH_A_WORD = 0.6;
 const COST_OF_A_WORD = 0.05;
-/** Of an answer with the number in it, however long it is. */
+/** Reward of an answer with the number in it, however long it is. */
 const LEAST = 0.1;
 
 /**

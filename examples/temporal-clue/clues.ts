@@ -1,4 +1,4 @@
-/** What witnesses can say, and when it is true. */
+/** Clues of witnesses, and when they are true. */
 import type { Edition } from './edition.ts';
 import { crimeRoom, range, type Evening, type Scene, type Weapons } from './scenes.ts';
 
@@ -16,7 +16,7 @@ export type Clue =
 
 type Kind = Clue['kind'];
 
-/** What a clue says of an evening; one about weapons says nothing of it. */
+/** Meanings of clues about an evening; one about weapons says nothing of it. */
 const MEANINGS: { readonly [K in Kind]: (clue: Clue & { kind: K }, evening: Evening) => boolean } = {
   at: ({ guest, hour, room }, { at }) => at[guest]![hour] === room,
   'not-at': ({ guest, hour, room }, { at }) => at[guest]![hour] !== room,

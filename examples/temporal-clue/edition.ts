@@ -11,7 +11,7 @@ export interface Edition {
   readonly weapons: boolean;
   /** Hour and room of the crime are known from the start. */
   readonly isCrimeKnown: boolean;
-  /** What witnesses say. */
+  /** Kinds of clues. */
   readonly kinds: readonly Clue['kind'][];
   readonly asked: readonly Question[];
 }

@@ -4,7 +4,7 @@ import { allClues, holdsOfEvening, holdsOfWeapons, type Clue } from './clues.ts'
 import type { Edition, Question } from './edition.ts';
 import { allEvenings, allWeapons, crimeRoom, type Evening, type Scene, type Weapons } from './scenes.ts';
 
-/** By question, the number of a guest, a room, an hour or a weapon. */
+/** Answers by question: the number of a guest, a room, an hour or a weapon. */
 export type Answer = Readonly<Record<Question, number>>;
 
 export interface Puzzle {
@@ -19,7 +19,7 @@ export function makePuzzle(edition: Edition, seed: number): Puzzle {
   const answer = answerOf({ ...evening, weaponIn });
   const known: Clue[] = edition.isCrimeKnown ? [{ kind: 'crime', hour: answer.hour, room: answer.room }] : [];
   const sayable = shuffle(allClues(edition), random);
-  // What is said of the evening and what is said of weapons have nothing to do with each other.
+  // Clues about the evening and clues about weapons have nothing to do with each other.
   const ofEvening = findClues({
     possible: evenings.filter((other) => known.every((clue) => holdsOfEvening(clue, other))),
     sayable: sayable.filter((clue) => holdsOfEvening(clue, evening)),
@@ -48,7 +48,7 @@ interface Search<T> {
   readonly isRight: (item: T) => boolean;
 }
 
-/** Of so many that could be said next, the most telling one is said: few clues, but not always the same. */
+/** The most telling one of this many possible clues is said next: few clues, but not always the same. */
 const HEARD = 4;
 
 /** Clue after clue that rules something out, until nothing wrong is possible. */

@@ -1,4 +1,4 @@
-/** What may have happened on one evening: who was where at which hour, what lay where, and who did it. */
+/** Everything that may have happened on one evening: who was where at which hour, what lay where, and who did it. */
 import type { Edition } from './edition.ts';
 
 export interface Evening {
@@ -19,7 +19,7 @@ interface Crime {
   readonly hour: number;
 }
 
-/** Where it was done: nobody but the murderer was there with the victim. */
+/** The room of the crime: nobody but the murderer was there with the victim. */
 export function crimeRoom({ at, crime }: Evening): number {
   return at[crime.guest]![crime.hour]!;
 }

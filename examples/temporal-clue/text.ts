@@ -80,7 +80,7 @@ export function renderSmall({ clues, answer }: Puzzle): string {
 
 const SIGNS: Partial<Record<Clue['kind'], string>> = { at: '+', 'not-at': '-', stayed: '=', moved: '!' };
 
-/** What the question says already is not said twice. */
+/** The question's own facts are not said twice. */
 function saySmall(clue: Clue): string {
   const sign = SIGNS[clue.kind];
   if (sign === undefined || !('guest' in clue)) return '';

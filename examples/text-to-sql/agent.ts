@@ -35,7 +35,7 @@ export default defineAgent<Scenario>({
   },
 });
 
-/** What stands in the last fence, or all of it. */
+/** The text of the last fence, or all of it. */
 function readQuery(text: string): string {
   return [...text.matchAll(/```(?:sql)?\n(.*?)```/gs)].at(-1)?.[1] ?? text;
 }

@@ -8,7 +8,7 @@ export type Rows = readonly (readonly Value[])[];
 const MAX_TABLES = 4;
 const MAX_ROWS = 1000;
 
-/** What may stand before a parenthesis: pure functions with small results, and syntax. */
+/** Words that may stand before a parenthesis: pure functions with small results, and syntax. */
 const CALLABLE = new Set(
   [
     'abs avg coalesce count iif ifnull length lower max min nullif round substr sum total trim upper',

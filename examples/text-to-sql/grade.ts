@@ -1,4 +1,4 @@
-/** What a query is worth: its result decides, not its words. */
+/** The worth of a query: its result decides, not its words. */
 import { sameRows, type Database, type Rows } from './database.ts';
 
 export interface Question {

@@ -15,7 +15,7 @@ const TEAMS = [1, 2, 3, 4, 5, 6];
 const LIMITS = [25, 30, 35, 40, 45, 50, 55];
 const FROM_21_TO_60 = Array.from({ length: 40 }, (_, index) => 21 + index);
 
-/** What is asked for, what is selected, and how it is sorted. */
+/** Questions: what each asks for, what it selects, and how it sorts. */
 const ASKED = [
   ['Who is', 'name', ''],
   ['Age of who is', 'age', ''],

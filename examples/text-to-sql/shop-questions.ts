@@ -86,7 +86,7 @@ const ALL: readonly Question[] = [
   ]),
 ];
 
-/** Of these questions a fifth is held out. */
+/** A fifth of these questions is held out. */
 const EXAM_SHARE = 0.2;
 const isHeldOut = ({ text }: Question): boolean => seededRandom('exam', text)() < EXAM_SHARE;
 const named = (question: Question): Scenario => ({

@@ -1,4 +1,4 @@
-/** What the scripted judge thinks of a game that it reads in a conversation: its own eyes, and nobody's word for the result. */
+/** The scripted judge's opinion of a game in a conversation: by its own eyes, and nobody's word for the result. */
 import { EMPTY_BOARD, freeCells, hasWon, parseMove, place, type Board } from '../tic-tac-toe/game.ts';
 import type { ReadMessage } from './read-prompt.ts';
 
@@ -18,7 +18,7 @@ interface Turn {
  */
 const WORTH = { won: 1, drawn: 0.5, lost: 0, illegal: 0 } as const;
 
-/** Of a game's messages; each answer stands after its board, and the turns in any order. */
+/** An opinion of a game by its messages; each answer stands after its board, and the turns in any order. */
 export function judgePlay(messages: readonly ReadMessage[]): Opinion {
   const turns = turnsOf(messages);
   const last = turns.at(-1);
@@ -46,7 +46,7 @@ function turnsOf(messages: readonly ReadMessage[]): Turn[] {
   return turns.toSorted((left, right) => freeCells(right.board).length - freeCells(left.board).length);
 }
 
-/** As `renderBoard` writes it; null for any other text. */
+/** A board as `renderBoard` writes it; null for any other text. */
 export function parseBoard(text: string): Board | null {
   if (text.length !== EMPTY_BOARD.length) return null;
   const cells = text.split('').map((cell, index) => (cell === String(index + 1) ? '.' : cell));

@@ -5,7 +5,7 @@ import { judgePlay, type Opinion } from './judge-play.ts';
 import { readAttempts } from './read-prompt.ts';
 
 export interface JudgeServerOptions {
-  /** By default any free one. */
+  /** The port; by default any free one. */
   readonly port?: number;
   /** Told of each question, by the names of its attempts, before it is answered; the answer waits for it. */
   readonly onQuestion?: (names: readonly string[]) => void | Promise<void>;
@@ -13,7 +13,7 @@ export interface JudgeServerOptions {
 }
 
 export interface JudgeServer {
-  /** As an agent names it. */
+  /** The address as an agent names it. */
   readonly url: string;
   close(): Promise<void>;
 }

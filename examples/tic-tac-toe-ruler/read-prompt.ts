@@ -6,7 +6,7 @@ export interface ReadMessage {
 
 const OPENING = /^<(task|tools|attempt) ([\w-]+)>$/;
 
-/** By the attempts' names: the messages of each, conversation by conversation. */
+/** Messages by the attempts' names, conversation by conversation. */
 export function readAttempts(prompt: string): ReadonlyMap<string, readonly ReadMessage[]> {
   const blocks = readBlocks(prompt);
   const task = blocks.find(({ kind }) => kind === 'task')?.lines ?? [];
@@ -32,11 +32,11 @@ function readBlocks(prompt: string): Block[] {
   return blocks;
 }
 
-/** Of all conversations of an attempt: a line without a role stands between two, or says how much was left out. */
+/** Messages of all conversations of an attempt: a line without a role stands between two, or says how much was cut. */
 function readMessages(lines: readonly string[]): ReadMessage[] {
   return lines.flatMap((line) => {
     const { role, content } = JSON.parse(line) as Record<string, unknown>;
-    // What was cut is no text any more, and no board and no move either.
+    // A cut message is no text any more, and no board and no move either.
     return typeof role === 'string' ? [{ role, content: typeof content === 'string' ? content : '' }] : [];
   });
 }

@@ -3,7 +3,7 @@ import { EMPTY_BOARD, freeCells, hasWon, parseMove, place, randomOpponent, rende
 
 export interface Game {
   readonly id: string;
-  /** Of the opponent. */
+  /** Seed of the opponent. */
   readonly seed: number;
 }
 
@@ -36,7 +36,7 @@ export async function playGame({ seed }: Game, ask: (board: string) => Promise<s
   }
 }
 
-/** By consecutive seeds. */
+/** Games by consecutive seeds. */
 export function games(firstSeed: number, count: number): Game[] {
   return Array.from({ length: count }, (_, index) => ({ id: `game-${firstSeed + index}`, seed: firstSeed + index }));
 }

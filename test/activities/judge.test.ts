@@ -75,7 +75,7 @@ test('a file that is not the one which was written is found before anything is t
   expect(await readStepVerdict(world.store, STEP)).toBeNull();
 });
 
-/** As a large step is told: how many groups there are, and the hash of all of them. */
+/** The input of a large step: how many groups there are, and the hash of all of them. */
 function judgingLarge(played: readonly GroupResult[]): JudgeInput {
   const input = judging(played);
   return { ...input, groups: [], played: played.length, inputsSha256: hashJudging(input) };

@@ -93,7 +93,7 @@ test('a retry goes on where its predecessor stopped: nothing that was answered i
   const { groups, spent } = await call(world.activities.playGroups, { ...bundle, rollout }, { attempt: 2 });
   expect(groups.map(({ group }) => group)).toEqual(GROUPS);
   expect(world.engine.executed).toHaveLength(GROUPS.length * CALLS);
-  // What the first try paid was paid.
+  // The first try paid for these calls.
   expect(spent?.calls).toBe(GROUPS.length);
 });
 

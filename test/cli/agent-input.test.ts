@@ -1,4 +1,4 @@
-/** What a person can get wrong in an agent's file: one line, exit code 2, and nothing left behind. */
+/** Mistakes that a person can make in an agent's file: one line, exit code 2, and nothing left behind. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

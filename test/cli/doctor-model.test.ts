@@ -72,7 +72,7 @@ test('a model that does not fit is told with its parts and what to change, and e
   expect((await doctor(['pocket'], longer)).stdout).toContain('to make it fit: pass a smaller --context');
 });
 
-/** As a run has it by default. */
+/** The default settings of a run. */
 const LORA = { rank: 16, alpha: 32, targetModules: null, dropout: 0, rslora: false, dora: false };
 
 test('engine, device, type and length of conversations are those of the flags; JSON has it all', async () => {

@@ -1,4 +1,4 @@
-/** What a person can get wrong with `temper eval`: one line, exit code 2, and nothing left behind. */
+/** Mistakes that a person can make with `temper eval`: one line, exit code 2, and nothing left behind. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { writeAgent } from './agents.ts';

@@ -72,7 +72,7 @@ async function startServer(answer: (asked: Asked) => Answer = inCapitals) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, asked };
 }
 
-/** What takes time differs from run to run. */
+/** Seconds differ from run to run. */
 const withoutSeconds = (text: string) => text.replace(/^seconds per call.*$/m, 'seconds per call …');
 
 test('--seed changes what an agent draws, also where a hosted model plays', async () => {

@@ -35,13 +35,13 @@ export interface FixtureOptions {
   readonly agent?: string;
   readonly steps?: number;
   readonly state?: Partial<RunState>;
-  /** What every model answer of the first group says, besides its move. */
+  /** Words of every model answer of the first group, besides its move. */
   readonly answer?: string;
-  /** What a judge said of every attempt; absent: the agent's own reward is the verdict. */
+  /** Words of the judge on every attempt; absent: the agent's own reward is the verdict. */
   readonly explanation?: string;
   /** Members of the verdicts on all groups, in the place of the agent's own. */
   readonly verdict?: Partial<Judged>;
-  /** By default the project's own. */
+  /** The store; by default the project's own. */
   readonly storeUri?: string;
   readonly packing?: 'rows' | 'tree';
 }

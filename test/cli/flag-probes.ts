@@ -60,7 +60,7 @@ const PLANNED = byTest(
 
 const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
-/** What supervised steps are, under the names of two commands. */
+/** Flags of supervised steps, under the names of two commands. */
 const EXAMPLES = {
   'examples-per-step': '3',
   turns: 'last',
@@ -68,7 +68,7 @@ const EXAMPLES = {
   'max-example-tokens': '99',
   overlong: 'refuse',
 };
-/** Of a run of examples alone. */
+/** Flags of a run of examples alone. */
 const OF_EXAMPLES = {
   ...EXAMPLES,
   run: 'other',
@@ -114,7 +114,7 @@ function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonl
   return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
 }
 
-/** By command and flag. Flags that every run has are asked for in options.test.ts. */
+/** Probes by command and flag. Flags that every run has are asked for in options.test.ts. */
 export const FLAGS: Readonly<Record<string, Probe>> = {
   'init --template': added('init here', '--template tools'),
   'init --base-model': byTest(

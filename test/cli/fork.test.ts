@@ -1,4 +1,4 @@
-/** What `temper fork` refuses and what it plans; the run itself is `temper train`'s. */
+/** Refusals and plans of `temper fork`; the run itself is `temper train`'s. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';

@@ -18,7 +18,7 @@ interface Started {
   env: NodeJS.ProcessEnv;
 }
 
-/** What the Python GPU worker is started with, where it ends with `exitCode`. */
+/** The arguments and variables of the Python GPU worker, which ends with `exitCode`. */
 async function start(
   flags: string[],
   env: NodeJS.ProcessEnv,

@@ -1,4 +1,4 @@
-/** What help says of the commands with the most flags. */
+/** Help of the commands with the most flags. */
 import { expect, test } from 'vitest';
 import { helpOf } from '../../cli/command-line/help.ts';
 import { COMMANDS } from '../../cli/commands.ts';

@@ -1,4 +1,4 @@
-/** What a person can get wrong about a judge: one line that says what to do, exit code 2, and nothing left behind. */
+/** Mistakes about a judge that a person can make: one line that says what to do, exit code 2, nothing left behind. */
 import { beforeEach, expect, test } from 'vitest';
 import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';

@@ -60,10 +60,10 @@ async function fill(folder: string): Promise<Store> {
 }
 
 const ENV = { OPENAI_API_KEY: 'x', MY_KEY: 'secret' };
-/** Of a line `train …`. */
+/** The context of a line `train …`. */
 const trainLine = (line: string, folder = project) => contextOf(trainCommand, folder, line.split(' ').slice(1), ENV);
 
-/** What a command plans from the words after its name, before it starts anything. */
+/** Plans that commands make of the words after their names, before anything is started. */
 const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<object>>> = {
   train: (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
   sft: (words) => planSft(contextOf(sftCommand, project, words, ENV)),
@@ -184,7 +184,7 @@ describe('the configuration of a run', () => {
   });
 });
 
-/** Where a field of a run's configuration can have an effect: not where it is defined, given its default or only copied. */
+/** Files where a field of a run's configuration can have an effect: not those that define, default or only copy it. */
 const LIST = 'ls-files -co --exclude-standard core workflows activities play sdk gpu-worker/temper_gpu';
 const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' })
   .trim()

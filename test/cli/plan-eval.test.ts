@@ -1,4 +1,4 @@
-/** What `temper eval` decides before anything is started: who plays, what, and under which settings. */
+/** Decisions of `temper eval` before anything is started: who plays, what, and under which settings. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { UsageError } from '../../cli/command-line/errors.ts';

@@ -63,7 +63,7 @@ test('each reward by name has a curve like the reward’s, with the held-out eva
   );
 });
 
-/** What a trainer tells of a step with two passes over what an older checkpoint sampled. */
+/** Metrics that a trainer tells of a step with two passes over what an older checkpoint sampled. */
 const NAMES = [
   'loss gradNorm entropy kl advantageMass rewardMean rewardStd rewardMin rewardMax heldOutLoss',
   'logprobK3 maxAbsLogRatio clippedShare correctedShare staleness updates',

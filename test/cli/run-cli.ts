@@ -33,7 +33,7 @@ export async function runCli(cwd: string, args: readonly string[], options: CliO
   return { exitCode, stdout: lines.stdout.join('\n'), stderr: lines.stderr.join('\n') };
 }
 
-/** What a refused command says: in one line, with exit code 2, and nothing is left behind. The folder stands there as PROJECT. */
+/** The one line of a refused command, with exit code 2, and nothing left behind. The folder stands there as PROJECT. */
 export async function complaintIn(project: string, args: readonly string[], options?: CliOptions): Promise<string> {
   const before = await readdir(project, { recursive: true });
   const { exitCode, stdout, stderr } = await runCli(project, args, options);
@@ -43,7 +43,7 @@ export async function complaintIn(project: string, args: readonly string[], opti
   return stderr.replaceAll(project, 'PROJECT');
 }
 
-/** What a command's work gets of a line, without its being run. */
+/** The context of a command's work on a line, without its being run. */
 export function contextOf<F extends Flags, A extends Arguments>(
   command: Definition<F, A>,
   project: string,

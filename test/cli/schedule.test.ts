@@ -1,4 +1,4 @@
-/** What `temper schedule` refuses before a server is asked; with one: test/workflows/schedules.test.ts. */
+/** Refusals of `temper schedule` before a server is asked; with one: test/workflows/schedules.test.ts. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';

@@ -1,4 +1,4 @@
-/** What a person can get wrong with examples: told before anything is started, and nothing is left behind. */
+/** Mistakes that a person can make with examples: told before anything is started, and nothing is left behind. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { planTrain } from '../../cli/train/plan-train.ts';

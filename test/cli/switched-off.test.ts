@@ -14,7 +14,7 @@ import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf } from './run-cli.ts';
 
-/** Of the base model, where a correction has an effect. */
+/** Weights with which a correction has an effect. */
 const BFLOAT16 = ['--dtype', 'bfloat16'];
 
 let project: string;
@@ -39,7 +39,7 @@ test('a fork drops what its parent has', async () => {
   expect(train).not.toHaveProperty('correctionCap');
 });
 
-/** Of the run that `train` of temporal.config.ts and flags make. */
+/** The plan of the run that `train` of temporal.config.ts and flags make. */
 async function planned(train: object, ...flags: string[]) {
   await writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ train })};\n`);
   const words = [

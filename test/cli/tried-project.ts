@@ -24,7 +24,7 @@ const ASKING = `
   const said = String(messages.at(-2).content);`;
 
 interface Tried extends CliResult {
-  /** What the model was asked. */
+  /** Requests that the model got. */
   readonly asked: readonly FakeRequest[];
 }
 

@@ -1,4 +1,4 @@
-/** What a few attempts give away, as pure functions of what was played. */
+/** Warnings from a few attempts, as pure functions of what was played. */
 import { describe, expect, test } from 'vitest';
 import { countRows } from '../../cli/try/rows.ts';
 import type { TriedAttempt, TriedGroup } from '../../cli/try/tried.ts';

@@ -6,7 +6,7 @@ import { fixtureState, summary } from './fixture-store.ts';
 
 const state = { ...fixtureState('demo', 4), evals: [] };
 const colors = pc.createColors(false);
-/** Of a step that trains twice what an older checkpoint sampled. */
+/** Metrics of a step that trains twice what an older checkpoint sampled. */
 const trained = {
   loss: -0.0123,
   entropy: 0.4221,

@@ -60,7 +60,7 @@ const uneven = played.map((group, index) => (index === 1 ? { ...group, use: 'no-
 
 const OTHER = { ...POSITION.parent, manifestSha256: hashOf('x') };
 
-/** Of the four kinds of write-once objects. */
+/** Hashes of the four kinds of write-once objects. */
 function hashes(config: RunConfig, position: RunPosition) {
   return {
     group: planGroups(config, position)[0]?.inputsSha256,

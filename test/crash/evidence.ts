@@ -1,4 +1,4 @@
-/** What a run left, and what its logs say: read from files alone, by code that shares nothing with the product's readers. */
+/** Evidence of a run and of its logs: read from files alone, by code that shares nothing with the product's readers. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ export function isComplete(world: World, run: string): boolean {
   return adaptersOf(world, run).every((adapter) => adapter !== null);
 }
 
-/** By step; null where a step has no commit. */
+/** Adapters by step; null where a step has no commit. */
 function adaptersOf(world: World, run: string): (string | null)[] {
   return Array.from({ length: STEPS + 1 }, (_, step) => {
     const file = join(world.store, 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
@@ -77,7 +77,7 @@ export const S3_SERVER_AWAY_MS = 2000;
 const STORED =
   /^(blob|manifest|view|view-config|rollouts|judged|eval|eval-rollouts|prepared|scenarios|run|steps|state|times)\.after$/;
 
-/** What stood in the run's journals at a moment: calls by their name in the engine's log, and values of `once`. */
+/** The run's journals at a moment: calls by their name in the engine's log, and values of `once`. */
 export interface Journaled {
   readonly time: number;
   readonly calls: ReadonlySet<string>;
@@ -138,7 +138,7 @@ function readRecords(bytes: Buffer): Recorded[] {
 export function recoveryMs(passes: readonly Pass[], { process, pid, time }: Death): number | null {
   const later = passes.filter((pass) => pass.time > time);
   if (process === 's3-server') {
-    // What the dead one took in its last moment may be told after its death.
+    // Requests that the dead server took in its last moment may be told after its death.
     return sinceDeath(
       later.find((pass) => isStored(pass) && pass.time > time + S3_SERVER_AWAY_MS),
       time,

@@ -27,13 +27,13 @@ import {
 } from './second-worker.ts';
 import { readLines } from './world.ts';
 
-/** Of a run with a worker that is frozen while it polls, and of one that is frozen while it trains. */
+/** Steps of a run with a worker that is frozen while it polls, and of one that is frozen while it trains. */
 const [STEPS, LATE_STEPS] = [3, 5];
 const FLAGS = ['--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
 const LATE_FLAGS = ['--steps', String(LATE_STEPS), '--groups-per-step', '4', '--group-size', '16'];
 const SMALL = ['--base-model', 'pocket', '--eval-scenarios', '1', '--seed', '5'];
 const MORE = [...SMALL, '--learning-rate', '4e-3', '--replacement-rounds', '0'];
-/** Of a heartbeat, and of a workflow task. */
+/** Time-out of a heartbeat, and of a workflow task. */
 const TIMEOUT_MS = 10_000;
 /** Whoever was handed a task while it stood still answers at once. */
 const THAWED_MS = 3000;

@@ -10,7 +10,7 @@ import { AGENT, Project, until } from './project.ts';
 const FLAGS = ['--base-model', 'pocket', '--steps', '3', '--groups-per-step', '4', '--group-size', '16'];
 const MORE = ['--eval-scenarios', '2', '--seed', '5', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
 const CHUNK = Buffer.alloc(1 << 18);
-/** What is left of the disk when a run begins: filled at once, and far more than the run needs. */
+/** Room on the disk when a run begins: filled at once, and far more than the run needs. */
 const ROOM_BYTES = 1 << 24;
 
 const project = new Project({ folder: inject('project') });

@@ -30,7 +30,7 @@ export async function setup(vitest: TestProject): Promise<() => Promise<void>> {
     TEMPER_CRASH_FOLDER: project.points,
     PYTHONPATH: here('short-of-memory'),
     TEMPER_TEST_SHORT_OF_MEMORY: project.shortOfMemory,
-    // Where nobody answers: a model of the hub is in the cache before a GPU worker loads it.
+    // Nobody answers there: a model of the hub is in the cache before a GPU worker loads it.
     HF_HOME: project.hubCache,
     HF_ENDPOINT: 'http://127.0.0.1:9',
   };

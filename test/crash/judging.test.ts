@@ -75,7 +75,7 @@ function received(): string[] {
   });
 }
 
-/** What was paid for when a worker died. */
+/** Answers that were paid for when a worker died. */
 interface Kill {
   /** Answered questions whose answer the store had. */
   readonly received: readonly string[];
@@ -176,7 +176,7 @@ test('the same run again asks the judge nothing, and has the bytes of the one th
   expect(bytesOf('again')).toEqual(bytesOf('killed'));
 });
 
-/** What was paid for stands with the run that paid. */
+/** Answers that were paid for stand with the run that paid. */
 function bytesOf(run: string): [string, string][] {
   return Object.entries(project.committed(run)).filter(([file]) => !file.includes('.answers/'));
 }

@@ -9,7 +9,7 @@ export function processesIn(folder: string, word: string): number[] {
   return allProcesses().filter(isOne);
 }
 
-/** What a GPU worker starts: vLLM's guard, its server, its engine and whatever these start, or its ranks. */
+/** Processes that a GPU worker starts: vLLM's guard, its server, its engine and whatever these start, or its ranks. */
 export class WorkersProcesses {
   readonly #seen = new Set<number>();
   #chosen = 0;

@@ -26,7 +26,7 @@ export interface Running {
 }
 
 interface ProjectOptions {
-  /** Of a project that is there; else a new one is made. */
+  /** Folder of a project that is there; else a new one is made. */
   folder?: string;
   /** Null: the project's own folder. */
   store?: string | null;
@@ -37,11 +37,11 @@ interface ProjectOptions {
 export class Project {
   readonly folder: string;
   readonly state: string;
-  /** Where processes with points find what they are aimed at (points/protocol.ts). */
+  /** The folder where processes with points find what they are aimed at (points/protocol.ts). */
   readonly points: string;
   /** While this file is there, the steps of a GPU worker with `short-of-memory/` have no room. */
   readonly shortOfMemory: string;
-  /** Where models of the Hugging Face hub are kept. */
+  /** The cache of models of the Hugging Face hub. */
   readonly hubCache: string;
 
   constructor({ folder, store = null, standby = false }: ProjectOptions = {}) {

@@ -18,7 +18,7 @@ import type { Hit, ProcessName } from './points/protocol.ts';
 import type { Row } from './table.ts';
 import { until, type Running, type World } from './world.ts';
 
-/** What became of one disturbed run. */
+/** The outcome of one disturbed run. */
 export interface Verdict {
   /** It was hit where it should be, ended by itself, and learned in every step. */
   readonly hasSurvived: boolean;
@@ -160,7 +160,7 @@ function checkSays(world: World, { says, process }: Row, hit: Hit): void {
   if (!late) throw new Error(`a thawed ${process} must say that its work was taken over (${says.source}), it does not`);
 }
 
-/** What the store and the logs say of a run that has ended. */
+/** The verdict of store and logs on a run that has ended. */
 export function judge(
   world: World,
   name: string,

@@ -16,7 +16,7 @@ import { describeRow, OVERLAPPING, TABLE, type StoreKind } from './table.ts';
 import { playUndisturbed } from './undisturbed.ts';
 import type { World } from './world.ts';
 
-/** By where the store is; where vLLM samples, or several ranks train, it is a folder. */
+/** The place of the store; where vLLM samples, or several ranks train, it is a folder. */
 export type Stage = StoreKind | 'vllm' | 'ranks';
 
 export interface Scene {
@@ -30,7 +30,7 @@ export interface Scene {
 
 type Unnumbered = Omit<Scene, 'number'>;
 
-/** Of up to four kills each: forty in all, though some runs end before their fourth. */
+/** Runs of up to four kills each: forty in all, though some end before their fourth. */
 const RANDOM_RUNS = 16;
 const ENDS_OF_EVERYTHING = 10;
 const OVERLAPPING_RUNS = 3;

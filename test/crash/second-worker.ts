@@ -30,7 +30,7 @@ export class SecondWorker {
     this.child.kill('SIGCONT');
   }
 
-  /** Of these messages about a run, the steps that they name. */
+  /** Steps that these messages about a run name. */
   told(message: string, run: string): number[] {
     return told(this.log(), message, run);
   }

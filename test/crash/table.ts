@@ -1,5 +1,5 @@
 /**
- * What is hit, where, and how. `process` is hit by SIGKILL, or by SIGSTOP and, beyond every heartbeat's time-out, SIGCONT.
+ * Hits, and where and how. `process` is hit by SIGKILL, or by SIGSTOP and, beyond every heartbeat's time-out, SIGCONT.
  * It hits itself at its own point, or it is hit from outside while another process (`holder`) is held at the point:
  * Temporal's server and the S3 server, which have no points, and whoever has nothing to do there (`idle`).
  */
@@ -24,7 +24,7 @@ export interface Row {
   readonly isIdle: boolean;
   readonly holder: ProcessName | null;
   readonly moment: Moment;
-  /** What a thawed process has to say about the work that it lost. */
+  /** The thawed process's words about the work that it lost. */
   readonly says: RegExp | null;
   /** Part of the slice that CI plays. */
   readonly inSlice: boolean;
@@ -177,7 +177,7 @@ const S3_SERVER: readonly Short[] = [
   ['state.before', 3, { ...TYPESCRIPT, ...STOP }],
 ];
 
-/** What lives otherwise in a bucket: journals in the worker's spool, and a commit by a conditional put. */
+/** Rows that are others in a bucket: journals in the worker's spool, and a commit by a conditional put. */
 const IN_BUCKET: readonly (readonly [ProcessName, readonly Short[]])[] = [
   ['s3-server', S3_SERVER],
   [

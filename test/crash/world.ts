@@ -52,7 +52,7 @@ const STANDBY_WITHIN_MS = 120_000;
 const ALL_END_WITHIN_MS = 10_000;
 /** Each look reads the whole log, beside a process that imports at the lowest priority. */
 const STANDBY_POLL_MS = 250;
-/** Of the store in the bucket. */
+/** Prefix of the store in the bucket. */
 const PREFIX = 'crash';
 const CHILDREN: Partial<Record<ProcessName, string>> = {
   'temporal-server': 'temporal-server',
@@ -70,9 +70,9 @@ export interface Running {
 
 export class World {
   readonly folder: string;
-  /** Where the store's objects lie as files, by their keys: those in a bucket as well. */
+  /** The store's objects as files, by their keys: those in a bucket as well. */
   readonly store: string;
-  /** Of the runs that are started next. */
+  /** Staleness of the runs that are started next. */
   maxStaleness = 0;
   readonly #s3: S3Server | null;
   readonly #standby: boolean;
@@ -195,7 +195,7 @@ export class World {
     return this.#lines('trace');
   }
 
-  /** Of the agents' tool: each time that it was really used. */
+  /** Uses of the agents' tool: each time that it was really used. */
   effects(): { time: number; value: number }[] {
     return this.#lines('effects');
   }
@@ -219,7 +219,7 @@ export class World {
     return files.map((name) => stamp(join(this.#state, name))).join();
   }
 
-  /** As its supervisor would: it is none of the local stack's. */
+  /** A supervisor would do this: it is none of the local stack's. */
   async restartS3Server(): Promise<void> {
     await this.#s3?.kill();
     await this.#s3?.start();
@@ -274,7 +274,7 @@ export class World {
     writeFileSync(join(this.folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   }
 
-  /** Of the one store; none where it is no bucket. */
+  /** Spools of the one store; none where it is no bucket. */
   #spools(): string[] {
     return namesIn(this.path('spool')).map((id) => this.path('spool', id));
   }

@@ -28,7 +28,7 @@ test('a block that does not compile is named by its page and line', () => {
   expect(errors.find((line) => line.startsWith(wrong.page))).toMatch(/^docs\/wrong\.md\(8,13\): error TS\d+: /);
 });
 
-/** What tsc says, with the place in a page instead of a file's name. */
+/** The output of tsc, with the place in a page instead of a file's name. */
 async function compile(all: readonly Block[]): Promise<string> {
   // Below the checkout, where `temper-rl` means this package, and out of git's sight.
   mkdirSync(join(ROOT, '.temper'), { recursive: true });

@@ -1,4 +1,4 @@
-/** What pages tell people to type: each command, flag and script exists. */
+/** Lines that pages tell people to type: each command, flag and script exists. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,14 +17,14 @@ function linesOf(page: string): string[] {
   return lines.flatMap((line) => /^(?:\$ )?npx temper (.*?)(?:\s+#.*)?$/.exec(line)?.[1] ?? []);
 }
 
-/** As a shell splits them, as far as pages need it. */
+/** Words like a shell splits them, as far as pages need it. */
 const wordsOf = (line: string) =>
   [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, bare]) => single ?? double ?? bare ?? '');
 
 function parse(line: string) {
   const [name = '', ...rest] = wordsOf(line);
   const { command, args } = findCommand(name, rest);
-  // Where a page trains without a model, the project's configuration names it.
+  // A page that trains without a model has it from the project's configuration.
   const ofProject = name === 'train' ? ['--base-model', 'pocket'] : [];
   return parseCommandLine(command, [...ofProject, ...args]);
 }

@@ -7,7 +7,7 @@ import { PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
 /** Lists and records, which are looked up and not read through. */
 const WITHOUT_NEXT = new Set(['docs/decisions.md', 'docs/index.md', 'docs/log.md']);
 
-/** As GitHub makes them of a heading. */
+/** Anchors that GitHub makes of a heading. */
 const anchorsOf = (page: string) =>
   [...withoutBlocks(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading

@@ -19,9 +19,9 @@ export const PAGES = [
 
 export interface Block {
   readonly page: string;
-  /** Of its first line of code. */
+  /** Number of its first line of code. */
   readonly line: number;
-  /** What stands behind the fence, such as `ts`. */
+  /** The word behind the fence, such as `ts`. */
   readonly info: string;
   readonly code: string;
 }

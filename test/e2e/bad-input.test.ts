@@ -1,5 +1,5 @@
 /**
- * What a person can get wrong, by the real command line: one line on stderr, exit code 2, no run begun, no process left.
+ * Mistakes of a person, by the real command line: one line on stderr, exit code 2, no run begun, no process left.
  * Each flag and argument: test/cli/bad-input.test.ts, without a process of its own.
  */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

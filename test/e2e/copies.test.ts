@@ -34,7 +34,7 @@ let elsewhere: Place;
 let folder: Place;
 let stoppedAfter: number;
 let prunedAfter: number;
-/** What `temper verify` says of the run that was pruned. */
+/** The verdict of `temper verify` on the run that was pruned. */
 let verified: string;
 
 const train = ({ project }: Place, run: string) => project.start('train', AGENT, '--run', run, ...FLAGS);

@@ -31,7 +31,7 @@ test('Ctrl-C detaches, tells what was finished, and leaves no process behind', a
   const command = checkout.start('npm', 'start');
   await until('some steps are told', () => toldSteps(command.stdout()).length >= INTERRUPT_AFTER, 240_000);
   command.interrupt();
-  // Where npm's shell is replaced by the program, npm passes on what the program was told already.
+  // Npm passes on an interrupt that the program got already, where the program replaces npm's shell.
   await sleep(50);
   command.interrupt();
   const { code, stdout, stderr } = await command.ended;

@@ -115,7 +115,7 @@ test('a client with another key is told which variable holds it', async () => {
   expect(mark.message).toMatch(/refused with 401.*TEMPER_ENGINE_KEY/);
 });
 
-/** What agents do with a refusal: nothing. */
+/** Agents do nothing with a refusal. */
 const asking =
   (content: string, more: object = {}): TestRollout =>
   async (context) => {

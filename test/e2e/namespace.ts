@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 
 export interface Namespace {
-  /** Of the other machine, as this one reaches it. */
+  /** Address of the other machine, as this one reaches it. */
   readonly address: string;
-  /** Of this machine, as the other one reaches it. */
+  /** Address of this machine, as the other one reaches it. */
   readonly here: string;
   /** A command line that runs there. */
   run(command: readonly string[]): string[];
@@ -33,7 +33,7 @@ export function openNamespace(): Namespace | string {
   return `no network namespace can be made here (${failure})`;
 }
 
-/** What went wrong; null where nothing did. */
+/** The error of the command; null if there is none. */
 function ip(...args: string[]): string | null {
   const { status, stderr, error } = spawnSync('ip', args, { encoding: 'utf8', timeout: 10_000 });
   return status === 0 ? null : `ip ${args.join(' ')}: ${error?.message ?? stderr.trim()}`;

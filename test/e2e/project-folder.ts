@@ -19,7 +19,7 @@ export function aliveIn(project: string): string[] {
 
 export class ProjectFolder {
   readonly folder: string;
-  /** What goes with it, the folder included. */
+  /** The folder that is removed at the end, with the project's own in it. */
   readonly #home: string;
   readonly #started: Command[] = [];
   readonly #env: NodeJS.ProcessEnv;
@@ -57,7 +57,7 @@ export class ProjectFolder {
       .map((line) => JSON.parse(line) as T);
   }
 
-  /** Of those that were started here. */
+  /** Commands that were started here end. */
   async endCommands(): Promise<void> {
     for (const command of this.#started) command.interrupt();
     await Promise.all(this.#started.map(({ ended }) => ended));

@@ -119,7 +119,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** As somebody has it who knows nothing of Temper. */
+/** Tools that know nothing of Temper. */
 function runnableTools(asked: unknown[]) {
   const parse = (text: string) => JSON.parse(text) as { id: number };
   const noting = (name: string, answer: unknown) => (args: { id: number }) => {

@@ -17,7 +17,7 @@ interface Playable<S extends Scenario> {
   rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
 }
 
-/** What the model says follows from the last message. */
+/** The model's answer follows from the last message. */
 async function play<S extends Scenario>(agent: Playable<S>, scenario: S, answer: (question: string) => string) {
   const engine = await startFakeEngine({ answer: ({ messages }) => answer(messages.at(-1)?.content ?? '') });
   onTestFinished(() => engine.close());

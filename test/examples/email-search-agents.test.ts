@@ -45,7 +45,7 @@ function say(turns: readonly Turn[], { messages }: FakeRequest): FakeAnswer {
   return { content: '', toolCalls };
 }
 
-/** What tools said since the model's last turn. */
+/** Results of tools since the model's last turn. */
 function toldLast(messages: FakeRequest['messages']): string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   return messages.slice(last + 1).map(({ content }) => content ?? '');

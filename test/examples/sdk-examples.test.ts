@@ -1,4 +1,4 @@
-/** What the pages of the examples on other SDKs tell people to install. test/installation plays them, where the SDKs are. */
+/** Install lines on the pages of the examples on other SDKs. test/installation plays them, where the SDKs are. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { blocksOf, readPage } from '../docs/markdown.ts';

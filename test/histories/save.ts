@@ -202,7 +202,7 @@ async function saveSupervised(bed: TestBed): Promise<void> {
     });
 }
 
-/** Of a script's own loop, beside a run. */
+/** The history of a script's own loop, beside a run. */
 async function saveTrainStep(bed: TestBed): Promise<void> {
   await bed.play({ config: { run: 'loop' }, fake: { before: failFirst('train') } }, async (started) => {
     await started.handle.terminate('only its workers are needed');

@@ -78,7 +78,7 @@ test.concurrent('the programs of docs/programs.md run, and the clients for Pytho
   });
 });
 
-/** By `temper serve`. Untrained, the model calls tools as it was taught to. */
+/** The policy's answers come from `temper serve`. Untrained, it calls tools as it was taught to. */
 async function withServed(
   model: string,
   use: (place: { url: string; apiKey: string; model: string }) => Promise<void>,
@@ -149,7 +149,7 @@ async function succeed(ended: Promise<Ended>): Promise<void> {
   expect(code, stdout + stderr).toBe(0);
 }
 
-/** What was asked, sampled and earned, of each group: as values, for a framework writes members in an order of its own. */
+/** Each group's requests, samples and rewards: as values, for a framework writes members in an order of its own. */
 async function attemptsOf(run: string, steps = STEPS): Promise<AttemptRecord[]> {
   const files = Array.from(
     { length: steps * 2 },

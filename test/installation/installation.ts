@@ -11,7 +11,7 @@ import { openTools } from '../run/tools.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = `it's "my" project #1 (100%)`;
 
-/** As npm links it into a project. */
+/** The program as npm links it into a project. */
 export const TEMPER = 'node_modules/.bin/temper';
 
 const SMALL_LINE = '--groups-per-step 2 --group-size 4 --eval-scenarios 4 --replacement-rounds 0';
@@ -21,7 +21,7 @@ export interface Installation {
   readonly folder: string;
   /** Around it: removed with it. */
   readonly home: string;
-  /** What commands in it need besides the surroundings. */
+  /** Variables that commands in it need besides the surroundings. */
   readonly env: Readonly<Record<string, string>>;
   /** Paths in the packed package. */
   readonly packed: readonly string[];

@@ -1,4 +1,4 @@
-/** What is in the package, and that it works where TypeScript, JavaScript, modules and CommonJS are the user's choice. */
+/** The package's contents, which work where TypeScript, JavaScript, modules and CommonJS are the user's choice. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload, type SourceMapping } from 'node:module';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ test('the package holds what runs, and nothing that serves its development', () 
     expect.arrayContaining(['cli/temper.js', 'sdk/index.d.ts', 'workflows/bundle.js', 'README.md']),
   );
   expect(packed).toEqual(expect.arrayContaining(['gpu-worker/requirements.lock', 'gpu-worker/temper_gpu/__main__.py']));
-  // What `temper init` copies is TypeScript.
+  // Templates that `temper init` copies are TypeScript.
   const ours = packed.filter((path) => !path.startsWith('cli/init/templates/'));
   expect(ours.filter((path) => /^(test|bench|docs|examples)\/|\/tests\/|__pycache__|(?<!\.d)\.ts$/.test(path))).toEqual(
     [],

@@ -1,5 +1,5 @@
 /**
- * What README and the pages tell people to type and to write, tried with the packed package in a folder of its own: each
+ * Everything that README and the pages tell people to type and to write, tried with the packed package in a folder: each
  * command of README, each agent and script of any page for a step, what can be done with a trained model, and the smallest
  * example's training to its end. The two set-up lines, which need a clone, are what CI itself runs.
  */

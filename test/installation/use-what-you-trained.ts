@@ -1,4 +1,4 @@
-/** What docs/use-what-you-trained.md shows, on the run `demo` of an installation: its commands, its code, and the tokens that come of them. */
+/** All of docs/use-what-you-trained.md, on the run `demo` of an installation: its commands, its code, its tokens. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ function atPort(code: string, port: number): string {
   return code.replaceAll(`127.0.0.1:${PORT}`, `127.0.0.1:${port}`);
 }
 
-/** By the page's own line. The page's scripts ask it from here on. */
+/** The page's own line starts it. The page's scripts ask it from here on. */
 export async function startServing(project: ProjectFolder, port: number): Promise<Command> {
   for (const block of SCRIPTS.filter(({ page }) => page === PAGE))
     writeFileSync(join(project.folder, fileOf(block)), atPort(block.code, port));
@@ -172,7 +172,7 @@ async function tokensOf(client: OpenAI, body: object): Promise<[number[], number
   return [prompt, choices[0]!.token_ids];
 }
 
-/** As many of the likeliest tokens after each prompt as were served. */
+/** The likeliest tokens after each prompt, as many as were served. */
 const GREEDY = `
 import json, sys, torch
 from transformers import AutoModelForCausalLM

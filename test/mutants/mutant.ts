@@ -3,7 +3,7 @@
  * that is gone, or stands twice, is an error that names its mutant.
  */
 export interface Mutant {
-  /** What no longer holds. */
+  /** The promise that no longer holds. */
   readonly name: string;
   readonly file: string;
   /** Must occur exactly once. */

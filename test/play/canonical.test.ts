@@ -1,4 +1,4 @@
-/** What client libraries write differently, and what stays as an agent wrote it. */
+/** Differences in what client libraries write, and what stays as an agent wrote it. */
 import { describe, expect, test } from 'vitest';
 
 import { AnsweredCalls, canonicalRequest } from '../../play/recorder/canonical.ts';
@@ -8,7 +8,7 @@ const call = (text: string, id = 'call-1') => ({ id, type: 'function', function:
 const canonical = (message: object, answered = new AnsweredCalls()) =>
   canonicalRequest({ messages: [message as ChatMessage] }, answered).messages[0];
 
-/** As text, because a record keeps the order of members. */
+/** Messages are compared as text, because a record keeps the order of members. */
 test.each([
   { role: 'user', content: 'x' },
   { content: 'x', role: 'system' },

@@ -1,4 +1,4 @@
-/** What one attempt may ask for at once. Its requests are answered by nobody here: they wait. */
+/** Limits on what one attempt may ask for at once. Its requests are answered by nobody here: they wait. */
 import type { Socket } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 

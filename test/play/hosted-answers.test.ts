@@ -1,4 +1,4 @@
-/** What a hosted model's server may add to its answers changes nothing of them. */
+/** Members that a hosted model's server may add to its answers change nothing of them. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
 import { FAKE_ENGINE_KEY, startFakeEngine, type FakeEngine } from '../fake-engine.ts';

@@ -24,7 +24,7 @@ const threeTurns: TestRollout = async (context) => {
   return 1;
 };
 
-/** What users write, and what must not turn an outage into data. */
+/** Users write this, and it must not turn an outage into data. */
 const swallowing: TestRollout = async (context) => {
   try {
     return await threeTurns(context);

@@ -59,7 +59,7 @@ export function skippingClock(): Clock {
   };
 }
 
-/** Where the engine is: a fake one, or the GPU worker. */
+/** The engine: a fake one, or the GPU worker. */
 type TestEngine = Pick<FakeEngine, 'url' | 'key'>;
 
 export type TestRollout = (context: RolloutContext) => RolloutResult | Promise<RolloutResult>;
@@ -69,7 +69,7 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   rollout?: Partial<RolloutConfig>;
   journal?: MemoryJournal;
   scenario?: Scenario;
-  /** Of the agent's file. */
+  /** Folder of the agent's file. */
   folder?: string;
   /** Weights of named rewards. */
   rewards?: RewardWeights;

@@ -36,7 +36,7 @@ function rolloutsOf(attempts: AttemptRecord[]): Rollouts {
   return { header, attempts };
 }
 
-/** Of the records of a journal's segment, in bytes. */
+/** Lengths of the records of a journal's segment, in bytes. */
 function readLengths(segment: Uint8Array): number[] {
   const bytes = Buffer.from(segment);
   const lengths: number[] = [];

@@ -53,7 +53,7 @@ async function runChecks(showing: Showing): Promise<void> {
   }
 }
 
-/** What depends on instructions once more with fewer than the processor has: another one has other kernels. */
+/** Numeric tests once more with fewer instructions than the processor has: another one has other kernels. */
 async function runNarrow(showing: Showing): Promise<void> {
   const numerics = ['-m', 'numerics'];
   const computing = [...numerics, 'tests/engine', 'tests/training', 'tests/server'];

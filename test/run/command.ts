@@ -8,7 +8,7 @@ export interface Step {
   readonly cwd?: string;
 }
 
-/** What it prints is seen at once, or in one piece at its end where others print meanwhile. */
+/** Output is seen at once, or in one piece at its end where others print meanwhile. */
 export type Showing = 'at once' | 'at its end';
 
 /** True where it exited with 0. */

@@ -11,7 +11,7 @@ const LIST = 'ls-files -co --exclude-standard core store play sdk workflows acti
 const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^'\n]+)'/g;
 
 const BELOW_SDK = ['core', 'store', 'play'];
-/** Who may import whom; how much of it, AGENTS.md says. Lint sees no `import('…')`, this does. */
+/** Imports that a folder may have; how much of each, AGENTS.md says. Lint sees no `import('…')`, this does. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   store: ['core'],
@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [...BELOW_SDK, 'workflows', 'workers'],
 };
 
-/** By folder: the folders that its own files import, without those below it. */
+/** Folders that a folder's own files import, without those below it. */
 function foldersImports(): Map<string, Set<string>> {
   const files = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
   const imports = new Map<string, Set<string>>();

@@ -24,7 +24,7 @@ export async function installPackages(python: string, { cache, lock, what }: Pac
   return folder;
 }
 
-/** What is made of another lock, or otherwise, has another folder. */
+/** Another lock, or another way of making it, gives another folder. */
 export function cachedFolder(what: string, lock: string, otherwise: string): string {
   const hash = createHash('sha256').update(readFileSync(lock)).update(otherwise).digest('hex');
   return join(cacheFolder(), `${what}-${hash.slice(0, 16)}`);

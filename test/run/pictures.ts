@@ -45,7 +45,7 @@ try {
 } finally {
   await browser.close();
   if (isTerminalOpen()) tmux('kill-server');
-  // What failed above is told even where a stack that still ends keeps writing to the folder.
+  // A failure above is told even where a stack that still ends keeps writing to the folder.
   if (values.project === undefined) rmSync(project, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
 }
 

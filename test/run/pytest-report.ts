@@ -6,7 +6,7 @@ export interface Counts {
   skipped: number;
 }
 
-/** Of the file that pytest writes with `--junitxml`. */
+/** Counts of the file that pytest writes with `--junitxml`. */
 export function readPytestReport(file: string): Counts {
   const suite = /<testsuite [^>]*>/.exec(readFileSync(file, 'utf8'))?.[0] ?? '';
   const count = (name: string) => Number(new RegExp(`${name}="(\\d+)"`).exec(suite)?.[1] ?? 0);

@@ -30,7 +30,7 @@ interface Said {
 
 const COLORS = ['#2b5ce0', '#d9480f', '#2b8a3e', '#862e9c'];
 const SIZE = { width: 760, height: 470 };
-/** Where the chart is. */
+/** The chart's place. */
 const AREA = { left: 64, right: 730, top: 78, bottom: 330 };
 const STYLE =
   'text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;fill:#1c2430}.t{font-size:15px;font-weight:600}.n{font-size:13px}.s{font-size:11px;fill:#667085}.m{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px}';

@@ -1,4 +1,4 @@
-/** What the checks and tests run with: the Python environment with its tools, Temporal's CLI and an S3 server, installed where they are not. */
+/** Tools of the checks and tests: the Python environment with its packages, Temporal's CLI and an S3 server, installed where they are not. */
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { cacheFolder } from '../../workers/project/folders.ts';

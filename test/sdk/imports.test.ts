@@ -1,11 +1,11 @@
-/** What an agent's file loads with `temper-rl`: nothing that starts processes, speaks to Temporal or is native. */
+/** Modules that an agent's file loads with `temper-rl`: none starts processes, speaks to Temporal or is native. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Of values; `import('…')` is loaded later, where it is needed. */
+/** Imports of values; `import('…')` is loaded later, where it is needed. */
 const STATIC_IMPORT = /^(?:import|export) (?!type )([^;']*? from )?'([^']+)';/gm;
 const TYPES_ALONE = /^\{(\s*type [^,}]+,?)+\s*\} from $/;
 

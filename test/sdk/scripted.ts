@@ -15,7 +15,7 @@ export const search = tool({
 
 type CallText = readonly [name: string, args: unknown];
 
-/** What the policy says turn by turn; a list is tool calls, and arguments that are text stand as they are. */
+/** The policy's answers turn by turn; a list is tool calls, and arguments that are text stand as they are. */
 export type Script = readonly (string | readonly CallText[] | FakeAnswer)[];
 
 function say(script: Script, { messages }: FakeRequest): FakeAnswer {
@@ -52,7 +52,7 @@ export class Stage {
     this.engine = null;
   }
 
-  /** What the engine was asked and did, in order. */
+  /** Requests to the engine, in order. */
   asked(): FakeRequest[] {
     return (this.engine?.executed ?? []).map(({ request }) => request);
   }

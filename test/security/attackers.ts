@@ -1,4 +1,4 @@
-/** Who must get nothing from a local stack: another user of this machine, and a web page. */
+/** Attackers that must get nothing from a local stack: another user of this machine, and a web page. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { request } from 'node:http';

@@ -1,4 +1,4 @@
-/** What is downloaded is what was pinned, to the byte, or it is not used. */
+/** Downloads are what was pinned, to the byte, or they are not used. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -100,7 +100,7 @@ test('PyTorch of the processor is held to the versions that the other lock names
   for (const [pack, version] of standard!) expect(rest!.get(pack) ?? version, pack).toBe(version);
 });
 
-/** As Python with venv and pip: makes environments, and writes down what it is asked to install. */
+/** A stand-in of Python with venv and pip: makes environments, and writes down what it is asked to install. */
 const PYTHON = `${pythonScript('3.12.1')}
 fs.appendFileSync('LOG', args.join(' ') + '\\n');
 if (args[1] === 'venv') {

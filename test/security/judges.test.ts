@@ -1,4 +1,4 @@
-/** What a judge is asked, and the key it is asked with, goes to its own address; nothing secret stands in an address. */
+/** Questions to a judge, and the key they are asked with, go to its own address; nothing secret stands in an address. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';

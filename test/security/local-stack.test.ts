@@ -51,7 +51,7 @@ async function workflows(): Promise<string[]> {
   return (executions ?? []).map(({ execution }) => execution?.workflowId ?? '');
 }
 
-/** What the server counts may come a moment later than the request. */
+/** The server's count may come a moment later than the request. */
 async function nothingWasStarted(): Promise<void> {
   expect((await workflows()).filter((id) => id !== OWN_WORKFLOW)).toEqual([]);
 }

@@ -1,4 +1,4 @@
-/** What an old or foreign `stack.json` may lead to: nothing that this user does not own, and no process but the recorded one. */
+/** Effects of an old or foreign `stack.json`: nothing that this user does not own, and no process but the recorded one. */
 import {
   chmodSync,
   chownSync,

@@ -1,4 +1,4 @@
-/** What the environment may do to the local stack: keys stay where they are needed, and a proxy is for other hosts. */
+/** Effects of the environment on the local stack: keys stay where they are needed, and a proxy is for other hosts. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';

@@ -55,7 +55,7 @@ afterAll(() => {
   if (typeof other !== 'string') other.remove();
 });
 
-/** By another user of the machine, where one can be made for the test. */
+/** Another user of the machine writes, where one can be made for the test. */
 function poison(from: string, to: string, proof: string): number {
   const args = ['--input-type=module', '-e', POISON, from, to, proof];
   const byOwn = () => JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as unknown[];

@@ -1,4 +1,4 @@
-/** What `npm run test:vllm-api` needs, in the cache: vLLM's tests, and the packages that they import. */
+/** Needs of `npm run test:vllm-api`, in the cache: vLLM's tests, and the packages that they import. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from '../../workers/process/command.ts';

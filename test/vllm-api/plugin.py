@@ -158,7 +158,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def listed_cases() -> set[tuple[str, str]]:
-    """Of the files with tests that apply."""
+    """Cases of the files with tests that apply."""
     files = {file: verdicts for file, verdicts in TABLE["files"].items() if APPLIES in verdicts}
     return {(file, name) for file, verdicts in files.items() for names in verdicts.values() for name in names}
 

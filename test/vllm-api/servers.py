@@ -35,7 +35,7 @@ START, END = "<think>", "</think>"
 THOUGHTS = "Hm."
 # No letter twice: each says which one comes next.
 ANSWER = "abcdefghijklnopqrstuvwxyzABCDEFGIJKLMNOPQRSTUVWXYZ0123456789"
-# What JSON a schema leaves open is short.
+# Characters that keep JSON short which a schema leaves open.
 PREFERRED = '"}]{[:,'
 
 
@@ -124,11 +124,11 @@ class Server:
         raise NotImplementedError
 
     def url_in(self, line: str) -> str | None:
-        """Of the line with which the server says that it listens."""
+        """The address in the line with which the server says that it listens."""
         raise NotImplementedError
 
     def load(self, url: str) -> None:
-        """What is still to do before it is asked."""
+        """Work that is still to do before it is asked."""
 
     def close(self) -> None:
         if self._process is not None:

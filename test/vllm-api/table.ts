@@ -11,7 +11,7 @@ interface Table {
   readonly folders: readonly string[];
   /** Names of models that the tests ask for, of the GPU worker. */
   readonly models: readonly string[];
-  /** Of `temper serve`. */
+  /** Names that they ask for, of `temper serve`. */
   readonly servedModels: readonly string[];
   /** For people, by the names that `files` uses. */
   readonly reasons: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export const FILES = Object.keys(TABLE.files).filter((file) => APPLIES in TABLE.
 
 export const numApplying = countOf(APPLIES);
 
-/** By reason: tests, and cases of tests that apply otherwise. */
+/** Counts by reason: tests, and cases of tests that apply otherwise. */
 export const NOT_APPLICABLE: ReadonlyMap<string, number> = new Map(
   Object.entries(TABLE.reasons).map(([reason, text]) => [text, countOf(reason)]),
 );

@@ -39,11 +39,11 @@ import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../w
 
 export interface FakeOptions {
   trainScenarios?: number;
-  /** As the run has it in its store. */
+  /** Staleness of the run in its store. */
   maxStaleness?: number;
-  /** What a group is good for; by default all groups are trained. */
+  /** The use of a group; by default all groups are trained. */
   use?: (input: RolloutInput) => GroupResult['use'];
-  /** What judging a group cost. */
+  /** The cost of a group's judging. */
   spent?: (input: RolloutInput) => JudgeSpending;
   /** Called at the beginning of each execution, retries included: to wait, to throw. */
   before?: (name: ActivityName, input: unknown) => Promise<void> | void;
@@ -82,7 +82,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     amendments: [],
   };
 
-  /** As the store does: the first result under a key stays, and other inputs under the same key are a conflict. */
+  /** Results as in the store: the first under a key stays, and other inputs under the same key are a conflict. */
   async function once<I extends { run: string; inputsSha256: string }, T>(
     name: ActivityName,
     place: string,
@@ -207,7 +207,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       judging: null,
     };
   };
-  /** As the store does: a branch for each request, and one's position from what was published. */
+  /** Branches as the store keeps them: one for each request, and its position from what was published. */
   const branches: Branch[] = [];
   const requests: string[] = [];
   const steering: Pick<AgentActivities, 'amend' | 'locate'> = {

@@ -21,7 +21,7 @@ export interface StartedRun {
   client: Client;
   fake: FakeRun;
   input: TrainRunInput;
-  /** Of the worker that runs the workflow; `input.queues` are those of its activities. */
+  /** Queue of the worker that runs the workflow; `input.queues` are those of its activities. */
   workflowQueue: string;
 }
 
@@ -65,7 +65,7 @@ const SMALL: Omit<RunOptions, 'run'> = {
   learningRateSchedule: 'linear',
 };
 
-/** Of a run that trains examples. */
+/** Settings of a run that trains examples. */
 export const SUPERVISED: SupervisedConfig = {
   dataset: { key: `blobs/${hashOf('examples')}`, sha256: hashOf('examples'), bytes: 10 },
   turns: 'all',

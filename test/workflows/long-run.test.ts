@@ -34,7 +34,7 @@ test('a run of 150 steps that continues as new every ten leaves histories of one
     const last = later.at(-2);
     expect(histories).toHaveLength(STEPS / EVERY);
     expect(Math.max(...histories.map(({ events }) => events))).toBeLessThan(60 * EVERY);
-    // What is carried and recorded for people may grow up to its bounds; a history of ten steps stays far from a megabyte.
+    // State carried and recorded for people may grow up to its bounds; a history of ten steps stays far from a megabyte.
     expect(last!.bytes).toBeLessThan(2 * second!.bytes);
     expect(last!.bytes).toBeLessThan(500_000);
   });
@@ -58,13 +58,13 @@ test('a step of 1,200 groups is played 500 at a time, in plan order, and trains 
   });
 });
 
-/** Of one kind: whether what is told to people waits behind those is left to the server. */
+/** Pending activities of one kind: whether what is told to people waits behind those is left to the server. */
 async function countPending(handle: RunHandle, kind: string): Promise<number> {
   const { raw } = await handle.describe();
   return (raw.pendingActivities ?? []).filter(({ activityType }) => activityType?.name === kind).length;
 }
 
-/** What Temporal takes: events and bytes of a history, bytes of what an activity is given and answers; 500 activities are far fewer than 2,000. */
+/** Bounds of Temporal: events and bytes of a history, bytes of what an activity is given and answers; 500 activities are far fewer than 2,000. */
 const TAKEN = { events: 51_200, historyBytes: 50_000_000, payloadBytes: 2 * 1024 ** 2 };
 
 const MINUTES = 600_000;
@@ -90,7 +90,7 @@ test(
       expect(state).toMatchObject({ state: 'completed', step: 1, judging: { calls: 2 * groupsPerStep } });
       expect(fake.summaries[0]).toMatchObject({ groups: groupsPerStep, replacedGroups: groupsPerStep });
 
-      // What is trained is told by the hash of the list that would stand there.
+      // The trained groups are told by the hash of the list that would stand there.
       const played = fake.judgings.toSorted((a, b) => a.group - b.group);
       expect(played.map(({ group }) => group)).toEqual(Array.from({ length: 2 * groupsPerStep }, (_, group) => group));
       const refs = played.slice(groupsPerStep).map(({ group, inputsSha256 }) => ({

@@ -243,7 +243,7 @@ test('steps that overlap end when nothing is left to learn, as many steps later 
   });
 });
 
-/** As `temper train --steps N` does with a run that has ended. */
+/** Starts it again like `temper train --steps N` with a run that has ended. */
 function startAgain({ handle, client, input, workflowQueue }: StartedRun, settings: { steps: number }) {
   return client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: handle.workflowId,

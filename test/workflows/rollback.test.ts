@@ -29,7 +29,7 @@ const rollBack = (handle: RunHandle, step: number, settings: Settings | null = n
 
 const trained = ({ trainings }: FakeRun) => trainings.map(({ branch, step }) => `${branch}/${step}`);
 
-/** As `temper rollback` does with a run that has ended. */
+/** Starts it again like `temper rollback` with a run that has ended. */
 function startAgain({ handle, client, input, workflowQueue }: StartedRun, goOn: ResumeFrom): Promise<RunHandle> {
   return client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: handle.workflowId,
@@ -161,7 +161,7 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
       await handle.executeUpdate(resumeUpdate);
       held.release();
       expect(await handle.result()).toMatchObject({ branch: 1, step: 3 });
-      // What was given up may still end, on the branch that it was begun on.
+      // Steps that were given up may still end, on the branch that they were begun on.
       expect(trained(fake).filter((step) => !step.startsWith('0/'))).toEqual(['1/2', '1/3']);
     });
   });

@@ -97,7 +97,7 @@ test('a firing while one runs is skipped', async () => {
     );
     const told = await scheduled.schedule('trigger', name);
     expect(told).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a run is in progress') as string });
-    // As a time that comes: past the command's own look.
+    // A due time triggers it, too: past the command's own look.
     await scheduled.client.schedule.getHandle(scheduleId(scheduled.storeId, name)).trigger(ScheduleOverlapPolicy.SKIP);
     await eventually(
       () => summary(scheduled, name),
@@ -209,7 +209,7 @@ test('a failure in a backfill pauses the schedule, not the times to come; its ti
   });
 });
 
-/** As the store records them, for who removes weights: how many steps each trains. */
+/** Steps that each schedule trains, as the store records them for those who remove weights. */
 async function activeSteps({ store }: Scheduled): Promise<Record<string, unknown>> {
   const active = await readActiveSchedules(store);
   return Object.fromEntries(active.map(({ name, config }) => [name, config['steps']]));
@@ -224,7 +224,7 @@ test('a schedule is made once; made anew under its name it goes on from its last
       exitCode: 2,
       stderr: `temper: a schedule ${name} exists; choose another --name, or delete it first: temper schedule delete ${name}`,
     });
-    // What was refused has not replaced the record of what exists.
+    // The refused schedule has not replaced the record of what exists.
     expect(await activeSteps(scheduled)).toEqual({ [name]: 2 });
     await scheduled.schedule('trigger', name);
     await scheduled.concluded(name, 1);

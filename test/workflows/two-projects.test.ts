@@ -16,7 +16,7 @@ quietRuntime();
 
 type Scene = (one: Scheduled, other: Scheduled) => Promise<void>;
 
-/** Of each, the training of one step of branch 0 is held until it is released. */
+/** Two projects, each with the training of one step of branch 0 held until it is released. */
 async function playBoth(steps: readonly [number, number], scene: (...held: Parameters<Scene>) => Promise<void>) {
   const [first, second] = steps.map(holdTraining) as [ReturnType<typeof holdTraining>, ReturnType<typeof holdTraining>];
   const place = { address: inject('temporalAddress'), codePath: inject('workflowBundle') };

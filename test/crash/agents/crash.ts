@@ -1,5 +1,5 @@
 /**
- * What the crash suite trains: parallel calls that are the same request, a side effect in between, a call that follows
+ * The crash suite trains this: parallel calls that are the same request, a side effect in between, a call that follows
  * from both. A third of the scenarios is worth the same whatever is played, so that groups are replaced; every second
  * one is played by an agent that answers every error with a reward: an outage must not become data through it.
  */

@@ -1,4 +1,4 @@
-/** What `inside.ts` asks in TypeScript, and `outside.py` in Python: three questions in turn, each of which needs the answer before. */
+/** Questions of `inside.ts` in TypeScript, and `outside.py` in Python: three in turn, each of which needs the answer before. */
 export interface Questions {
   readonly id: string;
   readonly left: number;

@@ -36,5 +36,5 @@ pass('begins');
 const { main } = await import('../../../cli/main.ts');
 process.exitCode = await main(process.argv.slice(2));
 pass('ends');
-// As the product's own entry does.
+// The product's own entry ends in the same way.
 setTimeout(() => process.exit(), 2000).unref();

@@ -2,7 +2,7 @@
 import { nodeFileSystem, type AppendFile } from '../../../store/bytes/file-system.ts';
 import { pass, reach, willHit } from './reach.ts';
 
-/** By the name that a file ends up under; temporary files have no points of their own. */
+/** Points by the name that a file ends up under; temporary files have none of their own. */
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/blobs\//, 'blob'],
   [/eval\.rollouts\.jsonl\.gz$/, 'eval-rollouts'],

@@ -29,14 +29,14 @@ KINDS = (
     (re.compile(r"\.times\.json$"), "times"),
 )
 
-# What makes an object in a bucket.
+# Requests that make an object in a bucket.
 S3_WRITES = frozenset({"PutObject", "CopyObject", "CompleteMultipartUpload"})
 
 _passed: dict[str, Any] = {"row": "", "count": 0}
 
 
 def reach(point: str) -> None:
-    """As reach.ts: passes a point, and is hit there if it is aimed at. A hold blocks the thread alone."""
+    """Passes a point as reach.ts does, and is hit there if it is aimed at. A hold blocks the thread alone."""
     note("trace.jsonl", point, {})
     try:
         aim = json.loads(AIM.read_text())

@@ -1,4 +1,4 @@
-/** What runner and processes tell each other through files of one folder. */
+/** Messages of runner and processes to each other, through files of one folder. */
 
 export type ProcessName =
   | 'temporal-server'

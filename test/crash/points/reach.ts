@@ -80,7 +80,7 @@ function readAim(): Aim | null {
   }
 }
 
-/** What the row's recovery is measured by. */
+/** The row's recovery is measured by these lines. */
 function trace(point: string): void {
   const line = { time: Date.now(), process: processName, pid: process.pid, point };
   appendFileSync(join(folder, 'trace.jsonl'), `${JSON.stringify(line)}\n`);

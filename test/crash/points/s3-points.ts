@@ -9,7 +9,7 @@ interface Command {
 
 type Send = () => Promise<unknown>;
 
-/** What the SDK tries again by itself is one request here. */
+/** Tries that the SDK makes by itself are one request here. */
 export function wrapRequests(wrap: (command: string, key: string, send: Send) => Promise<unknown>): void {
   const send = Reflect.get(S3Client.prototype, 'send') as (...args: unknown[]) => Promise<unknown>;
   Object.assign(S3Client.prototype, {

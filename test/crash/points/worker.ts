@@ -48,7 +48,7 @@ const workflowPoints: PayloadCodec = {
   },
 };
 
-/** By the members of the contract's types. */
+/** The point is told by the members of the contract's types. */
 function pointOf({ data }: Payload): string | null {
   const value = parse(data);
   if (value === null) return null;

@@ -20,7 +20,7 @@ const places = JSON.parse(process.env['PLACES']!) as Readonly<Record<'engine' | 
 const QUESTION = 'What is BOC?';
 const query = { type: 'object' as const, properties: { query: { type: 'string' as const } }, required: ['query'] };
 const id = { type: 'object' as const, properties: { id: { type: 'number' as const } }, required: ['id'] };
-/** As the taught model knows them. */
+/** Tools as the taught model knows them. */
 const TAUGHT_TOOLS = {
   search: { description: 'Ids of what has the word.', parameters: query },
   read: { description: 'The text of an id.', parameters: id },

@@ -32,7 +32,7 @@ def parameters(name, kind):
     return {"type": "object", "properties": {name: {"type": kind}}, "required": [name]}
 
 
-# As the taught model knows them.
+# Tools as the taught model knows them.
 TOOLS = {
     "search": ("Ids of what has the word.", parameters("query", "string")),
     "read": ("The text of an id.", parameters("id", "number")),

@@ -197,7 +197,7 @@ describe('while the engine does not answer', () => {
     choices: [{ message: { role: 'assistant', content: 'late' }, finish_reason: 'stop' }],
   };
 
-  /** What answers in the place of a recorder, when it is told to. */
+  /** A recorder's stand-in, which answers when it is told to. */
   function answerLater() {
     let resolve!: (completion: Completion) => void;
     let reject!: (error: Error) => void;

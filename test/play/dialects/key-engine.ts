@@ -6,7 +6,7 @@ import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 
 export type ResponseParams = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'>;
 
-/** As a model wrote it: with blanks, and a number that JavaScript would write otherwise. */
+/** Arguments that a model wrote: with blanks, and a number that JavaScript would write otherwise. */
 export const ARGUMENTS = '{"at": "the map", "zoom": 1.0}';
 export const schema = { type: 'object' as const, properties: { at: { type: 'string' } }, required: ['at'] };
 export const SYSTEM = 'You find keys.';

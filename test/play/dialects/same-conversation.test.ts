@@ -43,7 +43,7 @@ const byChat: Play = async ({ openai, model }) => {
   return (await openai.chat.completions.create(body)).choices[0]?.message.content;
 };
 
-/** As LangChain and others write it. */
+/** The form in which LangChain and others write it. */
 const byUnusualChat: Play = async ({ openai, model }) => {
   const parameters = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
   const tools = [
@@ -93,7 +93,7 @@ function byResponses(
       tools: RESPONSE_TOOLS,
       include: [],
       text: { verbosity: 'low' as const },
-      // As Codex sends it.
+      // Codex sends it.
       client_metadata: { turn: 'random' },
     };
     const first = await ask(openai, { ...body, input: QUESTION });

@@ -21,12 +21,12 @@ export interface AskedQuestion {
   body: Record<string, unknown>;
 }
 
-/** What stands in a prompt, by its delimiters alone. */
+/** The contents of a prompt, by its delimiters alone. */
 export interface ReadPrompt {
   rules: string;
   task: string[];
   tools: string[];
-  /** By the attempt's name: its lines, as they stand there. */
+  /** Lines by the attempt's name, as they stand there. */
   attempts: Map<string, string[]>;
   /** All that stands outside of every block. */
   outside: string;
@@ -147,7 +147,7 @@ class Scripted implements ScriptedJudge {
   }
 
   #judge(messages: readonly AskedMessage[]): string {
-    // What it is told when it is asked again is the ruler's own word.
+    // The messages of a second question are the ruler's own words.
     const { outside, attempts } = readPrompt(messages.slice(0, 2));
     const told = obey(outside, [...attempts.keys()]);
     const scores = [...attempts].map(([id, lines]) => {

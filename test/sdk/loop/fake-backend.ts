@@ -17,14 +17,14 @@ import { madeManifest } from '../../store/records/made-manifest.ts';
 
 export class FakeWorld {
   readonly folder = mkdtempSync(join(tmpdir(), 'temper-loop-'));
-  /** Where a project of this folder has it. */
+  /** The store of a project in this folder. */
   readonly store = new FileStore(join(this.folder, '.temper', 'store'));
   readonly engine: FakeEngine;
-  /** What the trainer was asked for, in order. */
+  /** Steps that the trainer was asked for, in order. */
   readonly works: StepWork[] = [];
-  /** What the person who runs the script was told. */
+  /** Lines that the person who runs the script was told. */
   readonly told: string[] = [];
-  /** What the trainer says of its next steps, besides. */
+  /** More metrics of the trainer's next steps. */
   metrics: Record<string, number> = {};
   readonly #closing: (() => Promise<void>)[] = [];
 
@@ -36,7 +36,7 @@ export class FakeWorld {
     return new FakeWorld(await startFakeEngine(options));
   }
 
-  /** As a script that begins (again) has it. */
+  /** The model of a script that begins (again). */
   async model(options: Partial<TrainableModelOptions> = {}): Promise<TrainableModel> {
     const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket', seed: 1, ...options });
     await model.register(this.backend());

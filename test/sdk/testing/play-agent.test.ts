@@ -175,7 +175,7 @@ test('a call that the agent gives up ends, though the script has no answer to it
 });
 
 test('a client that was made before anything was played asks the script', async () => {
-  // As a module of the agent would; its test has imported `temper-rl/testing` before it.
+  // A module of the agent would do the same; its test has imported `temper-rl/testing` before it.
   const client = new OpenAI({ apiKey: 'none', baseURL: 'http://127.0.0.1:1', maxRetries: 0 });
   const agent = defineAgent({
     name: 'a',

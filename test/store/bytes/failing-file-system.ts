@@ -39,7 +39,7 @@ function failingAppend(check: () => void, file: string): AppendFile {
       try {
         check();
       } catch (error) {
-        // As a full disk does it: a part of the record is there.
+        // A full disk does this: a part of the record is there.
         real.append(bytes.subarray(0, bytes.length - 3));
         throw error;
       }

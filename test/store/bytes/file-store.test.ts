@@ -12,7 +12,7 @@ import { failingFileSystem } from './failing-file-system.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 import { storeSuite } from './store-suite.ts';
 
-/** What is beside the store is the test's as well. */
+/** The folder around the store, which is the test's as well. */
 let around: string;
 let root: string;
 beforeEach(() => {

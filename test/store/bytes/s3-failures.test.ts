@@ -7,7 +7,7 @@ const TABLE = new URL('../s3-failures.json', import.meta.url);
 const { codes } = JSON.parse(readFileSync(TABLE, 'utf8')) as { codes: Record<string, [string, string]> };
 const PLACE = { uri: 's3://bucket', endpoint: null };
 
-/** As the SDK throws it. */
+/** The error as the SDK throws it. */
 function failureOf(name: string, hasAnswered: boolean) {
   return asS3Failure(Object.assign(new Error('no'), { name, $metadata: { httpStatusCode: 403 } }), PLACE, hasAnswered)
     .type;

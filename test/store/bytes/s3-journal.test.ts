@@ -37,7 +37,7 @@ afterEach(() => rmSync(hosts, { recursive: true, force: true }));
 const open = (host: string, uploads: UploadLimits): Promise<S3Store> =>
   openS3Store({ bucket: BUCKET, prefix }, { spoolFolder: join(hosts, host), uploads });
 
-/** What a host that has never seen this journal finds. */
+/** Records that a host that has never seen this journal finds. */
 async function seenElsewhere(): Promise<(string | null)[]> {
   const store = await open(randomUUID(), NOT_SOON);
   return (await store.openJournal(JOURNAL)).existing.map(text);
@@ -123,7 +123,7 @@ test('while the server is away records are taken, and they are uploaded once it 
   await expect.poll(async () => (await spooled('a', store)).length, WITHIN).toBe(1);
   journal.append(bytes('two '));
   journal.close();
-  // By then the first uploads have failed as well.
+  // The first uploads have failed as well by then.
   for (const key of ['x', 'y', 'z'])
     expect(await failureOf(store.read(key))).toMatchObject({ type: 'StoreUnavailable' });
   await store.close();

@@ -1,4 +1,4 @@
-/** What every store does alike, wherever it keeps its bytes. */
+/** Behaviour that every store shares, wherever it keeps its bytes. */
 import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 
@@ -8,7 +8,7 @@ import { bytes, failureOf, text } from './failure-of.ts';
 export interface StoreWorld {
   /** The same store each time, as another process of this host opens it. */
   open(): Promise<Store>;
-  /** Where the store keeps a key's bytes. */
+  /** The file with a key's bytes. */
   file(key: string): string;
 }
 

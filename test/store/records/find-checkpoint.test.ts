@@ -41,7 +41,7 @@ test('a checkpoint has the hash of its manifest and of its adapter', async () =>
   expect(await readCheckpoint(store, { run: 'demo', branch: 1, step: 4 })).toBeNull();
 });
 
-/** As a run's state tells where it stands. */
+/** The checkpoint on which a run stands by its state. */
 function standing(branch: number, step: number, adapter: string): Promise<Checkpoint | null> {
   const state = { run: 'demo', branch, step, adapterSha256: sha256Hex(adapter) };
   return findCurrentCheckpoint(store, state as RunState);

@@ -1,4 +1,4 @@
-/** What `temper gc` removes, and above all what it leaves alone. */
+/** Removals of `temper gc`, and above all what it leaves alone. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -65,7 +65,7 @@ interface Shaped {
   name: string;
   rules: RewardRules;
   attempts: { reward: number | null; truncated?: boolean; calls: [tokens: number, limit: number | null][] }[];
-  /** As verdicts record them. */
+  /** Costs as verdicts record them. */
   costs?: number[];
   trained: (number | null)[];
   use: string;

@@ -1,4 +1,4 @@
-/** What a later version of Temper has written is right: it is read where it can be, and never called damage. */
+/** Records of a later version of Temper are right: they are read where they can be, and never called damage. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +72,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const place = { run: 'demo', branch: 0, step: 1 };
 const group = { ...place, group: 0 };
 
-/** What reads each record, and its key. */
+/** The reader of each record, and its key. */
 const READERS: Readonly<Record<string, [string, () => Promise<unknown>]>> = {
   'run.json': [runKey('demo'), () => readRun(store, 'demo')],
   'a verdict on a step': [stepVerdictKey(place), () => readStepVerdict(store, place)],

@@ -55,7 +55,7 @@ export interface MadeOptions {
   warmStart?: number;
   train?: RunOptions['train'];
   roles?: RunConfig['roles'];
-  /** What manifests say of where it was trained, besides. */
+  /** More of what manifests say of where it was trained. */
   platform?: Readonly<Record<string, string>>;
 }
 
@@ -92,7 +92,7 @@ function madeConfig(options: MadeOptions = {}): RunConfig {
 
 export interface MadeRun {
   config: RunConfig;
-  /** By step: where the run stood after it. */
+  /** The position of the run after each step. */
   positions: RunPosition[];
 }
 
@@ -279,7 +279,7 @@ async function commitPolicies(store: Store, config: RunConfig, inputsSha256: str
   return policies.length === 0 ? {} : { policies: Object.fromEntries(await Promise.all(policies)) };
 }
 
-/** As a GPU worker does it; the weights follow from the inputs alone, so that the same inputs give the same bytes. */
+/** Commits like a GPU worker; the weights follow from the inputs alone: the same inputs give the same bytes. */
 async function commit(
   store: Store,
   config: RunConfig,

@@ -31,7 +31,7 @@ test('a run whose steps overlap is what its plan says, on a branch and after an 
   );
   await makeBranch(store, made, 1, 4, 3);
   expect(await problems()).toEqual([]);
-  // What was sampled by another checkpoint than the plan names has other inputs.
+  // Samples of another checkpoint than the plan names have other inputs.
   const other = { ...made.positions[4]!, policy: made.positions[4]!.parent };
   expect(planGroups(made.config, other)[0]?.inputsSha256).not.toBe(
     planGroups(made.config, made.positions[4]!)[0]?.inputsSha256,

@@ -1,4 +1,4 @@
-/** What pruning must leave alone, though no manifest refers to it yet. */
+/** Objects that pruning must leave alone, though no manifest refers to them yet. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

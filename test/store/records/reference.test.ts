@@ -1,4 +1,4 @@
-/** What of a run's training options stands elsewhere in its store: rewards after costs, another checkpoint's adapter. */
+/** Training options that stand elsewhere in a run's store: rewards after costs, another checkpoint's adapter. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

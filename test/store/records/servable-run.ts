@@ -14,7 +14,7 @@ export interface ServableRun {
   readonly project: string;
   readonly run: string;
   readonly baseModel: string;
-  /** As `bench/make_adapter.py` makes it, for this base model. */
+  /** The folder that `bench/make_adapter.py` makes for this base model. */
   readonly adapter: string;
   readonly rollout: Partial<RunConfig['rollout']>;
 }

@@ -1,4 +1,4 @@
-/** What `temper doctor` says of the devices that train. */
+/** Lines of `temper doctor` about the devices that train. */
 import { availableParallelism } from 'node:os';
 import { afterEach, expect, it } from 'vitest';
 import { devicesState } from '../../../workers/doctor/doctor-devices.ts';

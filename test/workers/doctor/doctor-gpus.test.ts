@@ -1,4 +1,4 @@
-/** What `temper doctor` says of GPUs, by a stand-in of NVIDIA's tool. */
+/** Lines of `temper doctor` about GPUs, by a stand-in of NVIDIA's tool. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { gpuChecks, readGpus } from '../../../workers/doctor/doctor-gpus.ts';
 import { fakePrograms, type FakePrograms } from '../install/fake-programs.ts';

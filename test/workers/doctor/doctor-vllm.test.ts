@@ -1,4 +1,4 @@
-/** What `temper doctor` says of a vLLM server that somebody else runs. */
+/** Lines of `temper doctor` about a vLLM server that somebody else runs. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const ADAPTER = { error: { message: 'lora_name is missing' } };
 
 let server: Server;
 let url = '';
-/** By path. */
+/** Answers by path. */
 type Answers = Readonly<Record<string, readonly [status: number, body: unknown]>>;
 let answers: Answers = {};
 let keys: (string | undefined)[] = [];
@@ -34,7 +34,7 @@ function state(changes: Answers = {}, folder = tmpdir()): Promise<string> {
   const loading = [422, ADAPTER] as const;
   answers = { '/version': [200, VERSION], '/v1/models': [200, MODELS], '/v1/load_lora_adapter': loading, ...changes };
   keys = [];
-  // As the doctor reads it: env[TEMPER_VLLM_KEY].
+  // The key is read like the doctor does: env[TEMPER_VLLM_KEY].
   return vllmServerState(url, folder, 'secret');
 }
 

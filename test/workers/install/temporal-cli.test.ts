@@ -46,7 +46,7 @@ it('needs a download or Go where there is none', async () => {
   const options = { cache: join(programs.folder, 'cache'), databaseServer: null, onEvent: () => undefined };
   const abort = new AbortController();
   const finding = findTemporalCli({ ...options, env: programs.env, signal: abort.signal });
-  // Where the download can be reached it is not waited for: what is tested is what is said without it.
+  // The download is not waited for where it can be reached: what is tested is what is said without it.
   const timer = setTimeout(() => abort.abort(), 5000);
   await expect(finding).rejects.toThrow(/install Temporal's CLI, or Go|abort/);
   clearTimeout(timer);

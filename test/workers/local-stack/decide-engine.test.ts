@@ -1,4 +1,4 @@
-/** What samples where nobody says: by the machine, and by what the run trains. */
+/** The engine where nobody names one: by the machine, and by what the run trains. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';

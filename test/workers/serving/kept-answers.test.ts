@@ -16,7 +16,7 @@ test('long conversations are kept for less, and one that is longer than all that
   const long = (mib: number) => [{ content: 'x'.repeat(mib * MIB) }];
   for (let id = 0; id < 8; id++) kept.set(`${id}`, long(15));
   expect(idsIn(kept, 8)).toEqual(['4', '5', '6', '7']);
-  // What is said again under an id takes the room of what was said before.
+  // An answer that is said again under an id takes the room of the one before.
   for (let again = 0; again < 8; again++) kept.set('7', long(15));
   expect(idsIn(kept, 8)).toEqual(['4', '5', '6', '7']);
   kept.set('8', long(65));

@@ -5,7 +5,7 @@ import { defineAgent, seededRandom, type RolloutContext } from 'temper-rl';
 export interface Notebook {
   readonly id: string;
   readonly subject: string;
-  /** By their ids; the last one that tells of a subject counts. */
+  /** Notes by their ids; the last one that tells of a subject counts. */
   readonly notes: Readonly<Record<string, string>>;
   readonly answer: string;
 }
@@ -35,7 +35,7 @@ export function notesAgent(name: string, play: Play) {
   });
 }
 
-/** What the agent did, and what it is worth: a look at the notes is better than none, and the right word better still. */
+/** The agent's work and its worth: a look at the notes is better than none, and the right word better still. */
 class Research {
   readonly question: string;
   readonly #notebook: Notebook;

@@ -67,7 +67,7 @@ for (const path of Object.keys(ambient)) {
     const rollout = (context: RolloutContext) => (insisting = insist(context)).then(() => 0);
     const over = defineAgent({ name: 'over', scenarios: [], rollout });
     await assert.rejects(playAgent(over, { scenario: { id: 'one' }, answers: [] }), /seed is the run's/);
-    // What an attempt is told after its end keeps no process alive.
+    // The refusal that an attempt gets after its end keeps no process alive.
     const alive = setInterval(() => undefined, 1000);
     await insisting.finally(() => clearInterval(alive));
     assert.equal(requests, 1);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { RolloutContext } from 'temper-rl';
 import { chat, chatBody, LOOKS, messages, openai, play, responses, SAYS, text } from './stream-helpers.ts';
 
-/** By each helper; the AI SDK ends such a stream with a part. */
+/** Helpers that give a stream up; the AI SDK ends such a stream with a part. */
 const helpers: Record<string, (context: RolloutContext, when: When) => Promise<void>> = {
   'chat.completions.stream': (context, when) => giveUp(chat(context), when, 'content'),
   'responses.stream': (context, when) => giveUp(responses(context), when, 'response.output_text.delta'),

@@ -7,7 +7,7 @@ import { playAgent, type AnswerFunction } from 'temper-rl/testing';
 
 const folder = new URL('../sdks/', import.meta.url);
 
-/** What each page's agent asks for: a call of its tool, then the answer that earns its whole reward. */
+/** The answer that each page's agent asks for: a call of its tool, then the text that earns its whole reward. */
 const answer: AnswerFunction = ({ messages, tools }) => {
   const [tool] = (tools ?? []) as { function: { name: string } }[];
   const { role } = messages.at(-1)!;
