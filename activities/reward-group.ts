@@ -10,7 +10,7 @@ import type { Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 
-/** What a judge decides; what it is about is added by who publishes it. */
+/** The decision of a judge; its subject is added where it is published. */
 export type GroupVerdict = Omit<Judged, 'schema' | 'inputsSha256' | 'rolloutsSha256' | 'overlongCosts'>;
 
 export type JudgePlayed = (

@@ -11,14 +11,14 @@ import { countFlag, type Bench, type Flags } from './bench.ts';
 const PROGRAM = fileURLToPath(new URL('mcp_server.py', import.meta.url));
 const MB = 1024 ** 2;
 const HOUR_MS = 3_600_000;
-/** Of what is flat: the first rounds fill caches. */
+/** Growth that counts as flat: the first rounds fill caches. */
 const GROWTH = 1.15;
 
 interface Round {
   readonly seconds: number;
   readonly rssMb: number;
   readonly heapMb: number;
-  /** Of servers, and of what they forked. */
+  /** Processes of servers, and of what they forked. */
   readonly processesLeft: number;
 }
 

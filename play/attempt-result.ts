@@ -1,4 +1,4 @@
-/** What a rollout returned, checked: its reward, as a number or by the weights of named rewards, and its metrics. */
+/** Results of rollouts, checked: the reward, as a number or by the weights of named rewards, and the metrics. */
 import { TemperError } from '../core/failures.ts';
 import {
   findRewardsProblem,

@@ -120,7 +120,7 @@ class Trial {
     };
   }
 
-  /** What the agent's `rewardGroup` makes of them, as in a run. */
+  /** The rewards that the agent's `rewardGroup` gives, as in a run. */
   async #reward({ scenario }: TriedScenario, attempts: readonly TriedAttempt[]): Promise<TriedGroup> {
     const { agent } = this.#options.plan.agentFile;
     const scenarioId = scenario.id;

@@ -9,7 +9,7 @@ import { hashOf } from '../../core/hashes.ts';
 import { cacheFolder } from '../../store/cache-folder.ts';
 
 /**
- * What was read of one revision of a data set, in the user's cache: it does not change, the command line reads it before
+ * Rows of one revision of a data set, in the user's cache: they do not change, the command line reads them before
  * a worker does, and what was read is not asked for again after an outage. Files have their names only once they are whole.
  */
 export class HubCache {

@@ -1,4 +1,4 @@
-/** What can be wrong with an agent's MCP servers: one line, exit code 2, before anything is played or trained. */
+/** Mistakes in an agent's MCP servers: one line, exit code 2, before anything is played or trained. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

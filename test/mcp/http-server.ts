@@ -41,7 +41,7 @@ export async function startHttpServer(behave: Behave): Promise<HttpServer> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, asked };
 }
 
-/** What a server that is well says to all but calls. */
+/** Answers of a healthy server. */
 export function answer({ method, params }: Asked): object {
   const { protocolVersion } = params ?? {};
   if (method === 'initialize')

@@ -1,4 +1,4 @@
-/** What MCP servers start ends with them, with their attempt, and with their worker. */
+/** Processes that MCP servers start end with them, with their attempt, and with their worker. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';

@@ -18,7 +18,7 @@ const server = mcp({ command: process.execPath, args: [decodeURIComponent(progra
 const QUESTION = 'What is 2 + 3?';
 const SUM = 'The sum of 2 and 3 is 5.';
 
-/** What the page makes of the tools, by the name of the constant. */
+/** The page's form of the tools, by the name of the constant. */
 async function made(name: string, tools: readonly McpTool[]): Promise<never> {
   const file = new URL(`../mcp/${name}.js`, import.meta.url).href;
   const module = (await import(file)) as Record<string, (tools: readonly McpTool[]) => unknown>;
