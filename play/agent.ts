@@ -163,7 +163,7 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   rewardGroup?(this: void, group: FinishedGroup<S>): GroupRewards | Promise<GroupRewards>;
   /** Absent where one policy plays. */
   readonly roles?: RoleDefinitions;
-  /** What one role wins, another loses. */
+  /** One role wins what another loses. */
   readonly competing?: boolean;
   rollout(this: void, context: RolloutContext<S>): AgentResult | Promise<AgentResult>;
   readonly [AGENT]: true;

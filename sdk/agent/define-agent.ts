@@ -93,7 +93,7 @@ export interface RolesAgentDefinition<S extends Scenario, P extends RoleDefiniti
   extends Parts<S, R>, OwnRewards {
   captureModel?: never;
   roles: P;
-  /** What one role wins, another loses: rewards are then compared with the running mean of their role. */
+  /** One role wins what another loses: rewards are then compared with the running mean of their role. */
   competing?: boolean;
   rollout(
     context: RolloutContext<S, R> & { roles: Readonly<Record<keyof P & string, RoleContext>> },

@@ -203,7 +203,7 @@ test('what setup recorded reaches a teardown in another process; it is recorded 
   await playOne(
     engine,
     async ({ resources }) => {
-      // As a worker that plays the same place again does: this one counts as dead.
+      // A worker that plays the same place again does this: it counts the first one as dead.
       await owner(needs).endLeft(PLACE);
       ended = (resources as { own?: string }).own;
       return 1;
@@ -286,7 +286,7 @@ test('a process that was taken for dead discards its attempts, and sets its reso
   const resources = owner(needs);
   const rollout = async () => {
     for (const id of (await leases.holders()).keys()) await leases.endHolder(id);
-    // As its next renewal finds out.
+    // Its next renewal finds it out.
     await (await resources.holder())?.renew();
     return 1;
   };

@@ -28,7 +28,7 @@ export interface Served {
   splits: ServedSplit[];
   revision: string | null;
   partial: boolean;
-  /** What requests are answered with before anything else, in order. */
+  /** Answers to the next requests, before anything else, in order. */
   refusals: Refusal[];
   /** Needed to read it. */
   token: string | null;
