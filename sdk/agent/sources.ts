@@ -61,15 +61,15 @@ export function hf<R = Record<string, unknown>, S extends Scenario = Scenario>(
   dataset: string,
   options: HubOptions<R, S> = {},
 ): RowSource<S> {
-  const { map, ...rest } = checkOptions('hf', options);
+  const { map, config, split, revision, via } = checkOptions('hf', options);
   if (typeof dataset !== 'string' || !/^(?:[\w.-]+\/)?[\w.-]+$/.test(dataset))
     throw bad('hf must be given the name of a data set', dataset, "pass 'openai/gsm8k'");
-  return hubSource(dataset, { ...checkHubOptions(rest), ...checkMap('hf', map) });
+  return hubSource(dataset, { ...checkHubOptions({ config, split, revision, via }), ...checkMap('hf', map) });
 }
 
-type Place = Pick<HubOptions<never, Scenario>, 'config' | 'split' | 'revision' | 'via'>;
+type Place = Omit<HubOptions<never, Scenario>, 'map'>;
 
-function checkHubOptions({ config, split, revision, via }: Place): Place {
+function checkHubOptions({ config, split, revision, via }: { [K in keyof Place]: Place[K] | undefined }): Place {
   for (const [name, value] of Object.entries({ config, split }))
     if (value !== undefined && (typeof value !== 'string' || value === ''))
       throw bad(`${name} of hf must be a text`, value, `pass { ${name}: '…' }, or leave it out`);

@@ -20,8 +20,8 @@ type ScenarioPart = z.output<typeof ScenarioPart>;
 
 const ScenarioIndex = z.looseObject({ schema: z.literal(RECORD_SCHEMA), parts: z.array(ScenarioPart) });
 
-/** A line begins with the scenario's id, and an index with its schema. */
-const INDEX_START = '{"schema":';
+/** A line begins with the scenario's id, or is an example of a chat. */
+const INDEX_START = /^\{"schema":\d+,"parts":\[/;
 
 export interface ScenarioFile {
   readonly ref: BlobRef;
@@ -33,7 +33,7 @@ export interface ScenarioFile {
 
 export async function openScenarioFile(store: Store, ref: BlobRef): Promise<ScenarioFile> {
   const bytes = await store.getBlob(ref);
-  const isIndex = new TextDecoder().decode(bytes.subarray(0, INDEX_START.length)) === INDEX_START;
+  const isIndex = INDEX_START.test(new TextDecoder().decode(bytes.subarray(0, 40)));
   return { ref, bytes, parts: isIndex ? parseStored(ScenarioIndex, decodeJson(bytes, ref.key), ref.key).parts : null };
 }
 
