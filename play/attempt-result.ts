@@ -12,7 +12,7 @@ import type { Agent } from './agent.ts';
 import type { Players } from './roles/role-definition.ts';
 import { readRoleRewards } from './roles/role-result.ts';
 
-export type Outcome =
+export type PlayedOutcome =
   | { reward: number | null; roleRewards?: Record<string, number>; metrics: Metrics }
   | { failure: string };
 
@@ -50,7 +50,7 @@ interface Returned {
 }
 
 /** `noted`: metrics that the rollout added while it played. `players`: those of an agent with roles. */
-export function readResult(result: unknown, noted: Metrics, agent: Rewarding, players?: Players): Outcome {
+export function readResult(result: unknown, noted: Metrics, agent: Rewarding, players?: Players): PlayedOutcome {
   const returned = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Returned;
   const rewarded = readRewards(returned, agent, players);
   if ('failure' in rewarded) return rewarded;

@@ -6,7 +6,7 @@ import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
-import { checkTurnsCount, mayLackReward, readResult, shown, type Outcome } from './attempt-result.ts';
+import { checkTurnsCount, mayLackReward, readResult, shown, type PlayedOutcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
@@ -81,7 +81,7 @@ function countRoleCalls({ recorder, players }: AttemptOptions): Metrics {
 }
 
 /** Metrics that the agent reports override counted ones. */
-function describeOutcome(outcome: Outcome, counted: Metrics): Described {
+function describeOutcome(outcome: PlayedOutcome, counted: Metrics): Described {
   if (!('failure' in outcome)) {
     return { status: 'ok', failure: null, ...outcome, metrics: { ...counted, ...outcome.metrics } };
   }
@@ -90,7 +90,7 @@ function describeOutcome(outcome: Outcome, counted: Metrics): Described {
 }
 
 /** The agent's promise, or the end of the attempt: an agent that goes on after that is not waited for. */
-async function play(options: AttemptOptions, log: AttemptLog, hosted: HostedCalls): Promise<Outcome> {
+async function play(options: AttemptOptions, log: AttemptLog, hosted: HostedCalls): Promise<PlayedOutcome> {
   const { recorder } = options;
   const { ending } = recorder;
   const stopDeadline = startDeadline(options);
@@ -118,7 +118,7 @@ interface Playing {
   ends: (() => Promise<void>)[];
 }
 
-async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outcome> {
+async function runAgent(options: AttemptOptions, playing: Playing): Promise<PlayedOutcome> {
   const metrics: Metrics = {};
   const hooks = createHooks(options, playing);
   try {
