@@ -10,7 +10,7 @@ import type { Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 
-/** What a judge decides; what it is about is added by who publishes it. */
+/** The part of a verdict that a judge decides. */
 export type GroupVerdict = Omit<Judged, 'schema' | 'inputsSha256' | 'rolloutsSha256' | 'overlongCosts'>;
 
 export type JudgePlayed = (

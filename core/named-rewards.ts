@@ -36,7 +36,7 @@ export function splitMetrics(metrics: Readonly<Metrics>): { rewards: NamedReward
   };
 }
 
-/** What is wrong with rewards by name; null if nothing is. `expected`: the names that must be there. */
+/** Describes the first problem of rewards by name; null if there is none. `expected`: the names that must be there. */
 export function findRewardsProblem(
   rewards: unknown,
   weights: RewardWeights,

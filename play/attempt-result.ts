@@ -1,4 +1,4 @@
-/** What a rollout returned, checked: its reward, as a number or by the weights of named rewards, and its metrics. */
+/** The result of a rollout, checked: its reward, as a number or by the weights of named rewards, and its metrics. */
 import { TemperError } from '../core/failures.ts';
 import {
   findRewardsProblem,
@@ -10,7 +10,7 @@ import {
 import type { Metrics } from '../core/statistics.ts';
 import type { Agent } from './agent.ts';
 
-export type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
+export type PlayedResult = { reward: number | null; metrics: Metrics } | { failure: string };
 
 type Rewarding = Pick<Agent, 'reward' | 'rewards' | 'rewardGroup'>;
 
@@ -39,7 +39,7 @@ interface Returned {
 }
 
 /** `noted`: metrics that the rollout added while it played. */
-export function readResult(result: unknown, noted: Metrics, agent: Rewarding): Outcome {
+export function readResult(result: unknown, noted: Metrics, agent: Rewarding): PlayedResult {
   const returned = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Returned;
   const rewarded =
     agent.rewards === undefined ? readReward(returned, agent) : readNamed(returned, agent.rewards, agent);

@@ -5,7 +5,7 @@ import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
-import { checkTurnsCount, mayLackReward, readResult, shown, type Outcome } from './attempt-result.ts';
+import { checkTurnsCount, mayLackReward, readResult, shown, type PlayedResult } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
@@ -62,7 +62,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
 type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'>;
 
 /** Metrics that the agent reports override counted ones. */
-function describeOutcome(outcome: Outcome, counted: Metrics): Described {
+function describeOutcome(outcome: PlayedResult, counted: Metrics): Described {
   if (!('failure' in outcome)) {
     return { status: 'ok', failure: null, ...outcome, metrics: { ...counted, ...outcome.metrics } };
   }
@@ -71,7 +71,7 @@ function describeOutcome(outcome: Outcome, counted: Metrics): Described {
 }
 
 /** The agent's promise, or the end of the attempt: an agent that goes on after that is not waited for. */
-async function play(options: AttemptOptions, log: AttemptLog, hosted: HostedCalls): Promise<Outcome> {
+async function play(options: AttemptOptions, log: AttemptLog, hosted: HostedCalls): Promise<PlayedResult> {
   const { recorder } = options;
   const { ending } = recorder;
   const stopDeadline = startDeadline(options);
@@ -96,7 +96,7 @@ interface Playing {
   programs: Set<Promise<unknown>>;
 }
 
-async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outcome> {
+async function runAgent(options: AttemptOptions, playing: Playing): Promise<PlayedResult> {
   const metrics: Metrics = {};
   try {
     const context = {

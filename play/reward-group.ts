@@ -8,7 +8,7 @@ import { conversationOf } from './judge/conversation.ts';
 import { pauseAfterMs } from './judge/judge-conversations.ts';
 
 export interface GroupReward {
-  /** Of the whole attempt: what its rollout returned, and what the function added or put in its place. */
+  /** The whole attempt's: what its rollout returned, and what the function added or put in its place. */
   readonly reward: number;
   /** Rewards that the function gave by name; null for an agent without names. */
   readonly named: NamedRewards | null;

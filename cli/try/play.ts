@@ -109,7 +109,7 @@ class Trial {
     };
   }
 
-  /** What the agent's `rewardGroup` makes of them, as in a run. */
+  /** Rewards of the agent's `rewardGroup`, as in a run. */
   async #reward({ scenario }: TriedScenario, attempts: readonly TriedAttempt[]): Promise<TriedGroup> {
     const { agent } = this.#options.plan.agentFile;
     const scenarioId = scenario.id;

@@ -36,7 +36,7 @@ export interface EndpointProgramOptions {
 }
 
 export interface ProgramRollout {
-  /** What the program told, checked when the attempt ends: it has the form that the agent asks for. */
+  /** Resolves with the program's result, checked when the attempt ends: it has the form that the agent asks for. */
   <R = RolloutResult>(context: RolloutContext): Promise<R>;
   readonly [PROGRAM]: Program;
 }
