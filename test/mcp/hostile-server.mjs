@@ -34,11 +34,11 @@ const TOOLS = {
     await new Promise((resolve) => setTimeout(resolve, 60_000));
     return text(item);
   },
-  fork: () => {
+  fork: ({ seconds }) => {
     const children = [
-      spawn('sleep', ['4011'], { stdio: 'ignore' }),
-      spawn('sleep', ['4012'], { stdio: 'inherit', detached: true }),
-      spawn('sh', ['-c', 'setsid -f sleep 4013'], { stdio: 'ignore' }),
+      spawn('sleep', [seconds], { stdio: 'ignore' }),
+      spawn('sleep', [seconds], { stdio: 'inherit', detached: true }),
+      spawn('sh', ['-c', `setsid -f sleep ${seconds}`], { stdio: 'ignore' }),
     ];
     for (const child of children) child.unref();
     return text([process.pid, ...children.map(({ pid }) => pid)].join(' '));

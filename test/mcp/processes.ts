@@ -1,6 +1,9 @@
-/** Processes that a server of the tests forked, and that are alive. */
+/** Processes that a server of these tests forked: `sleep` for a time that no other run of the tests has. */
 import { readdirSync, readFileSync } from 'node:fs';
 
+export const FORKED = `4011.${process.pid}`;
+
+/** Those that are alive. */
 export function forked(): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -11,5 +14,5 @@ export function forked(): string[] {
         return '';
       }
     })
-    .filter((line) => /^sleep 401[123]/.test(line));
+    .filter((line) => line.trim() === `sleep ${FORKED}`);
 }
