@@ -43,7 +43,7 @@ const NEEDED = [
   'orjson',
   ...UVLOOP,
 ];
-/** Of what the GPU worker imports: loaded once, they are kept compiled in the environment. */
+/** Modules that the GPU worker imports, too: loaded once, they are kept compiled in the environment. */
 const SLOW_TO_COMPILE = ['transformers.modeling_utils', 'torch._dynamo'];
 const NEEDED_FOR_TESTS = ['pytest', 'hypothesis', 'ruff', 'pyright'];
 
