@@ -16,7 +16,7 @@ fs.appendFileSync(__dirname + '/../uv.log', args.join(' ') + '\\n');
 if (args[0] === 'venv') {
   const folder = args[args.indexOf('--python') + 2];
   fs.mkdirSync(folder + '/bin', { recursive: true });
-  fs.writeFileSync(folder + '/bin/python', '#!/bin/sh\\nexit 0\\n', { mode: 0o755 });
+  fs.writeFileSync(folder + '/bin/python', '#!/bin/sh\\necho "[$PYTHONDONTWRITEBYTECODE] $*" > "\${0%/*}/loading"\\n', { mode: 0o755 });
 }
 if (args.includes('--torch-backend=cpu')) process.exit(2);
 if (args.includes('--require-hashes') && !args.includes('--dry-run') && fs.existsSync(__dirname + '/../full')) {
@@ -67,6 +67,13 @@ it('names every Python that is too old, too new or of a kind without packages', 
 it('says what Debian packages apart', async () => {
   programs.add('python3.11', pythonScript('3.11.2', { hasVenv: false }));
   await expect(open()).rejects.toThrow(/lacks venv and ensurepip.*apt install python3\.11-venv, or install uv/);
+});
+
+it('keeps the packages compiled, also where nothing else may be', async () => {
+  programs.add('python3.12', pythonScript('3.12.2'));
+  programs.add('uv', UV);
+  const { folder } = await open({ PYTHONDONTWRITEBYTECODE: '1' });
+  expect(readFileSync(join(folder!, 'bin', 'loading'), 'utf8')).toMatch(/^\[\] -c import torch, .*, torch\._dynamo$/m);
 });
 
 it('does without venv where there is uv', async () => {
