@@ -108,7 +108,7 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   readonly folder?: string;
   /** Absent where one policy plays. */
   readonly roles?: RoleDefinitions;
-  /** What one role wins, another loses. */
+  /** One role wins what another loses. */
   readonly competing?: boolean;
   rollout(this: void, context: RolloutContext<S>): JudgedResult | RoleResult | Promise<JudgedResult | RoleResult>;
   readonly [AGENT]: true;

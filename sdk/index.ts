@@ -20,7 +20,7 @@ export {
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
-export type { FrozenRole, LeagueRole, PolicyRole, RoleDefinition } from '../play/roles/role-definition.ts';
+export type { FrozenPlayer, LeaguePlayer, PolicyPlayer, RoleDefinition } from '../play/roles/role-definition.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

@@ -7,7 +7,7 @@ import type { RoleContext } from '../agent.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { createFetch } from '../transports/fetch.ts';
 import { createOpenAIClient } from '../transports/openai-client.ts';
-import type { Players, RoleDefinitions } from './role-definition.ts';
+import type { RolePlayers, RoleDefinitions } from './role-definition.ts';
 
 interface RoleParts {
   readonly recorder: Recorder;
@@ -18,7 +18,7 @@ interface RoleParts {
 
 export function createRoleContexts(
   roles: RoleDefinitions,
-  { seated }: Players,
+  { seated }: RolePlayers,
   parts: RoleParts,
 ): Readonly<Record<string, RoleContext>> {
   const contexts = Object.entries(roles).map(([name, role]): [string, RoleContext] => {

@@ -43,7 +43,7 @@ export interface RolesAgentDefinition<S extends Scenario, R extends RoleDefiniti
   reward?: never;
   captureModel?: never;
   roles: R;
-  /** What one role wins, another loses: rewards are then compared with the running mean of their role. */
+  /** One role wins what another loses: rewards are then compared with the running mean of their role. */
   competing?: boolean;
   rollout(
     context: RolloutContext<S> & { roles: Readonly<Record<keyof R & string, RoleContext>> },
