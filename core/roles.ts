@@ -21,7 +21,7 @@ export function otherPolicies(config: Roles): string[] {
 }
 
 /** Hash of the weights of one of a checkpoint's policies, which must have it. */
-export function requireAdapter(checkpoint: Checkpoint, policy: string): string {
+function requireAdapter(checkpoint: Checkpoint, policy: string): string {
   const adapter = adapterOf(checkpoint, policy);
   if (adapter !== undefined) return adapter;
   const known = [MAIN_POLICY, ...Object.keys(checkpoint.adapters ?? {})].join(', ');

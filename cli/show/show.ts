@@ -92,6 +92,14 @@ function describeScores([role, scores]: [string, readonly LeagueScore[]]): strin
   return `${role}: won against ${shares.join(', ') || 'nobody yet'}`;
 }
 
+function roleRows({ roles, league }: ShownRoles): [string, string][] {
+  const scores = Object.entries(league ?? {}).map(describeScores);
+  return [
+    ...roles.map((role): [string, string] => ['role', role]),
+    ...scores.map((text): [string, string] => ['league', text]),
+  ];
+}
+
 interface ShownRoles {
   readonly roles: readonly string[];
   readonly league: Manifest['league'] | null;
@@ -112,8 +120,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
     ['loss', summary.heldOutLoss === null ? null : describeHeldOutLoss(summary.heldOutLoss)],
     ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
-    ...summary.roles.map((role): [string, string] => ['role', role]),
-    ...Object.entries(summary.league ?? {}).map((of): [string, string] => ['league', describeScores(of)]),
+    ...roleRows(summary),
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],

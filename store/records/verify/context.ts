@@ -31,7 +31,7 @@ export interface Walk {
   players: Players | null;
 }
 
-export type Players = Pick<RunPosition, 'start' | 'league'>;
+type Players = Pick<RunPosition, 'start' | 'league'>;
 
 /** Start of a run or a branch. */
 export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {

@@ -1,0 +1,70 @@
+/** Which groups of an agent with roles are trained. */
+import { expect, test } from 'vitest';
+
+import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
+import type { AttemptRecord, CallRecord, Rollouts } from '../../../store/records/trajectories.ts';
+
+const PLAN = {
+  step: 1,
+  group: 0,
+  scenario: 0,
+  minimumGroupSize: 2,
+  truncated: 'mask',
+  overlongBuffer: 0,
+  overlongPenalty: 1,
+} as const;
+const ROLES = { white: 'main', black: 'b' };
+
+const callOf = (role: string) => ({ role, tokenIds: [1], request: { messages: [] } }) as unknown as CallRecord;
+
+function groupOf(rewards: readonly Record<string, number>[], callers = ['white', 'black', 'past']): Rollouts {
+  const attempts = rewards.map((roleRewards, attempt): AttemptRecord => ({
+    attempt,
+    status: 'ok',
+    failure: null,
+    reward: 0,
+    roleRewards,
+    metrics: {},
+    logs: [],
+    truncated: false,
+    unclaimedAnswers: 0,
+    calls: callers.map(callOf),
+  }));
+  const header = { schema: 1, inputsSha256: 'i', branch: 0, step: 1, adapterSha256: null, attempts: 2 } as const;
+  return { header, attempts };
+}
+
+function summarise(rollouts: Rollouts, plan: Partial<Parameters<typeof summariseGroup>[0]> = {}) {
+  const judged = judgeByAgent(rollouts, 'r', PLAN);
+  return summariseGroup({ ...PLAN, roles: ROLES, ...plan }, rollouts, judged, 'j');
+}
+
+const opposed = [
+  { white: 1, black: -1 },
+  { white: -1, black: 1 },
+];
+
+test('a group is trained if the rewards of one role differ, though the attempts earned the same', () => {
+  expect(summarise(groupOf(opposed))).toMatchObject({
+    use: 'trained',
+    rewards: [0, 0],
+    roleRewards: { white: [1, -1], black: [-1, 1] },
+  });
+});
+
+test("a group in which each role's rewards are the same is trained with a running mean alone", () => {
+  const same = groupOf([opposed[0]!, opposed[0]!]);
+  expect(summarise(same).use).toBe('no-variance');
+  expect(summarise(same, { baseline: 'rae' }).use).toBe('trained');
+});
+
+test('a role that did not play has no reward', () => {
+  expect(summarise(groupOf([{ white: 1 }, { white: 0, black: 1 }])).roleRewards).toEqual({
+    black: [null, 1],
+    white: [1, 0],
+  });
+});
+
+test("an opponent's tokens train nothing", () => {
+  expect(summarise(groupOf(opposed, ['past'])).use).toBe('no-sampled-tokens');
+});
