@@ -1,6 +1,7 @@
 /** Roles as an agent's file defines them, and the players of an attempt's roles. */
 import type { TrainedRoles } from '../../core/contract.ts';
 import { parseTrainedName } from '../../core/policy-name.ts';
+import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';
 
 /** Trained: a policy of the run. */
@@ -44,16 +45,21 @@ export function isPlayedByCheckpoint(role: RoleDefinition): boolean {
   return role.kind === 'league' || (role.kind === 'frozen' && isCheckpointPlayer(role));
 }
 
-/** One policy in every role that no hosted model plays: how an agent is played outside of a run. */
-export function samePlayers(roles: RoleDefinitions, policy: ExpectedPolicy): RolePlayers {
+/** Players outside of a run: `playerOf` says who plays for a policy. Hosted models play their own roles. */
+export function playersOutside(roles: RoleDefinitions, playerOf: (policy: string) => ExpectedPolicy): RolePlayers {
   const entries = Object.entries(roles);
   const seated = entries.filter(([, role]) => role.kind !== 'frozen' || isCheckpointPlayer(role));
   return {
     trained: Object.fromEntries(
       entries.flatMap(([name, role]) => (role.kind === 'policy' ? [[name, role.policy]] : [])),
     ),
-    seated: Object.fromEntries(seated.map(([name]) => [name, policy])),
+    seated: Object.fromEntries(seated.map(([name, role]) => [name, playerOf(policyOf(role))])),
   };
+}
+
+function policyOf(role: RoleDefinition): string {
+  if (role.kind === 'frozen') return MAIN_POLICY;
+  return role.kind === 'policy' ? role.policy : role.of;
 }
 
 /** Roles whose rewards a rollout must return: trained ones, and those that are scored against them. */
