@@ -3,7 +3,7 @@ import { TemperError } from '../../core/failures.ts';
 import type { HostedCalls } from '../hosted/hosted-calls.ts';
 import type { ConnectHosted } from '../hosted/connect-hosted.ts';
 import { createHosted } from '../hosted/hosted.ts';
-import type { RoleContext } from '../agent.ts';
+import type { RoleContext } from './role-context.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { createFetch } from '../transports/fetch.ts';
 import { createOpenAIClient } from '../transports/openai-client.ts';

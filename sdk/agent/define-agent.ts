@@ -6,14 +6,13 @@ import {
   type Agent,
   type AgentParts,
   type JudgedResult,
-  type RoleContext,
-  type RoleResult,
   type RolloutContext,
   type RolloutResult,
   type Scenario,
 } from '../../play/agent.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { findRolesProblem } from '../roles/check-roles.ts';
+import type { RoleContext, RoleResult } from '../../play/roles/role-context.ts';
 import type { RoleDefinitions } from '../../play/roles/role-definition.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
