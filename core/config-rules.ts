@@ -2,7 +2,7 @@
 import type { RunConfig, TrainConfig } from './contract.ts';
 import { REWARD_GROUP } from './named-rewards.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
-import { findRolesProblem } from './role-rules.ts';
+import { findRoleSettingsProblem } from './role-rules.ts';
 import { findSupervisedProblem } from './supervised.ts';
 
 /** Describes a contradiction; null if there is none. `loss-options.ts` checks losses, which no setting changes. */
@@ -37,7 +37,7 @@ function findOptionsProblem(config: RunConfig): string | null {
     findOverlongProblem(config.train) ??
     findSupervisedProblem(config) ??
     findOverlapProblem(config) ??
-    findRolesProblem(config)
+    findRoleSettingsProblem(config)
   );
 }
 

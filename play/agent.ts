@@ -4,6 +4,7 @@ import type OpenAI from 'openai';
 import type { RewardWeights } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
+import type { RoleContext, RoleResult } from './roles/role-context.ts';
 import type { RoleDefinitions } from './roles/role-definition.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Conversation } from './judge/conversation.ts';
@@ -75,26 +76,6 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
 type GroupRewards = readonly (number | PartialRewards)[];
-
-/** A reward for each role that is trained, or that a league plays; null for one that did not play in this attempt. */
-export interface RoleResult<Rewarded extends string = string> {
-  roleRewards: Readonly<Record<Rewarded, number | null>>;
-  metrics?: Readonly<Metrics>;
-}
-
-/** A role of the agent: its player, ready for the official client or for any other SDK. */
-export interface RoleContext {
-  /** The official client, pointed at the role's player. */
-  openai: OpenAI;
-  /** To be passed as `model`. */
-  model: string;
-  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
-  fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
-  /** For the same SDK. */
-  baseURL: string;
-  /** For SDKs that require one. */
-  apiKey: string;
-}
 
 export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
   scenario: S;

@@ -9,7 +9,7 @@ import {
 } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Agent } from './agent.ts';
-import type { Players } from './roles/role-definition.ts';
+import type { RolePlayers } from './roles/role-definition.ts';
 import { readRoleRewards } from './roles/role-result.ts';
 
 export type PlayedOutcome =
@@ -50,7 +50,7 @@ interface Returned {
 }
 
 /** `noted`: metrics that the rollout added while it played. `players`: those of an agent with roles. */
-export function readResult(result: unknown, noted: Metrics, agent: Rewarding, players?: Players): PlayedOutcome {
+export function readResult(result: unknown, noted: Metrics, agent: Rewarding, players?: RolePlayers): PlayedOutcome {
   const returned = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Returned;
   const rewarded = readRewards(returned, agent, players);
   if ('failure' in rewarded) return rewarded;
@@ -69,7 +69,7 @@ type Rewarded =
   | { reward: number | null; roleRewards?: Record<string, number>; named: Metrics | null }
   | { failure: string };
 
-function readRewards(returned: Returned, agent: Rewarding, players: Players | undefined): Rewarded {
+function readRewards(returned: Returned, agent: Rewarding, players: RolePlayers | undefined): Rewarded {
   if (players !== undefined) {
     const ofRoles = readRoleRewards(returned.roleRewards, agent.roles ?? {}, players);
     if ('failure' in ofRoles) return ofRoles;

@@ -6,8 +6,6 @@ export type {
   FinishedGroup,
   JudgedResult,
   NamedResult,
-  RoleContext,
-  RoleResult,
   RolloutContext,
   RolloutResult,
   Scenario,
@@ -38,7 +36,8 @@ export type {
   WorkerSetupContext,
 } from '../play/resources/resource.ts';
 export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
-export type { FrozenRole, LeagueRole, PolicyRole, RoleDefinition } from '../play/roles/role-definition.ts';
+export type { RoleContext, RoleResult } from '../play/roles/role-context.ts';
+export type { FrozenPlayer, LeaguePlayer, PolicyPlayer, RoleDefinition } from '../play/roles/role-definition.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

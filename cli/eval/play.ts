@@ -4,6 +4,7 @@ import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { rolePlayersOf } from './role-players.ts';
 import { createRewrite, type Player } from './players.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
 import type { EvalPlan } from './plan-eval.ts';
@@ -35,7 +36,12 @@ export async function playScenarios(options: PlayOptions): Promise<Played> {
   const playing = new Attempts({
     agent: agentFile.agent,
     // Numbered as in a run, so that `run@step` samples the same answers as in the run's own evaluation.
-    planned: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
+    planned: scenarios.map((scenario, attempt) => ({
+      attempt,
+      scenarioIndex: firstScenario + attempt,
+      scenario,
+      ...rolePlayersOf(agentFile.agent, player),
+    })),
     concurrency,
     engine: connection,
     segments: inMemorySegments(),

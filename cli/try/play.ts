@@ -13,6 +13,7 @@ import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { rewardGroup } from '../../play/reward-group.ts';
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
+import { rolePlayersOf } from '../eval/role-players.ts';
 import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { TryPlan, TriedScenario } from './plan-try.ts';
@@ -144,7 +145,7 @@ class Trial {
       agent: agentFile.agent,
       engine: this.#opened.connection,
       resources: this.#opened.resources,
-      planned: { attempt, scenarioIndex: index, scenario },
+      planned: { attempt, scenarioIndex: index, scenario, ...rolePlayersOf(agentFile.agent, player) },
       policy: { model, adapterSha256 },
       mode,
       rollout,

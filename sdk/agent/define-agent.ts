@@ -9,8 +9,6 @@ import {
   type NamedResult,
   type PartialResult,
   type PartialRewards,
-  type RoleContext,
-  type RoleResult,
   type RolloutContext,
   type RolloutResult,
   type Scenario,
@@ -19,6 +17,7 @@ import { checkOptions } from '../options/check-options.ts';
 import { findProblem } from './check-agent.ts';
 import type { Ruler } from '../../play/judge/ruler.ts';
 import type { NoResources, Resources } from '../../play/resources/resource.ts';
+import type { RoleContext, RoleResult } from '../../play/roles/role-context.ts';
 import type { RoleDefinitions } from '../../play/roles/role-definition.ts';
 
 /** Parts that every kind of agent has. */

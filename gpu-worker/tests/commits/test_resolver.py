@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from temper_gpu.commits.checkpoints import publish_commit
 from temper_gpu.commits.resolver import KEPT_COMMITS, StoreResolver
+from temper_gpu.contract import PolicyFiles
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import Adapter
 from temper_gpu.store import FileStore, FileSystem, blob_ref
-from tests.commits.written import commit
+from tests.commits.written import commit, manifest
 
 
 def test_a_policy_is_found_by_name_and_its_weights_are_verified(tmp_path: Path):
@@ -85,3 +87,20 @@ def test_a_long_run_leaves_only_its_newest_commits_in_memory(tmp_path: Path):
         assert resolver.resolve(f"demo@{step}").base_model == "tiny"
     assert len(resolver._known) == KEPT_COMMITS
     assert resolver.resolve("demo@0").base_model == "tiny"
+
+
+def test_a_policy_beside_the_main_one_is_found_by_its_own_name(tmp_path: Path):
+    store = FileStore(tmp_path)
+    alone = manifest(store)
+    other = PolicyFiles(adapter=store.put_blob(b"weights of b"), optimizer=alone.optimizer)
+    publish_commit(store, "demo", alone.model_copy(update={"policies": {"b": other}}))
+    resolver = StoreResolver(store)
+    found = {name: resolver.resolve(name).adapter_sha256 for name in ("demo@0", "demo@0:main", "demo@0:b")}
+    main = alone.adapter.sha256
+    assert found == {"demo@0": main, "demo@0:main": main, "demo@0:b": other.adapter.sha256}
+    with pytest.raises(TemperError, match="must be main or b, got c") as caught:
+        resolver.resolve("demo@0:c")
+    assert caught.value.type == "BadConfig"
+    for name in ("demo@0:", "demo@0:B", "demo@0:b:b"):
+        with pytest.raises(TemperError, match="must be named run@step"):
+            resolver.resolve(name)
