@@ -1,9 +1,9 @@
 import type { BlobRef } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import type { Scenario } from '../play/agent.ts';
-import { parseJsonText } from '../store/bytes/json.ts';
+import { parseStoredJson } from '../store/bytes/json.ts';
 import type { ScenarioLine } from '../store/records/run-reader.ts';
-import { openScenarioFile, scenarioLines, type ScenarioFile } from '../store/records/scenario-files.ts';
+import { openScenarioFile, storedLines, type ScenarioFile } from '../store/records/scenario-files.ts';
 import type { Store } from '../store/store.ts';
 
 /** Runs that a worker is likely to play at once. */
@@ -17,7 +17,7 @@ export function createScenarioReader(store: Store): (ref: BlobRef, index: number
   const parts = new Kept<string[]>(KEPT_PARTS);
   const open = async (ref: BlobRef): Promise<Opened> => {
     const file = await openScenarioFile(store, ref);
-    return { parts: file.parts, lines: file.parts === null ? scenarioLines(file.bytes) : [] };
+    return { parts: file.parts, lines: file.parts === null ? storedLines(file.bytes) : [] };
   };
   const find = async (ref: BlobRef, index: number): Promise<string> => {
     const file = await files.get(ref.sha256, () => open(ref));
@@ -26,14 +26,14 @@ export function createScenarioReader(store: Store): (ref: BlobRef, index: number
     for (const { blob, scenarios } of file.parts) {
       const place = index - first;
       if (place < scenarios) {
-        const lines = await parts.get(blob.sha256, async () => scenarioLines(await store.getBlob(blob)));
+        const lines = await parts.get(blob.sha256, async () => storedLines(await store.getBlob(blob)));
         return lines[place] ?? missing(ref, index, first + lines.length);
       }
       first += scenarios;
     }
     return missing(ref, index, first);
   };
-  return async (ref, index) => (parseJsonText(await find(ref, index), ref.key) as ScenarioLine).scenario as Scenario;
+  return async (ref, index) => (parseStoredJson(await find(ref, index), ref.key) as ScenarioLine).scenario as Scenario;
 }
 
 interface Opened extends Pick<ScenarioFile, 'parts'> {

@@ -116,7 +116,7 @@ export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
   }
 }
 
-/** The source by the ending: `.csv`, `.tsv` and `.parquet`; any other file holds JSON lines. */
+/** The ending decides: `.csv`, `.tsv` or `.parquet`; any other file holds JSON lines. */
 function openFile(file: string | URL): RowSource<Scenario> {
   const path = file instanceof URL ? file.pathname : file;
   if (/\.[ct]sv$/i.test(path)) return csvSource(file);

@@ -4,7 +4,7 @@ import { TemperError } from '../../core/failures.ts';
 import { fileSource, unreadable, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
 
 export interface CsvOptions<R, S> extends MapOptions<R, S> {
-  /** The default is a comma, or a tab for a file that ends in `.tsv`. */
+  /** Default: a comma, or a tab for a file that ends in `.tsv`. */
   delimiter?: string;
 }
 

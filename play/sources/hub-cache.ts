@@ -9,8 +9,8 @@ import { hashOf } from '../../core/hashes.ts';
 import { cacheFolder } from '../../store/cache-folder.ts';
 
 /**
- * Rows of one revision of a data set, in the user's cache: they do not change, the command line reads them before
- * a worker does, and what was read is not asked for again after an outage. Files have their names only once they are whole.
+ * Answers and files of one revision of a data set, in the user's cache: they do not change, the command line reads them
+ * before a worker does, and an outage does not ask for them again. A file has its name only once it is whole.
  */
 export class HubCache {
   readonly #folder: string;

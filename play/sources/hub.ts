@@ -11,7 +11,7 @@ import { RowSource, type Identified, type MapOptions, type Row, type RowReading 
 export interface HubOptions<R, S> extends MapOptions<R, S> {
   /** Subset of the data set; needed if it has several, and none is called `default`. */
   config?: string;
-  /** The default is `train`. */
+  /** Default: `train`. */
   split?: string;
   /** Commit that the rows must be of, 40 hexadecimal digits; by default the newest that the service has. */
   revision?: string;

@@ -12,18 +12,18 @@ export function encodeJsonLines(values: readonly unknown[]): Uint8Array {
 
 /** Throws StoreCorrupt for bytes that are no JSON, LaterVersion for a record of a later schema. */
 export function decodeJson(bytes: Uint8Array, name: string): unknown {
-  const value = parseJsonText(new TextDecoder().decode(bytes), name);
+  const value = parseStoredJson(new TextDecoder().decode(bytes), name);
   requireKnownSchema(value, name);
   return value;
 }
 
 export function decodeJsonLines(bytes: Uint8Array, name: string): unknown[] {
   const lines = new TextDecoder().decode(bytes).split('\n');
-  return lines.filter((line) => line.trim() !== '').map((line) => parseJsonText(line, name));
+  return lines.filter((line) => line.trim() !== '').map((line) => parseStoredJson(line, name));
 }
 
 /** Throws StoreCorrupt for a text that is no JSON. */
-export function parseJsonText(text: string, name: string): unknown {
+export function parseStoredJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {

@@ -21,7 +21,7 @@ import {
   TimesFileSchema,
 } from './file-schemas.ts';
 import { listGroups, readRollouts, readVerdict } from './group-files.ts';
-import { decodeJson, parseJsonText } from '../bytes/json.ts';
+import { decodeJson, parseStoredJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import type { GroupPlace, StepPlace } from '../layout.ts';
 import { parseCommit, type Commit, type Manifest } from './manifest.ts';
@@ -115,7 +115,7 @@ export async function* streamStoredScenarios(
   to = Infinity,
 ): AsyncGenerator<ScenarioLine> {
   for await (const line of readScenarioLines(store, scenarios, from, to))
-    yield parseStored(ScenarioLineSchema, parseJsonText(line, scenarios.key), scenarios.key);
+    yield parseStored(ScenarioLineSchema, parseStoredJson(line, scenarios.key), scenarios.key);
 }
 
 export async function readStoredScenarios(

@@ -46,17 +46,17 @@ export async function blobsOfScenarios(store: Store, ref: BlobRef): Promise<Blob
 /** Lines from `from` to before `to`; reads the parts alone that hold them. */
 export async function* readScenarioLines(store: Store, ref: BlobRef, from = 0, to = Infinity): AsyncGenerator<string> {
   const { bytes, parts } = await openScenarioFile(store, ref);
-  if (parts === null) yield* scenarioLines(bytes).slice(from, to);
+  if (parts === null) yield* storedLines(bytes).slice(from, to);
   let first = 0;
   for (const { blob, scenarios } of parts ?? []) {
     if (first < to && first + scenarios > from)
-      yield* scenarioLines(await store.getBlob(blob)).slice(Math.max(0, from - first), to - first);
+      yield* storedLines(await store.getBlob(blob)).slice(Math.max(0, from - first), to - first);
     first += scenarios;
   }
 }
 
 /** Lines without empty ones. */
-export function scenarioLines(bytes: Uint8Array): string[] {
+export function storedLines(bytes: Uint8Array): string[] {
   return new TextDecoder()
     .decode(bytes)
     .split('\n')
