@@ -243,6 +243,10 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
   ),
   'doctor --json': json('doctor'),
+  'doctor --leases': byTest(
+    'cli/doctor-leases.test.ts',
+    'leaked leases are listed, and ended by the teardown of their agent',
+  ),
   'doctor --model': byTest(
     'cli/doctor-model.test.ts',
     'a model that does not fit is told with its parts and what to change, and ends with 1',

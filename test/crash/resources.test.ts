@@ -16,6 +16,8 @@ const FLAGS = ['--base-model', 'pocket', ...SIZES, '--eval-scenarios', '1', '--r
 
 const project = new Project({ folder: inject('project') });
 const place = join(project.points, 'resources');
+// The stack's workers have it: teardowns by a command of this test need it, too.
+process.env['TEMPER_CRASH_FOLDER'] = project.points;
 
 function events(): { kind: string; scope: string; id: string }[] {
   const file = join(place, 'events');

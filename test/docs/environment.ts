@@ -31,6 +31,7 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
 export const TOLD_TO_PROGRAMS: readonly string[] = [
   'TEMPER_MODEL',
   'TEMPER_PROGRAM_MARK',
+  'TEMPER_RESOURCES',
   'TEMPER_RESULT_FILE',
   'TEMPER_RESOURCES',
   'TEMPER_SCENARIO',
