@@ -20,8 +20,6 @@ export default defineConfig({
           include: ['test/**/*.test.ts', 'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts'],
           exclude: slow,
           testTimeout: 30_000,
-          // Two processes run all files: importing what they test in each anew took a fifth of the processor time.
-          isolate: false,
         },
       },
       {

@@ -22,8 +22,6 @@ export class S3Server {
   readonly #root: string;
   readonly #port: number;
   #child: ChildProcess | null = null;
-  /** Variables of this process that point it elsewhere; null unless it is served. */
-  #replaced: NodeJS.ProcessEnv | null = null;
 
   constructor(program: string, root: string, port: number) {
     this.#program = program;
@@ -95,19 +93,8 @@ export class S3Server {
     await ended;
   }
 
-  /** Until it stops, this process finds it. */
-  serveThisProcess(): void {
-    this.#replaced = takeVariables();
-    Object.assign(process.env, this.env);
-  }
-
   async stop(): Promise<void> {
     await this.kill();
-    if (this.#replaced !== null) {
-      takeVariables();
-      Object.assign(process.env, this.#replaced);
-      this.#replaced = null;
-    }
     rmSync(this.#root, { recursive: true, force: true });
   }
 
@@ -121,17 +108,11 @@ export class S3Server {
   }
 }
 
-/** Removes those of S3 from the environment. */
-function takeVariables(): NodeJS.ProcessEnv {
-  const variables = Object.entries(process.env).filter(([name]) => name.startsWith('AWS_'));
-  for (const [name] of variables) delete process.env[name];
-  return Object.fromEntries(variables);
-}
-
-/** Started, with one empty bucket; this process finds it until it stops. */
+/** Started, with one empty bucket; this process finds it from now on. */
 export async function startS3Server(): Promise<S3Server> {
   const server = new S3Server(await findVersitygw(), mkdtempSync(join(tmpdir(), 'temper-s3-')), await freePort());
   await server.start();
-  server.serveThisProcess();
+  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
+  Object.assign(process.env, server.env);
   return server;
 }
