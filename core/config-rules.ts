@@ -1,7 +1,7 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
-import { findRolesProblem } from './role-rules.ts';
+import { findRoleSettingsProblem } from './role-rules.ts';
 import { findSupervisedProblem } from './supervised.ts';
 
 /** Describes a contradiction; null if there is none. `loss-options.ts` checks losses, which no setting changes. */
@@ -36,7 +36,7 @@ function findOptionsProblem(config: RunConfig): string | null {
     findOverlongProblem(config.train) ??
     findSupervisedProblem(config) ??
     findOverlapProblem(config) ??
-    findRolesProblem(config)
+    findRoleSettingsProblem(config)
   );
 }
 

@@ -87,7 +87,7 @@ function addPoints(opponent: LeagueOpponent, met: readonly Met[]): LeagueOpponen
   };
 }
 
-/** By attempt: 1 where the trained roles earned more than the league's, ½ for as much, else 0. */
+/** Points by attempt: 1 where the trained roles earned more than the league's, ½ for as much, else 0. */
 function pointsOf({ roleRewards = {} }: GroupResult, trained: readonly string[], league: string): number[] {
   return (roleRewards[league] ?? []).flatMap((theirs, attempt) => {
     const ours = mean(trained.flatMap((role) => roleRewards[role]?.[attempt] ?? []));
@@ -107,7 +107,7 @@ export function admitToLeague(config: Drawing, league: League, checkpoint: Check
   return Object.fromEntries(roles);
 }
 
-/** What a position carries for roles that need the run's earlier checkpoints: nothing without them. */
+/** Parts of a position for roles that need the run's earlier checkpoints: nothing without them. */
 export function leagueAtStart(
   config: Pick<RunConfig, 'seed' | 'roles' | 'competing'>,
   first: Checkpoint,

@@ -4,7 +4,7 @@ import { leagueRoles } from './plan-league.ts';
 import { otherPolicies, trainedRoles } from './roles.ts';
 
 /** Describes a contradiction; null if there is none. */
-export function findRolesProblem(config: RunConfig): string | null {
+export function findRoleSettingsProblem(config: RunConfig): string | null {
   if (config.roles === undefined) return null;
   return findPoliciesProblem(config) ?? findLeagueProblem(config) ?? findSharedProblem(config);
 }

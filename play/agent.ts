@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
+import type { RoleContext, RoleResult } from './roles/role-context.ts';
 import type { RoleDefinitions } from './roles/role-definition.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Ruler } from './judge/ruler.ts';
@@ -29,26 +30,6 @@ export type RolloutResult = number | { reward: number; metrics?: Readonly<Metric
 
 /** The agent's own reward is optional if a judge gives the rewards. */
 export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
-
-/** A reward for each role that is trained, or that a league plays; null for one that did not play in this attempt. */
-export interface RoleResult<Rewarded extends string = string> {
-  roleRewards: Readonly<Record<Rewarded, number | null>>;
-  metrics?: Readonly<Metrics>;
-}
-
-/** A role of the agent: its player, ready for the official client or for any other SDK. */
-export interface RoleContext {
-  /** The official client, pointed at the role's player. */
-  openai: OpenAI;
-  /** To be passed as `model`. */
-  model: string;
-  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
-  fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
-  /** For the same SDK. */
-  baseURL: string;
-  /** For SDKs that require one. */
-  apiKey: string;
-}
 
 export interface RolloutContext<S extends Scenario = Scenario> {
   scenario: S;
@@ -108,7 +89,7 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   readonly folder?: string;
   /** Absent where one policy plays. */
   readonly roles?: RoleDefinitions;
-  /** What one role wins, another loses. */
+  /** One role wins what another loses. */
   readonly competing?: boolean;
   rollout(this: void, context: RolloutContext<S>): JudgedResult | RoleResult | Promise<JudgedResult | RoleResult>;
   readonly [AGENT]: true;

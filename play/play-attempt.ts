@@ -15,7 +15,7 @@ import { HostedCalls } from './hosted/hosted-calls.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
 import { createRoleContexts } from './roles/role-contexts.ts';
-import type { Players } from './roles/role-definition.ts';
+import type { RolePlayers } from './roles/role-definition.ts';
 import { readRoleRewards } from './roles/role-result.ts';
 import { captureAs } from './transports/ambient.ts';
 import { createFetch } from './transports/fetch.ts';
@@ -29,7 +29,7 @@ export interface AttemptOptions {
   seed: number;
   model: string;
   /** Players of the agent's roles; absent without roles. */
-  players?: Players;
+  players?: RolePlayers;
   rollout: RolloutConfig;
   recorder: Recorder;
   journal: Journal;
@@ -72,7 +72,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
 type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'roleRewards' | 'metrics'>;
 
 /** Whether a call is one of the policies that the attempt is about, and not of an opponent's. */
-function isOwn({ role }: CallRecord, players: Players | undefined): boolean {
+function isOwn({ role }: CallRecord, players: RolePlayers | undefined): boolean {
   return players === undefined || (role !== undefined && Object.hasOwn(players.trained, role));
 }
 

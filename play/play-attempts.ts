@@ -19,7 +19,7 @@ import type { EngineConnection } from './connections/engine-connection.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/clock.ts';
-import { samePlayers, type Players } from './roles/role-definition.ts';
+import { playersOutside, type RolePlayers } from './roles/role-definition.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';
@@ -30,7 +30,7 @@ export interface PlannedAttempt {
   scenarioIndex: number;
   scenario: Scenario;
   /** Players of the agent's roles. Absent without roles, and where the one policy plays them all. */
-  players?: Players;
+  players?: RolePlayers;
 }
 
 export interface AttemptsOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
@@ -166,7 +166,7 @@ export class Attempts {
     if (this.#ended !== null) throw this.#ended;
     const { agent, policy, rollout, isFresh, connectHosted } = this.#options;
     const { attempt, scenario } = planned;
-    const players = planned.players ?? (agent.roles && samePlayers(agent.roles, policy));
+    const players = planned.players ?? (agent.roles && playersOutside(agent.roles, () => policy));
     const recorder = this.#createRecorder(planned, players !== undefined);
     this.#options.onRecorder?.(attempt, recorder);
     this.#playing.add(recorder);

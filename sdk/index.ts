@@ -1,15 +1,6 @@
 /** The imports of agent files, and of scripts that own their loop. */
 export type { Hosted, HostedModelContext, HostedOptions } from '../play/hosted/hosted.ts';
-export type {
-  Agent,
-  JudgedResult,
-  RoleContext,
-  RoleResult,
-  RolloutContext,
-  RolloutResult,
-  Scenario,
-  ScenarioSource,
-} from '../play/agent.ts';
+export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export {
   defineAgent,
   type AgentDefinition,
@@ -20,7 +11,8 @@ export {
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
-export type { FrozenRole, LeagueRole, PolicyRole, RoleDefinition } from '../play/roles/role-definition.ts';
+export type { RoleContext, RoleResult } from '../play/roles/role-context.ts';
+export type { FrozenPlayer, LeaguePlayer, PolicyPlayer, RoleDefinition } from '../play/roles/role-definition.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

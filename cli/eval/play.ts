@@ -3,6 +3,7 @@ import { Attempts, inMemorySegments } from '../../play/play-attempts.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { rolePlayersOf } from './role-players.ts';
 import { createRewrite, type Player } from './players.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
 import type { EvalPlan } from './plan-eval.ts';
@@ -31,7 +32,12 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
   const playing = new Attempts({
     agent: agentFile.agent,
     // Numbered as in a run, so that `run@step` samples the same answers as in the run's own evaluation.
-    planned: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
+    planned: scenarios.map((scenario, attempt) => ({
+      attempt,
+      scenarioIndex: firstScenario + attempt,
+      scenario,
+      ...rolePlayersOf(agentFile.agent, player),
+    })),
     concurrency,
     engine: connection,
     segments: inMemorySegments(),

@@ -1,5 +1,5 @@
 /** Checkpoint that `--model` names, if any. */
-import type { Prepared, RunConfig } from '../../core/contract.ts';
+import type { Checkpoint, Prepared, RunConfig } from '../../core/contract.ts';
 import { parseTrainedName, policyName, type Policy } from '../../core/policy-name.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -12,6 +12,7 @@ import { trainedBase, type TrainedBase } from '../../workers/config/loaded-base.
 export interface CheckpointTarget {
   readonly model: string;
   readonly policy: Policy;
+  readonly checkpoint: Checkpoint;
   readonly adapterSha256: string;
   readonly config: RunConfig;
   readonly base: TrainedBase;
@@ -24,13 +25,15 @@ export async function findTarget(store: Store, model: string): Promise<Checkpoin
   const name = parseTrainedName(model);
   // A run's name alone may also be a base model's.
   if (name === null || (name.run === model && (await readRun(store, model)) === null)) return null;
-  const { run, branch, step } = await findCheckpoint(store, name);
+  const checkpoint = await findCheckpoint(store, name);
+  const { run, branch, step } = checkpoint;
   const { file } = await requireRun(store, run);
   const policy = { run, branch, step };
   const manifest = (await readManifest(store, policy))!;
   return {
     model: policyName({ ...policy, ...(name.policy && { policy: name.policy }) }),
     policy,
+    checkpoint,
     adapterSha256: adapterOfPolicy(run, manifest, name.policy).sha256,
     config: file.config,
     base: trainedBase(manifest),

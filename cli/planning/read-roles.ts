@@ -4,7 +4,7 @@ import type { RunOptions } from '../../core/run-defaults.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import type { Agent } from '../../play/agent.ts';
 import { parseHostedModel } from '../../play/connections/providers.ts';
-import { isCheckpointPlayer, type FrozenRole, type RoleDefinition } from '../../play/roles/role-definition.ts';
+import { isCheckpointPlayer, type FrozenPlayer, type RoleDefinition } from '../../play/roles/role-definition.ts';
 import { findTrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -35,7 +35,7 @@ function readRole(name: string, role: RoleDefinition, sources: Sources): Role | 
   return isCheckpointPlayer(role) ? readFrozen(name, role, sources) : readHosted(name, role, sources);
 }
 
-async function readFrozen(name: string, { player }: FrozenRole, { store }: Sources): Promise<Role> {
+async function readFrozen(name: string, { player }: FrozenPlayer, { store }: Sources): Promise<Role> {
   const wanted = readTrainedName(player);
   if (typeof wanted.step !== 'number')
     throw new UsageError(
@@ -45,7 +45,7 @@ async function readFrozen(name: string, { player }: FrozenRole, { store }: Sourc
   return { kind: 'checkpoint', checkpoint, policy: wanted.policy ?? MAIN_POLICY };
 }
 
-function readHosted(name: string, { player }: FrozenRole, { env }: Sources): Role {
+function readHosted(name: string, { player }: FrozenPlayer, { env }: Sources): Role {
   if (parseHostedModel(player, env) !== null) return { kind: 'hosted', model: player };
   throw new UsageError(
     `the role ${name} must be frozen as a hosted model (provider/model) or a checkpoint (RUN@STEP), got ${player}; correct it in the agent's file`,

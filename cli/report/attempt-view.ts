@@ -38,7 +38,7 @@ function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
   return {
     fresh: previous !== null && known === 0,
     messages: messages.slice(known).map(viewMessage),
-    answer: viewMessage(call.message),
+    answer: { ...viewMessage(call.message), ...(call.role !== undefined && { role: call.role }) },
     finishReason: call.finishReason,
     reward: call.reward ?? null,
     promptTokens: call.promptTokenIds.length,
@@ -59,15 +59,16 @@ function sharedLength(previous: CallRecord, messages: readonly ChatMessage[]): n
 }
 
 /** `openai/gpt-5-mini, 412 + 9 tokens, $0.001: Yes.` */
-function viewHosted({ model, choices, refusal, promptTokens, completionTokens, usd }: HostedCallRecord): string {
-  if (refusal !== null) return `${model} refused: ${refusal}`;
+function viewHosted({ model, role, choices, refusal, promptTokens, completionTokens, usd }: HostedCallRecord): string {
+  const name = role === undefined ? model : `${role}, ${model}`;
+  if (refusal !== null) return `${name} refused: ${refusal}`;
   const tokens =
     promptTokens === null || completionTokens === null
       ? 'tokens unknown'
       : `${promptTokens} + ${completionTokens} tokens`;
   const cost = usd === null ? [] : [`$${formatUsd(usd)}`];
   const said = choices.map(({ message }) => viewMessage(message).text).join('\n');
-  return `${[model, tokens, ...cost].join(', ')}: ${said}`;
+  return `${[name, tokens, ...cost].join(', ')}: ${said}`;
 }
 
 function viewMessage(message: ChatMessage): MessageView {

@@ -9,6 +9,7 @@ import type { AttemptsProgress } from '../../play/play-attempts.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
+import { rolePlayersOf } from '../eval/role-players.ts';
 import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { TryPlan, TriedScenario } from './plan-try.ts';
@@ -113,7 +114,7 @@ class Trial {
     return {
       agent: agentFile.agent,
       engine: this.#connection,
-      planned: { attempt, scenarioIndex: index, scenario },
+      planned: { attempt, scenarioIndex: index, scenario, ...rolePlayersOf(agentFile.agent, player) },
       policy: { model, adapterSha256 },
       mode,
       rollout,

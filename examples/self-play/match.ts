@@ -6,7 +6,7 @@ export type Stone = 'x' | 'o';
 
 export interface Match {
   readonly id: string;
-  /** Of the opening. */
+  /** Seed of the opening. */
   readonly seed: number;
   /** The side that a league plays; null: x and o of the run play each other. */
   readonly against: 'past-x' | 'past-o' | null;
@@ -49,7 +49,7 @@ function openingOf(seed: number): Board {
   }, EMPTY_BOARD);
 }
 
-/** By consecutive seeds; half of the games with a league are played against it. */
+/** Matches of consecutive seeds; half of the games with a league are played against it. */
 export function matches(firstSeed: number, count: number, { withLeague }: { withLeague: boolean }): Match[] {
   return Array.from({ length: count }, (_, index) => {
     const seed = firstSeed + index;

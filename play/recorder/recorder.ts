@@ -72,10 +72,10 @@ export interface CallOptions extends RepeatOptions {
   /** The call comes from a program outside of this process: a request that the engine refuses fails its attempt alone. */
   isOutside?: boolean;
   /** The role that calls, and the policy that plays it. Absent: the agent has no roles. */
-  seat?: Seat;
+  seat?: CallSeat;
 }
 
-export interface Seat {
+export interface CallSeat {
   readonly role: string;
   readonly policy: ExpectedPolicy;
 }
@@ -217,7 +217,7 @@ export class Recorder {
     return checkRequest(asked, { model: policy.model, mode, rollout, answered: this.#answered, boundsTokens });
   }
 
-  #policyOf(seat: Seat | undefined): ExpectedPolicy {
+  #policyOf(seat: CallSeat | undefined): ExpectedPolicy {
     if (seat !== undefined) return seat.policy;
     if (this.#options.hasRoles !== true) return this.#options.policy;
     throw new TemperError(

@@ -3,11 +3,11 @@ import { TemperError } from '../../core/failures.ts';
 import type { HostedCalls } from '../hosted/hosted-calls.ts';
 import type { ConnectHosted } from '../hosted/connect-hosted.ts';
 import { createHosted } from '../hosted/hosted.ts';
-import type { RoleContext } from '../agent.ts';
+import type { RoleContext } from './role-context.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { createFetch } from '../transports/fetch.ts';
 import { createOpenAIClient } from '../transports/openai-client.ts';
-import type { Players, RoleDefinitions } from './role-definition.ts';
+import type { RolePlayers, RoleDefinitions } from './role-definition.ts';
 
 interface RoleParts {
   readonly recorder: Recorder;
@@ -18,7 +18,7 @@ interface RoleParts {
 
 export function createRoleContexts(
   roles: RoleDefinitions,
-  { seated }: Players,
+  { seated }: RolePlayers,
   parts: RoleParts,
 ): Readonly<Record<string, RoleContext>> {
   const contexts = Object.entries(roles).map(([name, role]): [string, RoleContext] => {

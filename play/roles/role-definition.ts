@@ -1,33 +1,34 @@
 /** Roles as an agent's file defines them, and the players of an attempt's roles. */
 import type { TrainedRoles } from '../../core/contract.ts';
 import { parseTrainedName } from '../../core/policy-name.ts';
+import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';
 
 /** Trained: a policy of the run. */
-export interface PolicyRole {
+export interface PolicyPlayer {
   readonly kind: 'policy';
   readonly policy: string;
 }
 
 /** Never trained: a hosted model as `provider/model`, or a checkpoint as `RUN@STEP`. */
-export interface FrozenRole {
+export interface FrozenPlayer {
   readonly kind: 'frozen';
   readonly player: string;
 }
 
 /** Played by older checkpoints of the run's policy `of`: one joins every `every` steps, and the newest `keep` stay. */
-export interface LeagueRole {
+export interface LeaguePlayer {
   readonly kind: 'league';
   readonly of: string;
   readonly every: number;
   readonly keep: number;
 }
 
-export type RoleDefinition = PolicyRole | FrozenRole | LeagueRole;
+export type RoleDefinition = PolicyPlayer | FrozenPlayer | LeaguePlayer;
 export type RoleDefinitions = Readonly<Record<string, RoleDefinition>>;
 
-/** Players of one attempt. Roles without one are played by hosted models. */
-export interface Players {
+/** RolePlayers of one attempt. Roles without one are played by hosted models. */
+export interface RolePlayers {
   /** The policy that each role trains; in an evaluation, that each evaluated role shows. */
   readonly trained: TrainedRoles;
   /** Roles that the engine plays, trained or not. */
@@ -35,7 +36,7 @@ export interface Players {
 }
 
 /** Whether a frozen role names a checkpoint of the store; otherwise it names a hosted model. */
-export function isCheckpointPlayer({ player }: FrozenRole): boolean {
+export function isCheckpointPlayer({ player }: FrozenPlayer): boolean {
   return player.includes('@') && parseTrainedName(player) !== null;
 }
 
@@ -44,16 +45,21 @@ export function isPlayedByCheckpoint(role: RoleDefinition): boolean {
   return role.kind === 'league' || (role.kind === 'frozen' && isCheckpointPlayer(role));
 }
 
-/** One policy in every role that no hosted model plays: how an agent is played outside of a run. */
-export function samePlayers(roles: RoleDefinitions, policy: ExpectedPolicy): Players {
+/** Players outside of a run: `playerOf` says who plays for a policy. Hosted models play their own roles. */
+export function playersOutside(roles: RoleDefinitions, playerOf: (policy: string) => ExpectedPolicy): RolePlayers {
   const entries = Object.entries(roles);
   const seated = entries.filter(([, role]) => role.kind !== 'frozen' || isCheckpointPlayer(role));
   return {
     trained: Object.fromEntries(
       entries.flatMap(([name, role]) => (role.kind === 'policy' ? [[name, role.policy]] : [])),
     ),
-    seated: Object.fromEntries(seated.map(([name]) => [name, policy])),
+    seated: Object.fromEntries(seated.map(([name, role]) => [name, playerOf(policyOf(role))])),
   };
+}
+
+function policyOf(role: RoleDefinition): string {
+  if (role.kind === 'frozen') return MAIN_POLICY;
+  return role.kind === 'policy' ? role.policy : role.of;
 }
 
 /** Roles whose rewards a rollout must return: trained ones, and those that are scored against them. */

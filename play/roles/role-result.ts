@@ -1,6 +1,6 @@
 /** `roleRewards` of a rollout's result: checked, and turned into the attempt's reward and metrics. */
 import { mean, type Metrics } from '../../core/statistics.ts';
-import { isRewarded, type Players, type RoleDefinitions } from './role-definition.ts';
+import { isRewarded, type RolePlayers, type RoleDefinitions } from './role-definition.ts';
 
 export interface RoleOutcome {
   /** Mean of the trained roles' rewards; null if the one that an evaluation shows did not play. */
@@ -13,7 +13,7 @@ export interface RoleOutcome {
 export function readRoleRewards(
   given: unknown,
   roles: RoleDefinitions,
-  { trained }: Players,
+  { trained }: RolePlayers,
 ): RoleOutcome | { failure: string } {
   const names = Object.keys(roles);
   const rewarded = names.filter((name) => isRewarded(roles[name]!));

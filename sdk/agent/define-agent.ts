@@ -6,14 +6,13 @@ import {
   type Agent,
   type AgentParts,
   type JudgedResult,
-  type RoleContext,
-  type RoleResult,
   type RolloutContext,
   type RolloutResult,
   type Scenario,
 } from '../../play/agent.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { findRolesProblem } from '../roles/check-roles.ts';
+import type { RoleContext, RoleResult } from '../../play/roles/role-context.ts';
 import type { RoleDefinitions } from '../../play/roles/role-definition.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
@@ -43,7 +42,7 @@ export interface RolesAgentDefinition<S extends Scenario, R extends RoleDefiniti
   reward?: never;
   captureModel?: never;
   roles: R;
-  /** What one role wins, another loses: rewards are then compared with the running mean of their role. */
+  /** One role wins what another loses: rewards are then compared with the running mean of their role. */
   competing?: boolean;
   rollout(
     context: RolloutContext<S> & { roles: Readonly<Record<keyof R & string, RoleContext>> },

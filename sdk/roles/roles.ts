@@ -1,7 +1,7 @@
 /** Players of an agent's roles: `roles: { white: policy(), user: frozen('openai/gpt-5-mini'), past: league({ every: 10 }) }`. */
 import { TemperError } from '../../core/failures.ts';
 import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/wire-constants.ts';
-import type { FrozenRole, LeagueRole, PolicyRole } from '../../play/roles/role-definition.ts';
+import type { FrozenPlayer, LeaguePlayer, PolicyPlayer } from '../../play/roles/role-definition.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 
 export interface LeagueOptions {
@@ -16,12 +16,12 @@ export interface LeagueOptions {
 const MOST_KEPT = 64;
 
 /** A role that the run trains. Roles with one name share a policy; without a name it is the run's own. */
-export function policy(name: string = MAIN_POLICY): PolicyRole {
+export function policy(name: string = MAIN_POLICY): PolicyPlayer {
   return Object.freeze({ kind: 'policy', policy: checkPolicyName('policy', name) });
 }
 
 /** A role that is never trained: a hosted model as `provider/model`, or a checkpoint of the store as `RUN@STEP`. */
-export function frozen(player: string): FrozenRole {
+export function frozen(player: string): FrozenPlayer {
   if (typeof player !== 'string' || player === '')
     throw new TemperError(
       'BadConfig',
@@ -31,7 +31,7 @@ export function frozen(player: string): FrozenRole {
 }
 
 /** A role that older checkpoints of this run play. Those that the trained roles rarely beat are drawn more often. */
-export function league(options: LeagueOptions): LeagueRole {
+export function league(options: LeagueOptions): LeaguePlayer {
   const { every, keep, of = MAIN_POLICY } = checkOptions('league', options);
   checkCount('every of league', every, { least: 1, example: 10 });
   checkCount('keep of league', keep, { least: 1, example: 5 });

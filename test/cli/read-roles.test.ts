@@ -5,11 +5,11 @@ import { expect, test } from 'vitest';
 
 import { roleOptions, roleTrainOptions } from '../../cli/planning/read-roles.ts';
 import { defineAgent, frozen, league, policy } from '../../sdk/index.ts';
-import type { FrozenRole } from '../../play/roles/role-definition.ts';
+import type { FrozenPlayer } from '../../play/roles/role-definition.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 
 const sources = { store: new FileStore(mkdtempSync(join(tmpdir(), 'temper-roles-'))), env: {} };
-const agentOf = (old: FrozenRole) =>
+const agentOf = (old: FrozenPlayer) =>
   defineAgent({
     name: 'game',
     scenarios: [{ id: 'a' }],

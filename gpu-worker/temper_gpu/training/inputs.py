@@ -47,7 +47,7 @@ class StepInputs:
 
 @dataclass(frozen=True)
 class PolicyInputs:
-    """What each policy of a step trains, in order, and the baselines of roles after it."""
+    """Inputs of each policy of a step, in order, and the baselines of roles after it."""
 
     by_policy: Mapping[str, StepInputs]
     baselines: Mapping[str, float]

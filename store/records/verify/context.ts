@@ -27,7 +27,7 @@ export interface Walk {
   checkpoint: Checkpoint | null;
   /** Policies of the next steps, in order. */
   policies: readonly (Checkpoint | null)[];
-  /** What roles need of the run's earlier checkpoints. */
+  /** Needs of roles for the run's earlier checkpoints. */
   players: Players | null;
 }
 

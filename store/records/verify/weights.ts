@@ -47,7 +47,7 @@ export function verifyChange({ findings }: VerifyContext, step: StoredStep, pare
   for (const policy of new Set(Object.values(roles ?? { [MAIN_POLICY]: MAIN_POLICY }))) {
     const [prefix, its] = policy === MAIN_POLICY ? ['', 'its adapter'] : [`${policy}/`, `its adapter of ${policy}`];
     const tokens = metrics[`${prefix}trainedTokens`];
-    // Of several policies, one may have had no signal: then it was not updated.
+    // One of several policies may have had no signal: then it was not updated.
     const isStill = tokens === 0 || (roles !== undefined && metrics[`${prefix}gradNorm`] === undefined);
     if (isStill || after!.get(policy)?.adapter.sha256 !== before!.get(policy)?.adapter.sha256) continue;
     const finding = `${its} equals its parent's, although it trained ${tokens} tokens`;
