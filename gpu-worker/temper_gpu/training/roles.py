@@ -1,11 +1,11 @@
-"""Groups of each policy: a role's view of a group is a group, with the rewards of that role and its calls alone.
+"""Groups as a policy trains them: a role's view of a group is a group, with that role's rewards and calls alone.
 
 With `baseline: rae`, a reward is compared with the running mean of its role's rewards, as it was before this reward
 became part of it (role-conditioned advantage estimation: SPIRAL, arXiv 2506.24119). Where roles compete, a mean over
 several of them would be the same whatever the policies do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from temper_gpu.contract import MAIN_POLICY, RAE_DECAY
@@ -33,7 +33,7 @@ def views(
     by_policy: dict[str, list[Group]] = {MAIN_POLICY: []}
     after: dict[str, float] = {}
     for role in sorted(policies):
-        seen = list(groups) if roles is None else [view(group, role) for group in groups]
+        seen = list(groups) if roles is None else [found for group in groups if (found := view(group, role)).attempts]
         if baselines is not None:
             seen, after[role] = with_baselines(seen, baselines.get(role, FIRST_BASELINE))
         by_policy.setdefault(policies[role], []).extend(seen)
@@ -46,20 +46,23 @@ def policy_order(names: Iterable[str]) -> list[str]:
 
 
 def view(group: Group, role: str) -> Group:
-    """An attempt without a reward of the role is no data for it: the role has not played."""
+    """Attempts without a reward of the role are left out: it has not played them."""
     if any(attempt.reward is not None and attempt.role_rewards is None for attempt in group.attempts):
         raise TemperError(
             "StoreCorrupt",
             f"the verdict on group {group.index} must reward the roles in each attempt that counts, but does not; "
             "restore it from a copy of the run",
         )
-    return replace(group, attempts=[_view(attempt, role) for attempt in group.attempts])
+    return replace(group, attempts=list(_attempts_of(group, role)))
 
 
-def _view(attempt: Attempt, role: str) -> Attempt:
-    calls = [call for call in attempt.calls if call.role == role]
-    reward = None if attempt.reward is None else (attempt.role_rewards or {}).get(role)
-    return replace(attempt, reward=None if reward is None else float(reward), calls=calls, role_rewards=None)
+def _attempts_of(group: Group, role: str) -> Iterator[Attempt]:
+    for attempt in group.attempts:
+        calls = [call for call in attempt.calls if call.role == role]
+        if attempt.reward is None:
+            yield replace(attempt, calls=calls, role_rewards=None)
+        elif (reward := (attempt.role_rewards or {}).get(role)) is not None:
+            yield replace(attempt, reward=float(reward), calls=calls, role_rewards=None)
 
 
 def with_baselines(groups: Sequence[Group], baseline: float) -> tuple[list[Group], float]:

@@ -137,7 +137,8 @@ def plain_nats(base: BaseModel, chat: list[tuple[str, str]]) -> list[float]:
 
 def fresh_policy(trainer: Trainer) -> TrainablePolicy:
     parent = trainer.initialise(initialise_input(base_model="pocket")).commit
-    return trainer._load_policy("demo", parent, train_config(lora=lora())).policy  # pyright: ignore[reportPrivateUsage]
+    base = trainer._load_base("demo", parent)  # pyright: ignore[reportPrivateUsage]
+    return trainer._load_policy(parent, base, train_config(lora=lora()), "main").policy  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.numerics
