@@ -4,7 +4,7 @@ import { countSkipped, isSkipped, warnOfSkips } from './learning-signal.ts';
 import { mean } from './statistics.ts';
 
 export interface TrainingWarning {
-  readonly kind: 'no-variance' | 'entropy' | 'drift' | 'mismatch' | 'truncation' | 'row-by-row';
+  readonly kind: 'no-variance' | 'entropy' | 'drift' | 'mismatch' | 'truncation' | 'row-by-row' | 'unused-role';
   readonly text: string;
 }
 
@@ -25,7 +25,8 @@ const MOST_TRUNCATED_SHARE = 0.2;
 type Observed = Pick<
   StepSummary,
   'step' | 'train' | 'groups' | 'examples' | 'unused' | 'attempts' | 'truncatedAttempts' | 'reward'
->;
+> &
+  Partial<Pick<StepSummary, 'metrics'>>;
 
 export interface EntropyOfStep {
   readonly step: number;
@@ -56,6 +57,7 @@ export function warnOfTraining(steps: readonly Observed[], first = entropiesAtSt
     ['mismatch', lasting(warnOfMismatch)],
     ['truncation', lasting(warnOfTruncation)],
     ['row-by-row', warnOfRows(watched)],
+    ['unused-role', lasting(warnOfUnusedRole)],
   ];
   return found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]));
 }
@@ -108,6 +110,16 @@ function warnOfTruncation(newest: readonly Observed[]): string | null {
 function warnOfRows(watched: readonly Observed[]): string | null {
   if (!watched.findLast((step) => !isSkipped(step))?.train['packedAsRows']) return null;
   return 'the base model does not compute shared prefixes once, so each row of a step is trained separately: the results are the same, but steps take more time and memory; use a base model of another family, or set --packing rows in new runs to hide this warning';
+}
+
+const ROLE_CALLS = /^calls\/([a-z0-9][a-z0-9_-]*)$/;
+
+function warnOfUnusedRole(newest: readonly Observed[]): string | null {
+  const names = Object.keys(newest.at(-1)?.metrics ?? {}).filter((name) => ROLE_CALLS.test(name));
+  const unused = names.find((name) => newest.every(({ metrics }) => metrics?.[name] === 0));
+  if (unused === undefined) return null;
+  const [, role] = ROLE_CALLS.exec(unused)!;
+  return `the role ${role} was not called in ${newest.length} steps, so nothing of it is trained; call roles.${role} in the rollout, or remove the role`;
 }
 
 /** Steps that were recorded without the count tell it of the groups that they trained. */

@@ -4,6 +4,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { findConfigProblem } from '../../core/config-rules.ts';
 import { planEvaluation } from '../../core/plan-evaluation.ts';
 import { planGroups, planInitialise, planJudging, planNext, planTraining } from '../../core/plan-step.ts';
+import { warnOfTraining } from '../../core/training-warnings.ts';
 import { otherPolicies, seatedPolicy } from '../../core/roles.ts';
 import { checkpointAt, CONFIG, PLAYED, POSITION } from './roles-run.ts';
 
@@ -46,6 +47,23 @@ describe('a step of roles', () => {
       seats: { past: { checkpoint: checkpointAt(0), policy: 'b' } },
     });
   });
+});
+
+test('a trained role that no rollout calls is a warning after three steps', () => {
+  const step = (number: number, calls: number) => ({
+    step: number,
+    reward: 0,
+    train: {},
+    groups: 1,
+    unused: {},
+    attempts: 4,
+    metrics: { 'calls/white': 2, 'calls/black': calls },
+  });
+  const unused = [step(1, 0), step(2, 0), step(3, 0)];
+  expect(warnOfTraining(unused)).toEqual([
+    { kind: 'unused-role', text: expect.stringMatching(/^the role black was not called in 3 steps/) },
+  ]);
+  expect(warnOfTraining([step(1, 1), ...unused.slice(1)])).toEqual([]);
 });
 
 test('a policy of a checkpoint is served under its own name, and must be there', () => {

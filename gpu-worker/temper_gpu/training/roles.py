@@ -1,4 +1,4 @@
-"""Groups as each policy trains them: a role's view of a group is a group, with that role's rewards and calls alone.
+"""Groups as a policy trains them: a role's view of a group is a group, with that role's rewards and calls alone.
 
 With `baseline: rae`, a reward is compared with the running mean of its role's rewards, as it was before this reward
 became part of it (role-conditioned advantage estimation: SPIRAL, arXiv 2506.24119). Where roles compete, a mean over
