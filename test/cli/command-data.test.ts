@@ -185,6 +185,7 @@ describe('before a command runs', () => {
         "core/supervised.ts",
         "core/wire-constants.ts",
         "play/connections/providers.ts",
+        "store/cache-folder.ts",
         "workers/project/folders.ts",
         "workers/project/own-file.ts",
         "workers/typescript.js",
