@@ -100,6 +100,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'correction-cap': '3 --correction token-mask --max-staleness 1',
   'reduction-tokens': '100 --reduction constant',
   'advantage-scale': 'group-std',
+  'advantage-baseline': 'rae',
   optimizer: 'adamw_8bit',
   packing: 'rows',
   truncated: 'keep',
