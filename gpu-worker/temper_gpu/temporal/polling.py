@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from pydantic import BaseModel
+from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError
@@ -62,12 +65,26 @@ async def store_queue(store: Store, name: str) -> str:
         await asyncio.sleep(RECONNECT_S)
 
 
+class WirePayloadConverter(PydanticPayloadConverter):
+    """Omits members with their default, as stored files do: an optional member is absent on the wire, never null."""
+
+    def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
+        return super().to_payloads([_to_json(value) if isinstance(value, BaseModel) else value for value in values])
+
+
+def _to_json(value: BaseModel) -> Any:
+    return value.model_dump(by_alias=True, exclude_defaults=True)
+
+
+DATA_CONVERTER = DataConverter(payload_converter_class=WirePayloadConverter)
+
+
 async def connect(address: str | None, namespace: str | None, runtime: Runtime) -> Client:
     """Settings come first, then TEMPORAL_* and temporal.toml, then Temporal's own defaults."""
     settings: dict[str, Any] = {"target_host": "localhost:7233", **ClientConfig.load_client_connect_config()}
     flags = {"target_host": address, "namespace": namespace}
     settings |= {name: value for name, value in flags.items() if value is not None}
-    return await Client.connect(**settings, data_converter=pydantic_data_converter, runtime=runtime)
+    return await Client.connect(**settings, data_converter=DATA_CONVERTER, runtime=runtime)
 
 
 def _runtime() -> Runtime:
