@@ -12,11 +12,13 @@ const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
 /** Their data are elsewhere: read in `test/play/sources/page.test.ts`. */
 const isOfSources = ({ page }: Block) => page === 'docs/scenarios.md';
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
+/** Parts for an agent, such as resources that need Docker: compiled alone. */
+const isPart = (block: Block) => !isAgent(block) && !isConfig(block) && /^export /m.test(block.code);
 
 export const AGENTS = BLOCKS.filter(
   (block) => isAgent(block) && ![isProgram, isOfSdk, isOfSources].some((isOther) => isOther(block)),
 );
-export const SCRIPTS = BLOCKS.filter((block) => !isAgent(block) && !isConfig(block));
+export const SCRIPTS = BLOCKS.filter((block) => ![isAgent, isConfig, isPart].some((isOther) => isOther(block)));
 
 export const nameOf = ({ page, line }: Block) =>
   `${page.toLowerCase().replace(/\.md$/, '').replaceAll('/', '-')}-${line}`;
@@ -25,7 +27,7 @@ export const titleOf = ({ page, line }: Block) => `${page}:${line}`;
 /** An agent is a module of the project; a script awaits at its top level, whatever the project's package.json says. */
 export function fileOf(block: Block): string {
   const folder = isOfSdk(block) ? 'sdks' : 'pages';
-  return `${folder}/${nameOf(block)}.${isAgent(block) || isConfig(block) ? 'ts' : 'mts'}`;
+  return `${folder}/${nameOf(block)}.${[isAgent, isConfig, isPart].some((isModule) => isModule(block)) ? 'ts' : 'mts'}`;
 }
 
 /** The project has another version of it by this name. */
