@@ -6,7 +6,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { createReactAgent } from '@langchain/langgraph/prebuilt';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIResponsesModel, run, setTracingDisabled } from '@openai/agents';
-import { generateText, stepCountIs } from 'ai';
+import { generateText, stepCountIs, type ToolSet } from 'ai';
 import { defineAgent, type RolloutContext } from 'temper-rl';
 import { mcp, type McpTool } from 'temper-rl/mcp';
 import { playAgent, type AnswerFunction } from 'temper-rl/testing';
@@ -28,7 +28,8 @@ async function made(name: string, tools: readonly McpTool[]): Promise<never> {
 const ROLLOUTS: Readonly<Record<string, (context: RolloutContext, tools: McpTool[]) => Promise<string>>> = {
   async forAiSdk({ baseURL, apiKey, fetch, model }, tools) {
     const policy = createOpenAICompatible({ name: 'temper', baseURL, apiKey, fetch })(model);
-    const asked = { model: policy, prompt: QUESTION, tools: await made('forAiSdk', tools), maxRetries: 0 };
+    const toolSet: ToolSet = await made('forAiSdk', tools);
+    const asked = { model: policy, prompt: QUESTION, tools: toolSet, maxRetries: 0 };
     return (await generateText({ ...asked, stopWhen: stepCountIs(3) })).text;
   },
   async forLangChain({ baseURL, apiKey, fetch, model }, tools) {
