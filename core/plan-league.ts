@@ -3,7 +3,7 @@
  * them. Pure: opponents are drawn by the run's seed, and scores follow from the groups that were played.
  */
 import type { Checkpoint, GroupResult, LeagueOpponent, LeagueScores, RunConfig, Seats } from './contract.ts';
-import { trainedRoles } from './roles.ts';
+import { leagueRoles, trainedRoles } from './roles.ts';
 import { createRandom, deriveSeed } from './seeds.ts';
 import { mean } from './statistics.ts';
 
@@ -22,11 +22,6 @@ const LEAST_WEIGHT = 0.05;
 const UNKNOWN_SHARE = 0.5;
 
 type Drawing = Pick<RunConfig, 'seed' | 'roles'>;
-
-/** Roles that a league plays, with its settings. */
-export function leagueRoles({ roles = {} }: Pick<RunConfig, 'roles'>) {
-  return Object.entries(roles).flatMap(([name, role]) => (role.kind === 'league' ? [{ name, ...role }] : []));
-}
 
 /** Players of a group's roles that are not trained; undefined if there are none. */
 export function planSeats(config: Drawing, position: LeaguePosition, group: number): Seats | undefined {

@@ -1,7 +1,6 @@
 /** The rules that tie the roles of a run to its other settings. */
 import type { RunConfig } from './contract.ts';
-import { leagueRoles } from './plan-league.ts';
-import { otherPolicies, trainedRoles } from './roles.ts';
+import { leagueRoles, otherPolicies, trainedRoles } from './roles.ts';
 
 /** Describes a contradiction; null if there is none. */
 export function findRoleSettingsProblem(config: RunConfig): string | null {

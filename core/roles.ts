@@ -41,3 +41,8 @@ export function seatedPolicy({ checkpoint, policy }: Seat): SeatedPolicy {
   const { run, branch, step } = checkpoint;
   return { model: policyName({ run, branch, step, policy }), adapterSha256: requireAdapter(checkpoint, policy) };
 }
+
+/** Roles that a league plays, with its settings. */
+export function leagueRoles({ roles = {} }: Pick<RunConfig, 'roles'>) {
+  return Object.entries(roles).flatMap(([name, role]) => (role.kind === 'league' ? [{ name, ...role }] : []));
+}

@@ -1,7 +1,8 @@
 /** The league of a run as its commits tell it: its first checkpoint, and the opponents with their scores. */
 import type { LeagueScore, Located, RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { admitToLeague, leagueAtStart, leagueRoles, type League } from '../../core/plan-league.ts';
+import { admitToLeague, leagueAtStart, type League } from '../../core/plan-league.ts';
+import { leagueRoles } from '../../core/roles.ts';
 import type { Store } from '../store.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
 import { readCommit } from './run-reader.ts';

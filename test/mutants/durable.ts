@@ -37,8 +37,8 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'what a manifest alone names is garbage',
     file: 'store/records/named.ts',
-    find: 'run|prepared|branches',
-    replace: 'run|prepared|branch',
+    find: 'run|prepared|scenarios\\/[0-9a-f]{64}|branches',
+    replace: 'run|prepared|scenarios\\/[0-9a-f]{64}|branch',
     test: 'test/store/records/garbage.test.ts',
   },
   {
@@ -107,8 +107,8 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'a pruned sampler is read all the same',
     file: 'gpu-worker/temper_gpu/training/stale_sampler.py',
-    find: 'None if is_pruned(store, input.run, manifest) else load_policy(store, manifest).tensors',
-    replace: 'load_policy(store, manifest).tensors',
+    find: 'None if is_pruned(store, input.run, manifest) else load_policy(store, manifest, policy).tensors',
+    replace: 'load_policy(store, manifest, policy).tensors',
     test: 'gpu-worker/tests/training/test_stale_sampler.py',
   },
   {

@@ -75,8 +75,8 @@ const OVERLONG: readonly Mutant[] = [
   {
     name: 'a plan does not tell its verdict what long answers cost',
     file: 'core/plan-step.ts',
-    find: 'return { truncated, overlongBuffer, overlongPenalty };',
-    replace: 'return { truncated, overlongBuffer: null, overlongPenalty };',
+    find: 'return { truncated, overlongBuffer, overlongPenalty, ',
+    replace: 'return { truncated, overlongBuffer: null, overlongPenalty, ',
     test: 'test/core/plan-step.test.ts',
   },
 ];
