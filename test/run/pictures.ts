@@ -81,7 +81,8 @@ async function shootTerminal(of: Browser, screen: string): Promise<void> {
 async function shootTemporal(of: Browser): Promise<void> {
   const page = await of.newPage({ viewport: { width: 1320, height: 1180 } });
   const key = readFileSync(join(project, '.temper', 'ui.key'), 'utf8');
-  const run = `http://127.0.0.1:${uiPort()}/namespaces/default/workflows/run%2Fdemo?key=${key}`;
+  const { id } = readJson('store/store.json') as { id: string };
+  const run = `http://127.0.0.1:${uiPort()}/namespaces/default/workflows/run%2F${id}%2Fdemo?key=${key}`;
   await page.goto(run);
   await page.getByText('rollout • step').first().waitFor({ timeout: LOAD_MS });
   await page.getByText('Event History').first().scrollIntoViewIfNeeded();
