@@ -2,6 +2,7 @@
  * Rewards by name: an attempt's reward is their sum by the agent's weights. Each value is recorded as the metric
  * `reward/<name>`, so that whatever shows metrics shows it.
  */
+import { showValue } from './show-value.ts';
 import type { Metrics } from './statistics.ts';
 
 export type RewardWeights = Readonly<Record<string, number>>;
@@ -44,16 +45,12 @@ export function findRewardsProblem(
 ): string | null {
   const names = Object.keys(weights).join(', ');
   if (typeof rewards !== 'object' || rewards === null || Array.isArray(rewards))
-    return `must have the rewards ${names} by name, got ${shown(rewards)}`;
+    return `must have the rewards ${names} by name, got ${showValue(rewards)}`;
   const given = rewards as Readonly<Record<string, unknown>>;
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(weights, name));
-  if (unknown !== undefined) return `may have the rewards ${names}, got ${shown(unknown)}, which has no weight`;
+  if (unknown !== undefined) return `may have the rewards ${names}, got ${showValue(unknown)}, which has no weight`;
   const missing = expected.filter((name) => !Object.hasOwn(given, name));
   if (missing.length > 0) return `must have the rewards ${expected.join(', ')}, got none for ${missing.join(', ')}`;
   const wrong = Object.entries(given).find(([, value]) => typeof value !== 'number' || !Number.isFinite(value));
-  return wrong === undefined ? null : `must have finite numbers as rewards, got ${wrong[0]}: ${shown(wrong[1])}`;
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
+  return wrong === undefined ? null : `must have finite numbers as rewards, got ${wrong[0]}: ${showValue(wrong[1])}`;
 }

@@ -1,5 +1,6 @@
 /** Results of rollouts, checked: the reward, as a number or by the weights of named rewards, and the metrics. */
 import { TemperError } from '../core/failures.ts';
+import { showValue } from '../core/show-value.ts';
 import {
   findRewardsProblem,
   isNamedReward,
@@ -85,7 +86,7 @@ function readReward({ reward, rewards }: Returned, agent: Rewarding): Rewarded {
   if (reward === undefined && mayLackReward(agent)) return { reward: null, named: null };
   if (typeof reward === 'number' && Number.isFinite(reward)) return { reward, named: null };
   return {
-    failure: `rollout must return a finite reward, got ${shown(reward)}; return a number or { reward, metrics }`,
+    failure: `rollout must return a finite reward, got ${showValue(reward)}; return a number or { reward, metrics }`,
   };
 }
 
@@ -94,7 +95,7 @@ function readNamed({ reward, rewards }: Returned, weights: NamedRewards, agent: 
   const names = Object.keys(weights);
   const remedy = `return { rewards: { ${names.join(', ')} }, metrics }`;
   if (reward !== undefined)
-    return { failure: `rollout must return its rewards by name, got ${shown(reward)}; ${remedy}` };
+    return { failure: `rollout must return its rewards by name, got ${showValue(reward)}; ${remedy}` };
   const given = rewards ?? (mayLackReward(agent) ? {} : undefined);
   const problem = findRewardsProblem(given, weights, mayLackReward(agent) ? [] : names);
   if (problem !== null) return { failure: `the result of rollout ${problem}; ${remedy}` };
@@ -109,15 +110,11 @@ function findMetricsProblem(all: Readonly<Record<string, unknown>>): string | nu
   const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
   return wrong === undefined
     ? null
-    : `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; remove it`;
+    : `metrics must be finite numbers or booleans, got ${wrong[0]}: ${showValue(wrong[1])}; remove it`;
 }
 
 function tooManyMetrics(names: readonly string[]): string {
   const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
   const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
   return `${rule}, got ${names.length}, the longest with ${longest} characters; log other values instead`;
-}
-
-export function shown(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }

@@ -2,11 +2,12 @@
 import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
+import { showValue } from '../core/show-value.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
-import { checkTurnsCount, mayLackReward, readResult, shown, type PlayedOutcome } from './attempt-result.ts';
+import { checkTurnsCount, mayLackReward, readResult, type PlayedOutcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
@@ -248,5 +249,5 @@ function stale(): TemperError {
 }
 
 function describe(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : `threw ${shown(error)}`;
+  return error instanceof Error ? `${error.name}: ${error.message}` : `threw ${showValue(error)}`;
 }

@@ -1,9 +1,9 @@
 /** Rewards that an agent's own function gives to a whole group at once. Knows nothing of Temporal or of runs. */
+import { showValue } from '../core/show-value.ts';
 import { TemperError } from '../core/failures.ts';
 import { findRewardsProblem, splitMetrics, weighRewards, type NamedRewards } from '../core/named-rewards.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, FinishedAttempt, Scenario } from './agent.ts';
-import { shown } from './attempt-result.ts';
 import { conversationOf } from './judge/conversation.ts';
 import { pauseAfterMs } from './judge/judge-conversations.ts';
 
@@ -62,7 +62,7 @@ function readReward({ rewards: weights }: Agent, record: AttemptRecord, given: u
   const of = `the reward of attempt ${record.attempt}`;
   if (weights === undefined) {
     if (typeof given === 'number' && Number.isFinite(given)) return { reward: given, named: null };
-    throw new Error(`${of} must be a finite number, got ${shown(given)}`);
+    throw new Error(`${of} must be a finite number, got ${showValue(given)}`);
   }
   const own = splitMetrics(record.metrics).rewards;
   const missing = Object.keys(weights).filter((name) => !Object.hasOwn(own, name));
@@ -77,5 +77,5 @@ function readReward({ rewards: weights }: Agent, record: AttemptRecord, given: u
 }
 
 function counted(given: unknown): string {
-  return Array.isArray(given) ? String(given.length) : shown(given);
+  return Array.isArray(given) ? String(given.length) : showValue(given);
 }

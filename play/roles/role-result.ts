@@ -1,4 +1,5 @@
 /** `roleRewards` of a rollout's result: checked, and turned into the attempt's reward and metrics. */
+import { showValue } from '../../core/show-value.ts';
 import { mean, type Metrics } from '../../core/statistics.ts';
 import { isRewarded, type RolePlayers, type RoleDefinitions } from './role-definition.ts';
 
@@ -19,7 +20,7 @@ export function readRoleRewards(
   const rewarded = names.filter((name) => isRewarded(roles[name]!));
   const shape = `return { roleRewards: { ${rewarded.map((name) => `${name}: …`).join(', ')} } }`;
   if (typeof given !== 'object' || given === null || Array.isArray(given))
-    return { failure: `rollout must return the rewards of its roles, got ${shown(given)}; ${shape}` };
+    return { failure: `rollout must return the rewards of its roles, got ${showValue(given)}; ${shape}` };
   const rewards = new Map(Object.entries(given));
   const unknown = [...rewards.keys()].find((name) => !names.includes(name));
   if (unknown !== undefined)
@@ -27,7 +28,7 @@ export function readRoleRewards(
   const wrong = names.find((name) => !isReward(rewards.get(name)) && (rewards.has(name) || rewarded.includes(name)));
   if (wrong !== undefined)
     return {
-      failure: `roleRewards.${wrong} must be a finite number, or null if the role did not play, got ${shown(rewards.get(wrong))}; ${shape}`,
+      failure: `roleRewards.${wrong} must be a finite number, or null if the role did not play, got ${showValue(rewards.get(wrong))}; ${shape}`,
     };
   const played = names.flatMap((name) =>
     typeof rewards.get(name) === 'number' ? [[name, Number(rewards.get(name))] as const] : [],
@@ -44,8 +45,4 @@ export function readRoleRewards(
 
 function isReward(value: unknown): boolean {
   return value === null || Number.isFinite(value);
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }

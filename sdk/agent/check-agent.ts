@@ -4,6 +4,7 @@ import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
 import { findRolesProblem } from '../roles/check-roles.ts';
+import { showOption } from '../options/show-option.ts';
 
 type Definition = Readonly<Record<string, unknown>>;
 
@@ -12,7 +13,7 @@ export function findProblem(definition: object): string | null {
   const members = definition as Definition;
   const { name } = members;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
-    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
+    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${showOption(name)}; rename it`;
   }
   return (
     findWrongOption(name, members) ??
@@ -25,11 +26,11 @@ export function findProblem(definition: object): string | null {
 
 function findWrongOption(agent: string, { rollout, captureModel, mcp = [] }: Definition): string | null {
   if (typeof rollout !== 'function')
-    return `the agent ${agent} must have a function rollout, got ${shown(rollout)}; add one`;
+    return `the agent ${agent} must have a function rollout, got ${showOption(rollout)}; add one`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
-    return `captureModel of the agent ${agent} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
+    return `captureModel of the agent ${agent} must be the name of a model, got ${showOption(captureModel)}; pass the one that your code asks for`;
   if (!Array.isArray(mcp) || !mcp.every(isToolServer))
-    return `mcp of the agent ${agent} must be a list of servers, got ${shown(mcp)}; pass [mcp({ … })]`;
+    return `mcp of the agent ${agent} must be a list of servers, got ${showOption(mcp)}; pass [mcp({ … })]`;
   return null;
 }
 
@@ -39,14 +40,14 @@ function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definiti
   const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
   return wrong === undefined
     ? null
-    : `${wrong[0]} of the agent ${agent} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+    : `${wrong[0]} of the agent ${agent} must be ${kinds}, got ${showOption(wrong[1])}; pass one of these`;
 }
 
 function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
   if (reward !== undefined && !isRuler(reward))
-    return `the reward of the agent ${agent} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
+    return `the reward of the agent ${agent} must be ruler({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
   if (rewardGroup !== undefined && typeof rewardGroup !== 'function')
-    return `rewardGroup of the agent ${agent} must be a function, got ${shown(rewardGroup)}; pass one that returns a reward for each attempt`;
+    return `rewardGroup of the agent ${agent} must be a function, got ${showOption(rewardGroup)}; pass one that returns a reward for each attempt`;
   if (reward !== undefined && rewardGroup !== undefined)
     return `the agent ${agent} must have one judge, got reward and rewardGroup; call ruler(attempts, { … }) in rewardGroup`;
   if (rewards === undefined) return null;
@@ -62,13 +63,13 @@ function findWeightsProblem(agent: string, rewards: unknown): string | null {
   const remedy = 'pass for example { correct: 1, short: 0.1 }';
   const entries = typeof rewards === 'object' && rewards !== null ? Object.entries(rewards) : [];
   if (entries.length === 0 || entries.length > MAX_REWARDS || Array.isArray(rewards))
-    return `rewards of the agent ${agent} must be 1 to ${MAX_REWARDS} weights by name, got ${shown(rewards)}; ${remedy}`;
+    return `rewards of the agent ${agent} must be 1 to ${MAX_REWARDS} weights by name, got ${showOption(rewards)}; ${remedy}`;
   const misnamed = entries.find(([name]) => !REWARD_NAME.test(name));
   if (misnamed !== undefined)
-    return `the name of a reward of the agent ${agent} must be letters, digits, _ and -, got ${shown(misnamed[0])}; rename it`;
+    return `the name of a reward of the agent ${agent} must be letters, digits, _ and -, got ${showOption(misnamed[0])}; rename it`;
   const wrong = entries.find(([, weight]) => typeof weight !== 'number' || !Number.isFinite(weight));
   if (wrong !== undefined)
-    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be a finite number, got ${shown(wrong[1])}; ${remedy}`;
+    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be a finite number, got ${showOption(wrong[1])}; ${remedy}`;
   return entries.every(([, weight]) => weight === 0)
     ? `one of the rewards of the agent ${agent} must have another weight than 0, or nothing is learned; ${remedy}`
     : null;
@@ -79,12 +80,12 @@ const RESOURCE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 function findResourceProblem(agent: string, resources: unknown = {}): string | null {
   if (typeof resources !== 'object' || resources === null || Array.isArray(resources))
-    return `resources of the agent ${agent} must be resource({ … }) by name, got ${shown(resources)}; pass { database: resource({ … }) }`;
+    return `resources of the agent ${agent} must be resource({ … }) by name, got ${showOption(resources)}; pass { database: resource({ … }) }`;
   for (const [name, value] of Object.entries(resources)) {
     if (!RESOURCE_NAME.test(name))
-      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${shown(name)}; rename it`;
+      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${showOption(name)}; rename it`;
     if (!isResource(value))
-      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${shown(value)}; pass resource({ scope, setup, teardown })`;
+      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${showOption(value)}; pass resource({ scope, setup, teardown })`;
   }
   return null;
 }
@@ -94,10 +95,4 @@ function isSource(source: unknown): boolean {
   if (typeof source === 'function') return true;
   if (typeof source !== 'object' || source === null) return false;
   return source instanceof URL || Symbol.iterator in source || Symbol.asyncIterator in source;
-}
-
-function shown(value: unknown): string {
-  if (typeof value === 'number') return String(value);
-  if (typeof value === 'function') return 'a function';
-  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
 }

@@ -9,6 +9,7 @@ import {
   type WorkerSetupContext,
 } from '../../play/resources/resource.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
+import { showOption } from '../options/show-option.ts';
 
 interface Common<T> {
   /**
@@ -61,6 +62,5 @@ export function resource<T, S extends Scenario = Scenario, R extends object = ob
 }
 
 function bad(name: string, rule: string, value: unknown, remedy: string): TemperError {
-  const shown = typeof value === 'function' ? 'a function' : (JSON.stringify(value) ?? String(value)).slice(0, 80);
-  return new TemperError('BadConfig', `${name} of resource must be ${rule}, got ${shown}; ${remedy}`);
+  return new TemperError('BadConfig', `${name} of resource must be ${rule}, got ${showOption(value)}; ${remedy}`);
 }

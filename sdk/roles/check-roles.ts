@@ -2,6 +2,7 @@
 import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/wire-constants.ts';
 import { PROGRAM } from '../../play/programs/program.ts';
 import type { RoleDefinition } from '../../play/roles/role-definition.ts';
+import { showOption } from '../options/show-option.ts';
 
 const MAX_ROLES = 16;
 const KINDS: readonly unknown[] = ['policy', 'frozen', 'league'];
@@ -14,9 +15,9 @@ export function findRolesProblem(agent: string, definition: object): string | nu
       ? null
       : `competing of the agent ${agent} has no effect without roles; add roles: { … }, or remove it`;
   if (competing !== undefined && typeof competing !== 'boolean')
-    return `competing of the agent ${agent} must be true or false, got ${shown(competing)}; pass true`;
+    return `competing of the agent ${agent} must be true or false, got ${showOption(competing)}; pass true`;
   if (typeof roles !== 'object' || roles === null || Array.isArray(roles))
-    return `roles of the agent ${agent} must be an object, got ${shown(roles)}; pass { white: policy(), … }`;
+    return `roles of the agent ${agent} must be an object, got ${showOption(roles)}; pass { white: policy(), … }`;
   return findEntriesProblem(agent, Object.entries(roles)) ?? findOthersProblem(agent, definition);
 }
 
@@ -25,10 +26,10 @@ function findEntriesProblem(agent: string, entries: readonly (readonly [string, 
     return `the agent ${agent} must have 1 to ${MAX_ROLES} roles, got ${entries.length}; name its players in roles`;
   const misnamed = entries.find(([role]) => !ROLE_NAME_PATTERN.test(role));
   if (misnamed !== undefined)
-    return `a role of the agent ${agent} must be named by lower case letters, digits, _ and - (${ROLE_NAME_PATTERN.source}), got ${shown(misnamed[0])}; rename it`;
+    return `a role of the agent ${agent} must be named by lower case letters, digits, _ and - (${ROLE_NAME_PATTERN.source}), got ${showOption(misnamed[0])}; rename it`;
   const wrong = entries.find(([, role]) => !isRole(role));
   if (wrong !== undefined)
-    return `the role ${wrong[0]} of the agent ${agent} must be policy(), frozen(…) or league({ … }), got ${shown(wrong[1])}; pass one of these`;
+    return `the role ${wrong[0]} of the agent ${agent} must be policy(), frozen(…) or league({ … }), got ${showOption(wrong[1])}; pass one of these`;
   return findPoliciesProblem(agent, entries as readonly (readonly [string, RoleDefinition])[]);
 }
 
@@ -41,7 +42,7 @@ function findPoliciesProblem(agent: string, roles: readonly (readonly [string, R
     return `the league of the role ${stranger[0]} must be of a policy that a role trains (${[...trained].join(', ')}); correct its of`;
   const unknown = roles.find(([, role]) => role.kind === 'frozen' && !/[@/]/.test(role.player));
   if (unknown === undefined) return null;
-  return `the role ${unknown[0]} of the agent ${agent} must be frozen as provider/model or RUN@STEP, got ${shown(unknown[1])}; pass for example frozen('openai/gpt-5-mini')`;
+  return `the role ${unknown[0]} of the agent ${agent} must be frozen as provider/model or RUN@STEP, got ${showOption(unknown[1])}; pass for example frozen('openai/gpt-5-mini')`;
 }
 
 /** Options that speak of the one policy of an agent without roles. */
@@ -59,9 +60,4 @@ function findOthersProblem(agent: string, definition: object): string | null {
 
 function isRole(role: unknown): role is RoleDefinition {
   return typeof role === 'object' && role !== null && KINDS.includes((role as Partial<RoleDefinition>).kind);
-}
-
-function shown(value: unknown): string {
-  if (typeof value === 'function') return 'a function';
-  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
 }

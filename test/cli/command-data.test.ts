@@ -185,6 +185,7 @@ describe('before a command runs', () => {
         "core/roles.ts",
         "core/schema-defaults.ts",
         "core/settings.ts",
+        "core/show-value.ts",
         "core/supervised.ts",
         "core/wire-constants.ts",
         "play/connections/providers.ts",

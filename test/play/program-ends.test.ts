@@ -1,6 +1,6 @@
 /** How the processes of an attempt end: with it, with their worker, or by themselves. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 
 import { command } from '../../sdk/index.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
+import { commandLines } from '../command-lines.ts';
 import { until } from '../crash/project.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne } from './play.ts';
@@ -81,16 +82,7 @@ async function playUntil(count: number, pattern: RegExp, text: string): Promise<
 
 /** Command lines of processes that are alive. */
 function sleeping(pattern: RegExp): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      } catch {
-        return '';
-      }
-    })
-    .filter((line) => line.startsWith('sleep') && pattern.test(line));
+  return commandLines().filter((line) => line.startsWith('sleep') && pattern.test(line));
 }
 
 test('a group that is cancelled does not wait for a place', async () => {
