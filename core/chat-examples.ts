@@ -11,7 +11,7 @@ export interface ChatExample {
   readonly messages: readonly Record<string, unknown>[];
   readonly tools?: readonly Record<string, unknown>[];
   /** Read from the file only; never stored. */
-  readonly metadata?: Readonly<Record<string, number>>;
+  readonly metadata?: Readonly<Record<string, number | string>>;
 }
 
 interface ReadExample extends ChatExample {

@@ -134,14 +134,37 @@ function checkScenario(value: unknown, place: string, remedy = 'give it one'): S
 /** The value after a round trip through JSON, as another process will see it. */
 function toJson(value: unknown, place: string): unknown {
   try {
-    const json = JSON.parse(JSON.stringify(value) ?? 'null') as unknown;
+    const json = JSON.parse(JSON.stringify(value, refuseLoss) ?? 'null') as unknown;
     if (wellFormed(json) === json) return json;
     throw new Error('a text holds half of a surrogate pair, which is no character');
   } catch (cause) {
+    if (cause instanceof Loss) {
+      const remedy = 'make a text or a finite number of it, or leave it out, for example in map';
+      throw new TemperError('BadConfig', `${place} must be JSON, but ${cause.message}; ${remedy}`, { cause });
+    }
     throw new TemperError('BadConfig', `${place} must be JSON: ${String(cause)}; remove what is not JSON`, {
       cause,
     });
   }
+}
+
+class Loss extends Error {}
+
+/** For `JSON.stringify`, which would write null for what is no number, and an object of numbers for bytes. */
+function refuseLoss(this: unknown, name: string, json: unknown): unknown {
+  // Dates and buffers have become JSON by themselves here.
+  const lost = describeLoss((this as Record<string, unknown>)[name]);
+  if (lost === null) return json;
+  throw new Loss(`${Array.isArray(this) ? 'a list' : name || 'it'} holds ${lost}`);
+}
+
+function describeLoss(value: unknown): string | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? null : String(value);
+  if (typeof value === 'bigint') return `the integer ${value}, which a number may not hold exactly`;
+  if (typeof value !== 'object' || value === null) return null;
+  if (ArrayBuffer.isView(value)) return 'bytes';
+  if (value instanceof Map || value instanceof Set) return `a ${value.constructor.name}`;
+  return value instanceof Date && Number.isNaN(value.getTime()) ? 'a date that is none' : null;
 }
 
 function duplicate(id: string, first: string, second: string): TemperError {

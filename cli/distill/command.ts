@@ -5,8 +5,9 @@ export const distillCommand = defineCommand({
   summary: 'write the best attempts as a file of chats for temper sft',
   details: [
     'CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those',
-    'that this checkpoint played. --attempts takes those that temper try --save wrote in place of a run, of a hosted model,',
-    'say. Failed and truncated attempts and held-out scenarios are never taken. Needs no server.',
+    'that this checkpoint played. With roles, those of the policy main are taken, or those of RUN:POLICY.',
+    '--attempts takes those that temper try --save wrote in place of a run, of a hosted model, say. Failed and truncated',
+    'attempts and held-out scenarios are never taken. Needs no server.',
   ],
   examples: [
     'temper distill demo --top 25% --out best.jsonl',

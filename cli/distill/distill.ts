@@ -2,17 +2,20 @@
 import { link, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ChatExample } from '../../core/chat-examples.ts';
-import { distill, recordedCall, type RatedAttempt } from './distilled-chats.ts';
+import { distill, rolePartsOf, recordedCall, type RatedAttempt } from './distilled-chats.ts';
+import type { RunConfig, TrainedRoles } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { otherPolicies, trainedRoles } from '../../core/roles.ts';
+import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readBranches } from '../../store/records/lineage.ts';
 import { readGroups, requireRun, type PlayedGroup } from '../../store/records/run-reader.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { CallRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { readCheckpointName } from '../command-line/values.ts';
+import { readTrainedName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatNumber, plural } from '../terminal/format.ts';
@@ -67,11 +70,23 @@ async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typ
   if (source === null || (args.checkpoint !== null && flags.attempts !== null))
     throw new UsageError('attempts must come from one place: name a CHECKPOINT, or pass --attempts FOLDER');
   if (args.checkpoint === null) return { source, played: await readSavedAttempts(resolve(cwd, source)) };
-  const name = readCheckpointName(source);
+  const name = readTrainedName(source);
+  const { policy = MAIN_POLICY } = name;
   const store = await openProjectStore(project, env);
-  await requireRun(store, name.run);
-  const sampler = source === name.run ? null : (await findCheckpoint(store, name)).adapterSha256;
-  return { source, played: await readAttempts(store, name.run, sampler) };
+  const { file } = await requireRun(store, name.run);
+  requirePolicy(source, policy, file.config);
+  const isWholeRun = source.replace(/:.*/, '') === name.run;
+  const sampler = isWholeRun ? null : (await findCheckpoint(store, name)).adapterSha256;
+  const groups = await readPlayedGroups(store, name.run, sampler);
+  return { source, played: groups.flatMap((played) => rate(played, trainedRoles(file.config), policy)) };
+}
+
+function requirePolicy(source: string, policy: string, config: RunConfig): void {
+  const known = [MAIN_POLICY, ...otherPolicies(config)];
+  if (known.includes(policy)) return;
+  throw new UsageError(
+    `${source} must name a policy of the run (it has ${known.join(', ')}), got ${policy}; name one of them after a colon, or leave it out for main`,
+  );
 }
 
 /** JSON line of an example; its position in the file is its id. */
@@ -79,29 +94,40 @@ function toLine({ messages, tools, metadata }: ChatExample): string {
   return `${JSON.stringify({ messages, ...(tools === undefined ? {} : { tools }), metadata })}\n`;
 }
 
-/** Attempts on the branches of the run's current line, or of one policy on any branch. */
-async function readAttempts(store: Store, run: string, sampler: string | null): Promise<RatedAttempt[]> {
+interface PlacedGroup {
+  readonly step: number;
+  readonly played: PlayedGroup;
+}
+
+/** Groups on the branches of the run's current line, or of one checkpoint on any branch. */
+async function readPlayedGroups(store: Store, run: string, sampler: string | null): Promise<PlacedGroup[]> {
   const branches = await readBranches(store, run);
   const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
-  const attempts: RatedAttempt[] = [];
+  const found: PlacedGroup[] = [];
   for (const place of await listSteps(store, run)) {
     if (sampler === null && place.branch !== branchOfStep(lineage, place.step)) continue;
     const groups = await readGroups(store, place);
     const chosen = groups.filter(({ rollouts }) => sampler === null || rollouts.header.adapterSha256 === sampler);
-    attempts.push(...chosen.flatMap((group) => rate(group, place.step)));
+    found.push(...chosen.map((played) => ({ step: place.step, played })));
   }
-  return attempts;
+  return found;
 }
 
 /** Rewards are those of the verdict, which may differ from the agent's. */
-function rate({ group, rollouts, judged }: PlayedGroup, step: number): RatedAttempt[] {
+function rate({ step, played }: PlacedGroup, roles: TrainedRoles | undefined, policy: string): RatedAttempt[] {
+  const { group, rollouts, judged } = played;
   return rollouts.attempts.flatMap((record, index) => {
     const reward = judged?.rewards[index] ?? null;
-    if (record.status !== 'ok' || record.truncated || reward === null || record.calls.length === 0) return [];
-    return [{ reward, place: { step, group, attempt: record.attempt }, calls: callsOf(record) }];
+    if (record.status !== 'ok' || record.truncated || reward === null) return [];
+    const parts = rolePartsOf({ ...record, reward }, roles, policy).filter(({ calls }) => calls.length > 0);
+    return parts.map(({ role, ...part }) => ({
+      reward: part.reward,
+      place: { step, group, attempt: record.attempt, ...(role !== undefined && { role }) },
+      calls: callsOf(part),
+    }));
   });
 }
 
-function callsOf({ calls }: AttemptRecord): RatedAttempt['calls'] {
+function callsOf({ calls }: { calls: readonly CallRecord[] }): RatedAttempt['calls'] {
   return calls.map(({ request, message }) => recordedCall(request, message));
 }

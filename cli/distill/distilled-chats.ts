@@ -1,5 +1,6 @@
 /** Examples from the best attempts by reward. */
 import { isAnswer, type ChatExample } from '../../core/chat-examples.ts';
+import type { TrainedRoles } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 
 type Message = Record<string, unknown>;
@@ -10,10 +11,12 @@ interface RecordedCall {
   readonly answer: object;
 }
 
+/** An attempt, or the part of it that one role played. */
 export interface RatedAttempt {
+  /** With roles, that of the role. */
   readonly reward: number;
-  /** Origin of the attempt, such as step, group and attempt. */
-  readonly place: Readonly<Record<string, number>>;
+  /** Origin of the attempt, such as step, group, attempt and role. */
+  readonly place: Readonly<Record<string, number | string>>;
   /** Calls in order. */
   readonly calls: readonly RecordedCall[];
 }
@@ -35,10 +38,39 @@ export function recordedCall(
   return { messages, tools: tools.length === 0 ? null : (tools as readonly object[]), answer };
 }
 
-/** Best `share` of the attempts; 1 takes all. Ties go to those played first. */
+interface Rewarded<Call> {
+  readonly reward: number;
+  readonly roleRewards?: Readonly<Record<string, number>> | null | undefined;
+  readonly calls: readonly Call[];
+}
+
+/**
+ * The attempt, or, with roles, what each of those that train `policy` played in it: what an opponent did is no example,
+ * and neither is what another policy did.
+ */
+export function rolePartsOf<Call extends { readonly role?: string | undefined }>(
+  attempt: Rewarded<Call>,
+  roles: TrainedRoles | undefined,
+  policy: string,
+): { reward: number; calls: readonly Call[]; role?: string }[] {
+  if (roles === undefined) return [attempt];
+  return Object.entries(roles).flatMap(([role, trained]) => {
+    const reward = attempt.roleRewards?.[role];
+    if (trained !== policy || reward === undefined) return [];
+    return [{ reward, calls: attempt.calls.filter((call) => call.role === role), role }];
+  });
+}
+
+/** Best `share` of the attempts, of each role by itself; 1 takes all. Ties go to those played first. */
 export function distill(played: readonly RatedAttempt[], share: number): Distilled {
-  const ranked = played.toSorted((a, b) => b.reward - a.reward);
-  const attempts = ranked.slice(0, Math.ceil(share * ranked.length));
+  const roles = [...new Set(played.map(({ place }) => place['role']))];
+  const best = roles.flatMap((role) =>
+    bestOf(
+      played.filter(({ place }) => place['role'] === role),
+      share,
+    ),
+  );
+  const attempts = best.toSorted((a, b) => b.reward - a.reward);
   const conversations = attempts.flatMap(({ calls, ...rated }) =>
     conversationsOf(calls).map((conversation) => ({ ...conversation, ...rated })),
   );
@@ -58,6 +90,12 @@ export function distill(played: readonly RatedAttempt[], share: number): Distill
   }));
   const [repeated, empty] = [answered.length - fresh.length, conversations.length - answered.length];
   return { attempts, examples, repeated, empty };
+}
+
+/** Rewards of two roles say nothing of each other: one may win what the other loses. */
+function bestOf(played: readonly RatedAttempt[], share: number): RatedAttempt[] {
+  const ranked = played.toSorted((a, b) => b.reward - a.reward);
+  return ranked.slice(0, Math.ceil(share * ranked.length));
 }
 
 interface Conversation {

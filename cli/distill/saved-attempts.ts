@@ -1,7 +1,8 @@
 /** Attempts that `temper try --save` wrote, mostly of a hosted teacher. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { recordedCall, type RatedAttempt } from './distilled-chats.ts';
+import { MAIN_POLICY } from '../../core/wire-constants.ts';
+import { rolePartsOf, recordedCall, type RatedAttempt } from './distilled-chats.ts';
 import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -34,9 +35,16 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 function rate(saved: SavedAttempt): RatedAttempt[] {
-  const { reward, failure, calls, scenarioIndex: scenario, attempt, isHeldOut, truncated } = saved;
-  if (reward === null || failure !== null || isHeldOut || truncated || calls.length === 0) return [];
-  return [{ reward, place: { scenario, attempt }, calls: calls.flatMap(callsOf) }];
+  const { reward, failure, scenarioIndex: scenario, attempt, isHeldOut, truncated, players } = saved;
+  if (reward === null || failure !== null || isHeldOut || truncated) return [];
+  const parts = rolePartsOf({ ...saved, reward }, players?.trained, MAIN_POLICY).filter(
+    ({ calls }) => calls.length > 0,
+  );
+  return parts.map(({ role, ...part }) => ({
+    reward: part.reward,
+    place: { scenario, attempt, ...(role !== undefined && { role }) },
+    calls: part.calls.flatMap(callsOf),
+  }));
 }
 
 function callsOf({ request, answer }: SavedAttempt['calls'][number]): RatedAttempt['calls'] {

@@ -1,6 +1,7 @@
 /** One call of a tool: the request that it is, and its answer as text. */
 import type { Connection } from './connection.ts';
 import type { ListedTool, ToolMethod } from './list-tools.ts';
+import { readList } from './read-list.ts';
 import { textOfCall, textOfPrompt, textOfResource } from './result-text.ts';
 
 export interface ToolAnswer {
@@ -18,7 +19,10 @@ const ASK: Readonly<Record<ToolMethod, Ask>> = {
     return { text: textOfCall(result), failed: result.isError === true };
   },
   'resources/list': async (connection, _name, _args, signal) => {
-    const { resources } = await connection.ask('resources/list', {}, signal);
+    const resources = await readList(
+      (asked) => connection.ask('resources/list', asked, signal),
+      (page) => page.resources,
+    );
     return found(resources.map(({ uri, name, description, mimeType }) => ({ uri, name, description, mimeType })));
   },
   'resources/read': async (connection, _name, { uri }, signal) => {
@@ -26,7 +30,10 @@ const ASK: Readonly<Record<ToolMethod, Ask>> = {
     return { text: contents.map(textOfResource).join('\n'), failed: false };
   },
   'prompts/list': async (connection, _name, _args, signal) => {
-    const { prompts } = await connection.ask('prompts/list', {}, signal);
+    const prompts = await readList(
+      (asked) => connection.ask('prompts/list', asked, signal),
+      (page) => page.prompts,
+    );
     return found(prompts.map(({ name, description, arguments: takes }) => ({ name, description, arguments: takes })));
   },
   'prompts/get': async (connection, _name, args, signal) => ({

@@ -1,6 +1,7 @@
 /** Tools that an MCP server offers: plain data, which the journal of an attempt keeps. */
 import { TemperError } from '../../core/failures.ts';
 import type { Connection } from './connection.ts';
+import { readList } from './read-list.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
 
 /** How a call of a tool reaches the server. */
@@ -29,8 +30,6 @@ export interface ToolSelection {
   readonly resources: boolean;
 }
 
-const MAX_TOOLS = 1000;
-const MAX_PAGES = 100;
 const MAX_LIST_BYTES = 1024 ** 2;
 const MAX_NAME = 64;
 
@@ -57,28 +56,24 @@ export async function listTools(
 }
 
 async function listOwn(connection: Connection): Promise<ListedTool[]> {
-  const listed: ListedTool[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES && listed.length < MAX_TOOLS; page++) {
-    const { tools, nextCursor } = await connection.ask('tools/list', cursor === undefined ? {} : { cursor });
-    for (const { name, description = '', inputSchema, annotations = {}, execution } of tools) {
-      // It answers by a task that its client asks for later, which a conversation has no place for.
-      if (execution?.taskSupport === 'required') continue;
-      const { $schema: _, ...parameters } = inputSchema as Record<string, unknown>;
-      listed.push({
-        name,
-        description: description.toWellFormed(),
-        parameters,
-        method: 'tools/call',
-        original: name,
-        isReadOnly: annotations.readOnlyHint === true,
-        isIdempotent: annotations.idempotentHint === true,
-      });
-    }
-    if (nextCursor === undefined) break;
-    cursor = nextCursor;
-  }
-  return listed;
+  const tools = await readList(
+    (asked) => connection.ask('tools/list', asked),
+    (page) => page.tools,
+  );
+  // Others answer by a task that their client asks for later, which a conversation has no place for.
+  const answering = tools.filter(({ execution }) => execution?.taskSupport !== 'required');
+  return answering.map(({ name, description = '', inputSchema, annotations = {} }) => {
+    const { $schema: _, ...parameters } = inputSchema as Record<string, unknown>;
+    return {
+      name,
+      description: description.toWellFormed(),
+      parameters,
+      method: 'tools/call',
+      original: name,
+      isReadOnly: annotations.readOnlyHint === true,
+      isIdempotent: annotations.idempotentHint === true,
+    };
+  });
 }
 
 const text = (description: string) => ({ type: 'string', description });

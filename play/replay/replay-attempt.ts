@@ -38,13 +38,13 @@ export async function replaySaved(
   saved: SavedAttempt,
   resources: AgentResources | null = null,
 ): Promise<ReplayedAttempt> {
-  const { scenario, scenarioIndex, attempt, place, mode, rollout, model, adapterSha256 } = saved;
+  const { scenario, scenarioIndex, attempt, players, place, mode, rollout, model, adapterSha256 } = saved;
   const record = new UnansweredRecord();
   const played = await playSingle({
     agent,
     resources,
     engine: record.engineOf(null),
-    planned: { scenario, scenarioIndex, attempt },
+    planned: { scenario, scenarioIndex, attempt, ...(players && { players }) },
     existing: [journalOf(saved)],
     policy: { model, adapterSha256 },
     mode,

@@ -9,6 +9,7 @@ import type { CallRecord, CallRequest } from '../../store/records/trajectories.t
 import type { Scenario } from '../agent.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { encodeRecord, type JournalEntry } from '../recorder/journal.ts';
+import { playersOutside, type RolePlayers } from '../roles/role-definition.ts';
 import { callName } from '../recorder/recorded-calls.ts';
 import type { RequestMode } from '../recorder/request.ts';
 import type { SingleAttempt, SingleOptions } from '../single-attempt.ts';
@@ -17,6 +18,8 @@ export interface SavedCall {
   readonly key: string;
   readonly occurrence: number;
   readonly label: string | null;
+  /** Role that called; absent without roles. */
+  readonly role?: string;
   readonly request: CallRequest;
   /** The engine's answer. */
   readonly answer: Completion;
@@ -53,6 +56,9 @@ export interface SavedAttempt {
   /** The turn from which calls overlapped; null where none did. */
   readonly overlap: number | null;
   readonly reward: number | null;
+  /** Players of the roles; absent without roles. */
+  readonly players?: RolePlayers;
+  readonly roleRewards?: Readonly<Record<string, number>>;
   /** A call met its token limit, or the conversation outgrew the model. Absent where not. */
   readonly truncated?: true;
   readonly metrics: Readonly<Metrics>;
@@ -87,14 +93,17 @@ export function saveAttempt(
     attempt: planned.attempt,
     place,
     calls: firstChoices(asked).flatMap((call) => {
-      const { key, occurrence, label, request } = call;
+      const { key, occurrence, label, role, request } = call;
       const answer = answers.get(callName(call));
-      return answer === undefined ? [] : [{ key, occurrence, label, request, answer: answer as Completion }];
+      const asking = { key, occurrence, label, ...(role !== undefined && { role }), request };
+      return answer === undefined ? [] : [{ ...asking, answer: answer as Completion }];
     }),
     ...(hostedCalls && { hostedCalls }),
     once: Object.fromEntries(entries.flatMap((entry) => ('n' in entry ? [[entry.n, entry.v]] : []))),
     overlap: overlapOf(entries),
     reward: record.reward,
+    ...(agent.roles && { players: planned.players ?? playersOutside(agent.roles, () => policy) }),
+    ...(record.roleRewards && { roleRewards: record.roleRewards }),
     ...(record.truncated && { truncated: record.truncated }),
     metrics: record.metrics,
     failure: record.failure?.message ?? null,
@@ -131,6 +140,8 @@ const SavedCallSchema = z.looseObject({
   answer: z.looseObject({ choices: z.array(z.looseObject({ message: Message })) }),
 });
 
+const Seated = z.object({ model: z.string(), adapterSha256: z.string().nullable() });
+
 const SavedSchema = z.looseObject({
   schema: z.literal(1),
   agent: z.string(),
@@ -141,6 +152,8 @@ const SavedSchema = z.looseObject({
   calls: z.array(SavedCallSchema),
   hostedCalls: z.array(SavedCallSchema.extend({ model: z.string(), answer: z.looseObject({}) })).optional(),
   once: z.record(z.string(), z.unknown()),
+  players: z.object({ trained: z.record(z.string(), z.string()), seated: z.record(z.string(), Seated) }).optional(),
+  roleRewards: z.record(z.string(), z.number()).optional(),
 });
 
 export function parseSavedAttempt(text: string, file: string): SavedAttempt {

@@ -1,6 +1,7 @@
-import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
 
 import { TemperError } from '../../core/failures.ts';
+import { decodeFile } from './decode-file.ts';
 import { fileSource, unreadable, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
 
 export interface CsvOptions<R, S> extends MapOptions<R, S> {
@@ -26,9 +27,9 @@ interface CsvRecord {
 async function* readCsv(file: string, delimiter: string): AsyncGenerator<Row> {
   const { parse } = await import('csv-parse');
   const columns = (names: string[]): string[] => checkColumns(names, file);
-  const records = parse({ columns, bom: true, info: true, skip_empty_lines: true, delimiter });
-  const bytes = createReadStream(file);
-  bytes.on('error', (error) => records.destroy(error)).pipe(records);
+  const records = parse({ columns, info: true, skip_empty_lines: true, delimiter });
+  const texts = Readable.from(decodeFile(file));
+  texts.on('error', (error) => records.destroy(error)).pipe(records);
   try {
     for await (const { record, info } of records as AsyncIterable<CsvRecord>)
       yield { value: record, number: info.lines };
@@ -36,15 +37,19 @@ async function* readCsv(file: string, delimiter: string): AsyncGenerator<Row> {
     if (cause instanceof TemperError) throw cause;
     throw unreadable(file, cause, 'the first line names the columns, and each record has as many fields');
   } finally {
-    bytes.destroy();
+    texts.destroy();
   }
 }
 
 function checkColumns(names: string[], file: string): string[] {
+  const [delimiter] = names.length === 1 ? (/[;\t|]/.exec(names[0] ?? '') ?? []) : [];
+  const shown = JSON.stringify(names).slice(0, 200);
+  if (delimiter !== undefined) {
+    const remedy = `pass csv(…, { delimiter: ${JSON.stringify(delimiter)} })`;
+    throw new TemperError('BadConfig', `columns of ${file} must be separated by commas, got ${shown}; ${remedy}`);
+  }
   const wrong = names.find((name, index) => name === '' || names.indexOf(name) !== index);
   if (wrong === undefined) return names;
-  throw new TemperError(
-    'BadConfig',
-    `columns of ${file} must have names of their own, got ${JSON.stringify(names)}; correct its first line`,
-  );
+  const remedy = `correct its first line${wrong === '' ? ', or write it without an index (pandas: index=False)' : ''}`;
+  throw new TemperError('BadConfig', `columns of ${file} must have names of their own, got ${shown}; ${remedy}`);
 }

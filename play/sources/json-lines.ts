@@ -1,7 +1,6 @@
-import { createReadStream } from 'node:fs';
-
 import { TemperError } from '../../core/failures.ts';
 import { LineSplitter } from '../../core/lines.ts';
+import { decodeFile } from './decode-file.ts';
 import { fileSource, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
 
 /** Rows of a file of JSON lines. */
@@ -15,12 +14,12 @@ export function jsonLinesSource<R, S extends Identified>(
 async function* read(file: string): AsyncGenerator<Row> {
   let number = 0;
   try {
-    for await (const line of splitLines(createReadStream(file, { encoding: 'utf8' }))) {
+    for await (const line of splitLines(decodeFile(file))) {
       number += 1;
-      const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
-      if (text.trim() !== '') yield { value: JSON.parse(text) as unknown, number };
+      if (line.trim() !== '') yield { value: JSON.parse(line) as unknown, number };
     }
   } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
     const problem =
       cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
     throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; scenarios are JSON lines`, { cause });

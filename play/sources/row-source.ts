@@ -113,7 +113,7 @@ export function unreadable(name: string, cause: unknown, remedy: string): Temper
 }
 
 function lacksId({ isTable }: RowReading): string {
-  return isTable ? 'add a column id, or pass map: (row, index) => ({ id: String(index), ...row })' : 'give it one';
+  return isTable ? 'add a column id, or pass map: (row, index) => ({ ...row, id: String(index) })' : 'give it one';
 }
 
 type MapRow = (row: unknown, index: number) => unknown;
@@ -130,22 +130,17 @@ async function* mapped(
     const row = isTable ? new Proxy(value as object, handler) : value;
     const scenario = map === undefined ? value : callMap(map, row, index++, () => placeOf(number));
     if (scenario === null && map !== undefined) continue;
-    if (isTable) refuseBytes(scenario, () => placeOf(number));
     yield { value: scenario, number };
   }
 }
 
-/** JSON would make an object of numbers of them. */
-function refuseBytes(scenario: unknown, place: () => string): void {
-  const [column] = Object.entries(scenario ?? {}).find(([, value]) => ArrayBuffer.isView(value)) ?? [];
-  if (column === undefined) return;
-  const remedy = `pass map: (row) => ({ … }) without ${column}, or make a text of it there`;
-  throw new TemperError('BadConfig', `${place()} must be JSON, but ${column} holds bytes; ${remedy}`);
-}
-
 function callMap(map: MapRow, row: unknown, index: number, place: () => string): unknown {
   try {
-    return map(row, index);
+    const scenario = map(row, index);
+    if (!(scenario instanceof Promise)) return scenario;
+    // It may be rejected by what it did with the row.
+    scenario.catch(() => undefined);
+    throw new Error('it returned a promise, and must not be async');
   } catch (cause) {
     const rule = `map must make a scenario of each row, but it threw at ${place()}`;
     throw new TemperError('BadConfig', `${rule}: ${String(cause)}; correct map, or return null to leave a row out`, {

@@ -2,7 +2,9 @@
  * Rows of a SQL query. Node has SQLite from version 22.13 on; before that, and in builds without it, the package
  * node-sqlite3-wasm is used, which needs no compiler.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';
 import {
@@ -14,6 +16,7 @@ import {
   type Row,
   type RowReading,
 } from './row-source.ts';
+import { withNumbers } from './row-values.ts';
 
 /** Rows of a query on a SQLite file, which is opened for reading. */
 export function sqliteSource<R, S extends Identified>(
@@ -28,10 +31,19 @@ export function sqliteSource<R, S extends Identified>(
   return new RowSource(locate, map);
 }
 
-/** The part that both libraries have. */
+/** The part that both libraries have; integers that a number does not hold exactly are bigints. */
 interface Database {
-  prepare(query: string): { iterate?(): Iterable<unknown>; all(): Iterable<unknown> };
+  prepare(query: string): Statement;
   close(): void;
+}
+
+interface Statement {
+  iterate?(): Iterable<unknown>;
+  all(): Iterable<unknown>;
+  /** Node's library alone has it: without, a large integer is an error. */
+  setReadBigInts?(enabled: boolean): void;
+  /** The other library alone has it, and does not close a database before. */
+  finalize?(): void;
 }
 
 async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
@@ -40,15 +52,18 @@ async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
     throw unreadable(file, 'there is no such file', 'correct its path, relative to the agent file');
   const open = findNodeSqlite() ?? (await importWasm(file));
   let database: Database | undefined;
+  let statement: Statement | undefined;
   try {
     database = open(file);
-    const statement = database.prepare(query);
+    statement = database.prepare(query);
+    statement.setReadBigInts?.(true);
     let number = 0;
     for (const value of statement.iterate?.() ?? statement.all())
-      yield { value: { ...(value as object) }, number: ++number };
+      yield { value: withNumbers({ ...(value as object) }), number: ++number };
   } catch (cause) {
     throw unreadable(`the query on ${file}`, cause, 'correct the query or the file');
   } finally {
+    statement?.finalize?.();
     database?.close();
   }
 }
@@ -67,11 +82,35 @@ function findNodeSqlite(): Open | null {
 async function importWasm(file: string): Promise<Open> {
   try {
     const { default: wasm } = await import('node-sqlite3-wasm');
-    return (path) => new wasm.Database(path, { readOnly: true, fileMustExist: true });
+    return (path) => openElsewhere(path, (link) => new wasm.Database(link, { readOnly: true, fileMustExist: true }));
   } catch (cause) {
     const rule = `reading ${file} needs SQLite, which Node ${process.versions.node} lacks`;
     throw new TemperError('BadConfig', `${rule}; run npm install node-sqlite3-wasm, or use Node 22.13 or later`, {
       cause,
     });
+  }
+}
+
+/**
+ * The library locks a database by a folder beside it, which shuts out other readers, and all of them for good after a kill.
+ * A link in a folder of its own has a lock of its own.
+ */
+function openElsewhere(file: string, open: Open): Database {
+  const folder = mkdtempSync(join(tmpdir(), 'temper-sqlite-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  try {
+    const link = join(folder, 'database');
+    symlinkSync(file, link);
+    const database = open(link);
+    return {
+      prepare: (query) => database.prepare(query),
+      close() {
+        database.close();
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
   }
 }

@@ -93,7 +93,7 @@ function checkFile(of: string, file: string | URL): string | URL {
 function checkMap<R, S>(of: string, map: MapOptions<R, S>['map']): MapOptions<R, S> {
   if (map === undefined) return {};
   if (typeof map === 'function') return { map };
-  throw bad(`map of ${of} must be a function`, map, 'pass (row, index) => ({ id: String(index), ...row })');
+  throw bad(`map of ${of} must be a function`, map, 'pass (row, index) => ({ ...row, id: String(index) })');
 }
 
 function bad(rule: string, found: unknown, remedy: string): TemperError {

@@ -76,7 +76,11 @@ function parseLife(limits: McpLimits) {
 }
 
 function checkLimits(options: McpLimits): McpLimits {
-  const { prefix = '', only, startTimeoutMs, callTimeoutMs, idleMs, maxResultBytes } = options;
+  const { prefix = '', only, isolate, replay, resources } = options;
+  const { startTimeoutMs, callTimeoutMs, idleMs, maxResultBytes } = options;
+  for (const [name, value] of Object.entries({ isolate, replay, resources }))
+    if (value !== undefined && typeof value !== 'boolean')
+      throw bad(`${name} of mcp must be true or false`, value, `pass { ${name}: true }`);
   if (typeof prefix !== 'string' || !PREFIX.test(prefix))
     throw bad(`prefix of mcp must match ${PREFIX.source}`, prefix, "pass 'files_'");
   if (only !== undefined && (!isTexts(only) || only.length === 0))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { distill, type RatedAttempt } from '../../cli/distill/distilled-chats.ts';
+import { distill, rolePartsOf, type RatedAttempt } from '../../cli/distill/distilled-chats.ts';
 
 const user = (content: string) => ({ role: 'user', content });
 const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more });
@@ -46,4 +46,26 @@ test('calls that go on in one conversation are one example, others are examples 
   const aside = call('z', user('other'));
   const { examples } = distill([attempt(0, 1, first, aside, second)], 1);
   expect(examples.map(({ messages }) => messages.length)).toEqual([2, 4]);
+});
+
+test('of an attempt with roles, those that train the policy are taken, by rewards of their own', () => {
+  const roles = { x: 'main', o: 'other', y: 'main' };
+  const calls = ['x', 'o', 'past', 'x'].map((role) => ({ role }));
+  const played = { reward: 0, roleRewards: { x: 1, o: -1, past: 0 }, calls };
+  expect(rolePartsOf(played, roles, 'main')).toEqual([{ reward: 1, calls: [calls[0], calls[3]], role: 'x' }]);
+  expect(rolePartsOf(played, roles, 'other')).toEqual([{ reward: -1, calls: [calls[1]], role: 'o' }]);
+  expect(rolePartsOf(played, undefined, 'main')).toEqual([played]);
+});
+
+test('the best of each role are taken, whatever another role earns', () => {
+  const of = (role: string, number: number, reward: number): RatedAttempt => ({
+    reward,
+    place: { step: 1, attempt: number, role },
+    calls: [call(`${role}${number}`, user('q'))],
+  });
+  const { examples } = distill([of('x', 0, 9), of('x', 1, 10), of('o', 0, 0.1), of('o', 1, -1)], 0.5);
+  expect(examples.map(({ metadata }) => metadata)).toEqual([
+    { step: 1, attempt: 1, role: 'x', reward: 10 },
+    { step: 1, attempt: 0, role: 'o', reward: 0.1 },
+  ]);
 });

@@ -118,8 +118,9 @@ test('distill', () => {
     Usage: temper distill [CHECKPOINT] --top P% --out FILE [--attempts FOLDER]
 
     CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those
-    that this checkpoint played. --attempts takes those that temper try --save wrote in place of a run, of a hosted model,
-    say. Failed and truncated attempts and held-out scenarios are never taken. Needs no server.
+    that this checkpoint played. With roles, those of the policy main are taken, or those of RUN:POLICY.
+    --attempts takes those that temper try --save wrote in place of a run, of a hosted model, say. Failed and truncated
+    attempts and held-out scenarios are never taken. Needs no server.
 
     Options:
       --top P%           share of the attempts to take, by reward

@@ -73,13 +73,28 @@ function listed() {
 }
 
 function initialized({ protocolVersion }) {
-  return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } };
+  const capabilities = mode === 'paged' ? { tools: {}, resources: {}, prompts: {} } : { tools: {} };
+  return { protocolVersion, capabilities, serverInfo: { name: 'hostile', version: '1' } };
 }
+
+/** One item for each page: the first, the second, and no further one. */
+function paged(list, item, { cursor } = {}) {
+  return cursor === undefined
+    ? { [list]: [item('first')], nextCursor: 'more' }
+    : { [list]: [item(cursor === 'more' ? 'second' : 'wrong')] };
+}
+
+const PAGED = {
+  'tools/list': (params) => paged('tools', (name) => ({ name, inputSchema: schema }), params),
+  'resources/list': (params) => paged('resources', (name) => ({ name, uri: `memo://${name}` }), params),
+  'prompts/list': (params) => paged('prompts', (name) => ({ name }), params),
+};
 
 /** Null where nothing is said, undefined where there is no such tool. */
 function resultOf({ method, params }) {
   if (method === 'initialize') return initialized(params);
   if (method === 'ping') return {};
+  if (mode === 'paged') return PAGED[method]?.(params);
   return method === 'tools/list' ? listed() : TOOLS[params.name]?.(params.arguments);
 }
 

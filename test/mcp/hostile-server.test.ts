@@ -68,6 +68,26 @@ test('descriptions and results are text: the engine seals them, names are plain'
   expect(listed.every(([name]) => /^[A-Za-z0-9_-]{1,64}$/.test(name))).toBe(true);
 });
 
+test('lists that come in pages are read to their end', async () => {
+  const server = hostile({ resources: true }, 'paged');
+  const { logs } = await playWith(server, async (call, _context, tools) => [
+    tools.map(({ name }) => name).slice(0, 2),
+    await call('list_resources'),
+    await call('list_prompts'),
+  ]);
+  const [names, resources, prompts] = JSON.parse(logs.join('')) as [string[], string, string];
+  expect(names).toEqual(['first', 'second']);
+  expect(JSON.parse(resources)).toEqual(['first', 'second'].map((name) => ({ uri: `memo://${name}`, name })));
+  expect(JSON.parse(prompts)).toEqual([{ name: 'first' }, { name: 'second' }]);
+});
+
+test('a switch that is none is refused', () => {
+  for (const name of ['isolate', 'replay', 'resources'])
+    expect(() => hostile({ [name]: 'yes' })).toThrow(
+      `${name} of mcp must be true or false, got "yes"; pass { ${name}: true }`,
+    );
+});
+
 test('an attempt keeps the list that it began with, also when it is played again; the next one gets the new list', async () => {
   const server = hostile({}, 'changing');
   const journal = memoryJournal();

@@ -11,10 +11,16 @@ export function fileOf(name: string, content: string | Uint8Array): string {
   return file;
 }
 
-type Columns = Parameters<typeof parquetWriteBuffer>[0]['columnData'];
+type Writing = Parameters<typeof parquetWriteBuffer>[0];
 
-export function parquetFile(columnData: Columns, rowGroupSize = 100_000): string {
-  return fileOf('rows.parquet', new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize })));
+export function parquetFile(columnData: Writing['columnData'], options: Omit<Writing, 'columnData'> = {}): string {
+  return fileOf('rows.parquet', new Uint8Array(parquetWriteBuffer({ columnData, ...options })));
+}
+
+/** An LZ4 block of fewer than 15 literals, or of 15 to 269. */
+export function asLz4(bytes: Uint8Array): Uint8Array {
+  const { length } = bytes;
+  return Uint8Array.from(length < 15 ? [length << 4, ...bytes] : [240, length - 15, ...bytes]);
 }
 
 export function sqliteFile(statements: string): string {

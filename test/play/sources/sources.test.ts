@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, expectTypeOf, test } from 'vitest';
@@ -5,7 +6,7 @@ import { expect, expectTypeOf, test } from 'vitest';
 import type { Scenario, ScenarioSource } from '../../../play/agent.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../../play/scenarios.ts';
 import { csv, defineAgent, jsonl, parquet, sqlite } from '../../../sdk/index.ts';
-import { fileOf, parquetFile, sqliteFile } from './files.ts';
+import { asLz4, fileOf, parquetFile, sqliteFile } from './files.ts';
 
 const read = (source: ScenarioSource<Scenario>) => readScenarios(source, 100);
 const CSV = '\uFEFFid,question\r\na,"1 + 1, quickly"\r\n\r\nb,"two\nlines"\r\nc,"so-called ""quotes"""\r\n';
@@ -25,9 +26,10 @@ test.each<[string, () => ScenarioSource<Scenario>]>([
   ['CSV by a URL', () => csv(pathToFileURL(fileOf('rows.csv', CSV)))],
   ['CSV by its ending', () => fileOf('rows.csv', CSV)],
   ['tabs by the ending', () => fileOf('rows.TSV', CSV.replaceAll(/,(?! )/g, '\t'))],
+  ['UTF-16', () => csv(fileOf('rows.csv', Buffer.from(CSV, 'utf16le')))],
   ['semicolons', () => csv(fileOf('rows.csv', CSV.replaceAll(/,(?! )/g, ';')), { delimiter: ';' })],
   ['Parquet', () => parquet(parquetFile([ids, questions]))],
-  ['Parquet by its ending, in several row groups', () => parquetFile([ids, questions], 2)],
+  ['Parquet by its ending, in several row groups', () => parquetFile([ids, questions], { rowGroupSize: 2 })],
   ['SQLite', () => sqlite(sqliteFile(TABLE), SELECT)],
   ['JSON lines', () => jsonl(fileOf('rows.jsonl', QUESTIONS.map((row) => `${JSON.stringify(row)}\n`).join('\n')))],
 ])('%s gives the same scenarios', async (_what, source) => {
@@ -86,7 +88,58 @@ test('bytes are refused, which JSON would make an object of numbers', async () =
   await expect(read(parquet(file))).rejects.toThrow(/row 1 of .* must be JSON, but image holds bytes; .* map/);
 });
 
+test.each<[unknown, RegExp]>([
+  [[{ bytes: new Uint8Array(3) }], /^scenario 0 must be JSON, but bytes holds bytes; make a text/],
+  [Number('eleven'), /^scenario 0 must be JSON, but n holds NaN; make a text or a finite number of it/],
+  [[Infinity], /but a list holds Infinity/],
+  [new Date(NaN), /but n holds a date that is none/],
+  [2n ** 60n, /but n holds the integer 1152921504606846976, which a number may not hold exactly/],
+  [new Map([['a', 1]]), /but n holds a Map/],
+])('%o is refused, which JSON would change without a word', async (n, message) => {
+  await expect(read([{ id: 'a', n } as Scenario])).rejects.toThrow(message);
+});
+
+test('a column without values is read from a file that LZ4 compresses', async () => {
+  const empty = { name: 'empty', data: [null, null, null], type: 'STRING' as const };
+  const file = parquetFile([ids, empty], { codec: 'LZ4_RAW', compressors: { LZ4_RAW: asLz4 } });
+  expect((await read(parquet(file))).at(-1)).toEqual({ id: 'c', empty: null });
+});
+
+test('a query of which the first rows are read leaves the database open to others', async () => {
+  const file = sqliteFile(TABLE);
+  for (const limit of [1, 100])
+    expect(await readScenarios(sqlite(file, SELECT), limit)).toHaveLength(Math.min(limit, 3));
+  const open = sqlite(file, SELECT)[Symbol.asyncIterator]();
+  expect((await open.next()).value).toEqual(QUESTIONS[0]);
+  expect(await read(sqlite(file, SELECT))).toEqual(QUESTIONS);
+  await open.return?.(undefined);
+  expect(readdirSync(dirname(file))).toEqual(['rows.db']);
+});
+
+test('integers of SQLite beyond those of a number are for map alone', async () => {
+  const file = sqliteFile('create table t (id text, n integer); insert into t values (1, 9007199254740993)');
+  const map = ({ id, n }: { id: string; n: bigint }) => ({ id, n: String(n) });
+  expect(await read(sqlite(file, 'select * from t', { map }))).toEqual([{ id: '1', n: '9007199254740993' }]);
+  await expect(read(sqlite(file, 'select * from t'))).rejects.toThrow('but n holds the integer 9007199254740993');
+});
+
 test.each<[string, () => ScenarioSource<Scenario>, RegExp]>([
+  [
+    'another encoding',
+    () => csv(fileOf('rows.csv', Buffer.from('id,name\na,b\nb,caf\xe9\n', 'latin1'))),
+    /rows\.csv must be UTF-8, but line 3 has other bytes; save it as UTF-8/,
+  ],
+  [
+    'another encoding of JSON lines, at the end of the file',
+    () => fileOf('rows.jsonl', Buffer.from('{"id":"a"}\n{"id":"\xc3', 'latin1')),
+    /rows\.jsonl must be UTF-8, but line 2 has other bytes/,
+  ],
+  [
+    'another delimiter',
+    () => csv(fileOf('rows.csv', 'id;n\na;1\n')),
+    /columns of .* must be separated by commas, got \["id;n"\]; pass csv\(…, { delimiter: ";" }\)/,
+  ],
+  ['the index of a data frame', () => csv(fileOf('rows.csv', ',id\n0,a\n')), /names of their own, .*index=False/],
   [
     'a row without an id',
     () => csv(fileOf('rows.csv', 'id,n\na,1\n,2\n')),
@@ -147,6 +200,11 @@ test.each<[string, () => ScenarioSource<Scenario>, RegExp]>([
     'map throws',
     () => csv(fileOf('rows.csv', CSV), { map: ({ id = '' }) => ({ id, question: JSON.parse(id) as unknown }) }),
     /^map must make a scenario of each row, but it threw at line 2 of .*rows\.csv: SyntaxError: .*; correct map, or return null/,
+  ],
+  [
+    'map is async',
+    () => csv(fileOf('rows.csv', CSV), { map: (async (row: Scenario) => row) as never }),
+    /^map must make a scenario of each row, but it threw at line 2 of .*: Error: it returned a promise, and must not be async/,
   ],
   [
     'map returns nothing',

@@ -6,7 +6,7 @@ import { DEFAULT_ROLLOUT } from '../../../core/run-defaults.ts';
 import type { Agent } from '../../../play/agent.ts';
 import { saveAttempt, type SavedAttempt } from '../../../play/replay/saved-attempt.ts';
 import { playSingle, type SingleOptions } from '../../../play/single-attempt.ts';
-import { defineAgent } from '../../../sdk/index.ts';
+import { defineAgent, policy } from '../../../sdk/index.ts';
 import { replayAttempt } from '../../../sdk/testing/index.ts';
 import { ScriptedEngine } from '../../../sdk/testing/scripted-engine.ts';
 import { ScriptedHosted } from '../../../sdk/testing/scripted-hosted.ts';
@@ -83,6 +83,31 @@ test('a file does as well, and one that is none is refused by name', async () =>
   await expect(replayAttempt(talker({ questions: QUESTIONS }), file)).rejects.toThrow(
     `${file} must be an attempt that temper try --save has written`,
   );
+});
+
+test('roles that policies of their own played are answered by each of them', async () => {
+  const agent = defineAgent({
+    name: 'game',
+    scenarios: [],
+    roles: { x: policy(), o: policy('o') },
+    async rollout({ roles }) {
+      for (const { openai, model } of [roles.x, roles.o])
+        await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'move?' }] });
+      return { roleRewards: { x: 1, o: -1 } };
+    },
+  });
+  const kept = await record(agent);
+  expect(kept).toMatchObject({ players: { trained: { x: 'main', o: 'o' } }, roleRewards: { x: 1, o: -1 } });
+  const [x, o] = [
+    { model: 'demo@3', adapterSha256: 'a'.repeat(64) },
+    { model: 'demo@3:o', adapterSha256: 'b'.repeat(64) },
+  ];
+  const calls = kept.calls.map((call) => {
+    const { adapterSha256 } = call.role === 'x' ? x : o;
+    return { ...call, answer: { ...call.answer, adapter_sha256: adapterSha256 } };
+  });
+  const replayed = await replayAttempt(agent, { ...kept, players: { ...kept.players!, seated: { x, o } }, calls });
+  expect(replayed).toMatchObject({ reward: 0, failure: null, changed: null, notAsked: [] });
 });
 
 describe('answers of hosted models', () => {
