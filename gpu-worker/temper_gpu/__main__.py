@@ -15,6 +15,7 @@ from temper_gpu.contract import ENGINE_KEY_VARIABLE, STANDING_BY, VLLM_KEY_VARIA
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import exit_code, parse_arguments
 from temper_gpu.process.logs import configure_logs
+from temper_gpu.process.startup import limit_spinning
 from temper_gpu.store import Store, open_store
 
 # A step begins with hundreds of calls at once.
@@ -22,8 +23,6 @@ BACKLOG = 2048
 # Each client takes one. Shells, containers and services often begin with 1024, and may have far more.
 OPEN_FILES = 1 << 16
 LOWEST_PRIORITY = 19
-# Spins of a thread before it sleeps: about 0.1 ms.
-SPINS = "3000"
 
 # Run as a program, this module is named __main__.
 log = logging.getLogger(__package__)
@@ -66,19 +65,6 @@ def lower_priority() -> None:
     """Lowers the priority of this thread and of those that it starts: the previous worker is still computing."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
-
-
-def limit_spinning() -> None:
-    """PyTorch's threads wait for each other by spinning, on Linux for 3 ms. Other processes of the stack share the
-    processors, so they spin for a moment only: long enough for the next operation of a pass, which a sleeping thread
-    begins too late. Read by OpenMP's runtime when torch is imported."""
-    if "OMP_WAIT_POLICY" in os.environ:
-        return
-    # The number is GNU's, whose threads would otherwise not spin at all once two pools of them share the processors.
-    is_counted = sys.platform == "linux"
-    os.environ["OMP_WAIT_POLICY"] = "ACTIVE" if is_counted else "PASSIVE"
-    if is_counted:
-        os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
 def allow_open_files() -> None:

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeFlags } from '../../workers/process/module-path.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 import { checks } from './checks.ts';
 import { runStep, type Showing } from './command.ts';
 import { readPytestReport, type Counts } from './pytest-report.ts';
@@ -45,11 +46,12 @@ process.exit(total.failed === 0 ? 0 : 1);
 
 /**
  * Compiled Python modules, which many images for containers do not keep: compiling them takes half of each start of a GPU
- * worker, and the suite starts about a hundred Python processes.
+ * worker, and the suite starts about a hundred Python processes. They are kept from one run to the next, because each of
+ * the first processes, which start together, would compile all of them. Python compares them with their sources.
  */
 function keptBytecode(): Record<string, string> {
   if (!process.env['PYTHONDONTWRITEBYTECODE']) return {};
-  return { PYTHONDONTWRITEBYTECODE: '', PYTHONPYCACHEPREFIX: join(results, 'bytecode') };
+  return { PYTHONDONTWRITEBYTECODE: '', PYTHONPYCACHEPREFIX: join(cacheFolder(), 'bytecode') };
 }
 
 async function work(): Promise<void> {

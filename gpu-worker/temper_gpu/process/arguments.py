@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from temper_gpu.contract import ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE, GpuWorkerSettings
 from temper_gpu.failures import TemperError
+from temper_gpu.process.startup import collecting_seldom, limit_spinning
 
 EXIT_USAGE = 2
 Input = TypeVar("Input", bound=BaseModel)
@@ -73,8 +74,10 @@ def exit_code(error: TemperError) -> int:
 
 def print_answer(answer: Callable[[], object]) -> int:
     """Prints the answer as one JSON object, or the error, and returns the program's exit code."""
+    limit_spinning()
     try:
-        print(json.dumps(answer()))
+        with collecting_seldom():
+            print(json.dumps(answer()))
     except TemperError as error:
         print(f"{error.type}: {error}", file=sys.stderr)
         return exit_code(error)

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from transformers import (
 )
 
 from temper_gpu.contract import EngineSettings, LoraConfig, ModelPlanInput, Vllm
+from temper_gpu.engine.embedded import needs as embedded
 from temper_gpu.engine.embedded.adapted import AdaptedLinear
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.needs import (
@@ -77,6 +78,28 @@ MIXTURE = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "nu
 def shape_of(config: PreTrainedConfig) -> PreTrainedModel:
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shapes_computed_once() -> Iterator[None]:
+    """Several tests plan the same sizes of a large model, and each size takes a second."""
+    traced, passed = MicroBatches._traced, embedded.pass_bytes
+    found: dict[tuple[Any, ...], int] = {}
+
+    def trace_once(batches: MicroBatches, *options: Any) -> int:
+        rest = [getattr(batches, field.name) for field in dataclasses.fields(batches) if field.name != "config"]
+        key = (batches.config.to_json_string(), repr(rest), *options)
+        return found[key] if key in found else found.setdefault(key, traced(batches, *options))
+
+    def pass_once(model: PreTrainedModel, dtype: torch.dtype, settings: EmbeddedSettings, *options: Any) -> int:
+        sizes = (settings.max_pass_tokens, settings.max_slots)
+        key = (model.config.to_json_string(), dtype, *sizes, *options)
+        return found[key] if key in found else found.setdefault(key, passed(model, dtype, settings, *options))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MicroBatches, "_traced", trace_once)
+        patch.setattr(embedded, "pass_bytes", pass_once)
+        yield
 
 
 @pytest.fixture(scope="module")

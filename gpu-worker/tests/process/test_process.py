@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import torch
 
-from temper_gpu.__main__ import LOWEST_PRIORITY, limit_spinning, main
+from temper_gpu.__main__ import LOWEST_PRIORITY, main
 from temper_gpu.contract import EngineSettings, GpuWorkerSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, NARROW
@@ -30,6 +30,7 @@ from temper_gpu.process.arguments import parse_arguments
 from temper_gpu.process.host import choose_dtype
 from temper_gpu.process.logs import JsonLines, Occasionally, logging
 from temper_gpu.process.needs import open_machine
+from temper_gpu.process.startup import limit_spinning
 from temper_gpu.temporal import polling
 from tests.store.s3_server import BUCKET, free_port, point_aws_at
 

@@ -190,11 +190,17 @@ def with_turn_rewards(group: Group, seed: int = 0) -> Group:
     return replace(group, attempts=attempts)
 
 
-@torch.no_grad()
 def naive_logprobs(prompt: list[int], sampled: list[int], temperature: float) -> list[float]:
-    logits = tiny_model()(torch.tensor([prompt + sampled])).logits[0].double() / temperature
+    return list(_naive_logprobs(tuple(prompt), tuple(sampled), temperature))
+
+
+@cache
+@torch.no_grad()
+def _naive_logprobs(prompt: tuple[int, ...], sampled: tuple[int, ...], temperature: float) -> tuple[float, ...]:
+    """Computed once: most tests train on the same samples."""
+    logits = tiny_model()(torch.tensor([[*prompt, *sampled]])).logits[0].double() / temperature
     logprobs = torch.log_softmax(logits, -1)
-    return [logprobs[len(prompt) + i - 1, token].item() for i, token in enumerate(sampled)]
+    return tuple(logprobs[len(prompt) + i - 1, token].item() for i, token in enumerate(sampled))
 
 
 def initialise_input(run: str = "demo", inputs: str = INPUTS, **changes: object) -> InitialiseInput:

@@ -10,11 +10,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import Qwen2Config
 
 from temper_gpu.contract import TrainConfig
-from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.models import BaseModel
 from temper_gpu.training.corrections import Kind
 from temper_gpu.training.groups import Group
 from temper_gpu.training.inputs import StepInputs
@@ -26,7 +23,6 @@ from temper_gpu.training.packing.trees import deal_trees, lay_branches, num_uniq
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
 from temper_gpu.training.tree_attention import Kept, Mask, TreePlan
-from tests.engine.embedded.tiny import SHAPE, random_base
 from tests.training.samples import VOCABULARY, sampled_groups, tiny_base, train_config
 from tests.training.test_losses import GSPO
 from tests.training.test_packing import policy_with_a_step_behind_it
@@ -222,25 +218,6 @@ def test_rows_that_share_little_are_laid_as_separate_rows(num_shared: int):
     for tree, chains in zip(packed(rows, "tree"), packed(rows, "rows"), strict=True):
         assert tree.attention == chains.attention
         assert torch.equal(tree.token_ids_BT, chains.token_ids_BT)
-
-
-@pytest.mark.parametrize("is_recomputed", [False, True])
-def test_a_tree_takes_no_more_memory_than_its_rows(is_recomputed: bool, monkeypatch: pytest.MonkeyPatch):
-    """The bound leaves room for two rows, or for all; in either case a tree has more of them. The model is narrow and
-    has few layers, so blocks are small, too: what one of them copies weighs little beside what layers keep."""
-    monkeypatch.setattr(MAX_QUERIES, 32)
-    policy = policy_with_a_step_behind_it(deep_base())
-    monkeypatch.setattr(policy, "recomputes", lambda num_tokens: is_recomputed)
-    rows = shared_rows(num_rows=8, num_shared=300, num_own=40)
-    for max_tokens in (700, 10**6):
-        tree, chains = ([packed(rows, packing, max_tokens)[0]] for packing in ("tree", "rows"))
-        assert tree[0].num_sequences > 2
-        taken = [peak_bytes(lambda batches=batches: scored(policy, batches)) for batches in (tree, chains)]
-        assert taken[0] <= taken[1]
-
-
-def deep_base() -> BaseModel:
-    return random_base("deep", Qwen2Config(**{**SHAPE, "num_hidden_layers": 8}))
 
 
 def test_layers_of_a_tree_that_are_computed_again_give_the_same_bits(monkeypatch: pytest.MonkeyPatch):

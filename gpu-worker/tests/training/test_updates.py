@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -129,18 +130,27 @@ OPTIONS: list[tuple[LossConfig, str, float]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def second_pass(tmp_path_factory: pytest.TempPathFactory) -> Callable[[LossConfig], Manifest]:
+    """A step of two passes with this loss, computed once."""
+    found: dict[str, Manifest] = {}
+
+    def committed_with(loss: LossConfig) -> Manifest:
+        key, learning_rate = repr(loss), LEARNING_RATES.get(loss.name, 1e-2)
+        if key not in found:
+            folder = tmp_path_factory.mktemp(loss.name)
+            found[key] = step_of(folder, learning_rate=learning_rate, passes=2, loss=loss)
+        return found[key]
+
+    return committed_with
+
+
 @pytest.mark.numerics
 @pytest.mark.parametrize(("loss", "option", "value"), OPTIONS)
 def test_in_a_second_pass_each_option_of_a_loss_changes_the_adapter(
-    tmp_path: Path, loss: LossConfig, option: str, value: float
+    second_pass: Callable[[LossConfig], Manifest], loss: LossConfig, option: str, value: float
 ):
-    losses = (loss, loss.model_copy(update={option: value}))
-    learning_rate = LEARNING_RATES.get(loss.name, 1e-2)
-    one, other = (
-        step_of(tmp_path / str(number), learning_rate=learning_rate, passes=2, loss=each)
-        for number, each in enumerate(losses)
-    )
-    assert one.adapter != other.adapter
+    assert second_pass(loss).adapter != second_pass(loss.model_copy(update={option: value})).adapter
 
 
 @pytest.mark.numerics

@@ -18,7 +18,7 @@ from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
-from temper_gpu.engine.interface import Generation, GenerationRequest
+from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter
@@ -37,19 +37,32 @@ def test_memory_bounds_how_many_long_requests_run_at_once(base):
     engine.close()
 
 
+@pytest.fixture(scope="module")
+def outgrowing(base) -> list[tuple[GenerationRequest, AdapterSource | None]]:
+    """Answers are longer than the room that requests begin with; adapters take turns."""
+    adapters = [None, held(tiny_adapter(base, 1))]
+    return [(request(seed % 7, 10 + seed, 60 + 7 * seed), adapters[seed % 2]) for seed in range(18)]
+
+
+@pytest.fixture(scope="module")
+def answers_with_room(base, outgrowing) -> list[Generation]:
+    roomy = open_engine(base)
+    answers = [ask(roomy, *task) for task in outgrowing]
+    assert roomy.counters()["preemptions"] == 0
+    roomy.close()
+    return answers
+
+
 @pytest.mark.numerics
 @pytest.mark.parametrize("prefix_cache_bytes", [0, 1 << 18])
-def test_requests_that_outgrow_the_memory_begin_again_and_answer_the_same(base, prefix_cache_bytes: int):
-    """Answers are longer than the room that requests begin with; adapters take turns."""
-    roomy, tight = open_engine(base), open_engine(base, kv_cache_bytes=1 << 20, prefix_cache_bytes=prefix_cache_bytes)
-    adapters = [None, held(tiny_adapter(base, 1))]
-    tasks = [(request(seed % 7, 10 + seed, 60 + 7 * seed), adapters[seed % 2]) for seed in range(18)]
-    expected = [ask(roomy, *task) for task in tasks]
-    futures = [tight.submit(adapter, asked, 60) for asked, adapter in tasks]
-    assert [future.result(60) for future in futures] == expected
-    assert tight.counters()["preemptions"] > 0 == roomy.counters()["preemptions"]
+def test_requests_that_outgrow_the_memory_begin_again_and_answer_the_same(
+    base, outgrowing, answers_with_room, prefix_cache_bytes: int
+):
+    tight = open_engine(base, kv_cache_bytes=1 << 20, prefix_cache_bytes=prefix_cache_bytes)
+    futures = [tight.submit(adapter, asked, 60) for asked, adapter in outgrowing]
+    assert [future.result(60) for future in futures] == answers_with_room
+    assert tight.counters()["preemptions"] > 0
     assert (tight.health().running, tight.health().waiting) == (0, 0)
-    roomy.close()
     tight.close()
 
 
