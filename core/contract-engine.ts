@@ -18,6 +18,8 @@ import {
   MOST_DEVICES,
   MOST_SLOTS,
   MOST_THREADS,
+  MOST_VLLM_POLICIES,
+  VLLM_POLICIES,
 } from './wire-constants.ts';
 
 const absolute = z.string().regex(/^([A-Za-z]:)?[\\/]/, 'must be an absolute path');
@@ -51,6 +53,8 @@ export const EngineSettings = z
         /** Further arguments for a vLLM that the GPU worker starts, and numbers of GPUs for it alone. */
         args: z.array(z.string()).default([]),
         devices: z.array(z.int().min(0)).default([]),
+        /** Policies that stay loaded. One more drops another, whose next request loads and proves it again. */
+        policies: z.int().min(1).max(MOST_VLLM_POLICIES).default(VLLM_POLICIES),
         /** The root of a server that runs already; null: the GPU worker starts one. */
         url: z
           .url()

@@ -35,6 +35,8 @@ export const EvalResult = z
   .strictObject({
     step: count,
     attempts: count,
+    /** Held-out scenarios, where roles compete: each of them is then played several times. Absent: as many as attempts. */
+    scenarios: positive.optional(),
     failed: count,
     reward: z.number().nullable(),
     metrics: z.record(z.string(), z.number()),

@@ -2,7 +2,7 @@
 import type { LoraConfig } from './contract.ts';
 import { EngineSettings, type EngineKind } from './contract-engine.ts';
 import { TemperError } from './failures.ts';
-import { VLLM_LORA_RANK } from './wire-constants.ts';
+import { VLLM_LORA_RANK, VLLM_POLICIES } from './wire-constants.ts';
 
 type Overridden = 'kind' | 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'loadIn4bit';
 /** Flags of a command; null, false or absent: as `temporal.config.ts` has it. */
@@ -16,6 +16,15 @@ export function mergeEngineConfig<Configured extends { readonly kind: EngineKind
 ): Configured & { readonly kind: EngineKind } {
   const given = Object.entries(overrides).filter(([, value]) => value != null && value !== false);
   return { ...configured, kind: configured.kind ?? usual, ...Object.fromEntries(given) };
+}
+
+/** The engine with room for at least so many policies, if it is vLLM, which proves each that it loads. */
+export function withPolicies<Engine extends Pick<EngineSettings, 'kind' | 'vllm'>>(
+  engine: Engine,
+  policies: number = VLLM_POLICIES,
+): Engine {
+  if (engine.kind !== 'vllm' || engine.vllm.policies >= policies) return engine;
+  return { ...engine, vllm: { ...engine.vllm, policies } };
 }
 
 /** Refuses settings that no engine or trainer can compute, whatever the machine. */

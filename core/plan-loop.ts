@@ -1,7 +1,7 @@
 /** Plans the steps of a script's own loop. Pure and independent of run names, as all plans. */
 import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainInput } from './contract.ts';
 import { hashOf } from './hashes.ts';
-import { hashTraining, nameless } from './plan-step.ts';
+import { hashTraining, nameless, planRoles } from './plan-step.ts';
 import { deriveSeed } from './seeds.ts';
 
 /** Groups are sampled to be trained, or to be measured alone. */
@@ -28,7 +28,8 @@ export function planLoopGroup(config: RunConfig, policy: Checkpoint | null, grou
   const scenarioId = String(group.metadata['scenarioId'] ?? group.metadata['id'] ?? `group-${group.group}`);
   const seed = deriveSeed([config.seed, 'loop', group.split]);
   const { rollout } = config;
-  const hashed = { ...group, branch: 0, scenarioId, seed, rollout, policy: policy && nameless(policy) };
+  const place = { ...group, branch: 0, scenarioId, seed };
+  const hashed = { ...place, rollout, policy: policy && nameless(policy), ...planRoles(config) };
   return { ...group, scenarioId, seed, inputsSha256: hashOf(hashed) };
 }
 
@@ -45,6 +46,8 @@ export function planLoopTraining(
   { learningRate, train }: Pick<TrainInput, 'learningRate' | 'train'>,
   { parent, ...step }: LoopTraining,
 ): TrainInput {
-  const hashed = { ...step, learningRate, train, branch: 0, baseModel: config.baseModel, seed: config.seed };
+  const { baseModel, seed } = config;
+  const roles = step.supervised === undefined ? planRoles(config) : {};
+  const hashed = { ...step, learningRate, train, branch: 0, baseModel, seed, ...roles };
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }

@@ -131,7 +131,7 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
 }
 
 /** The trained roles; nothing without roles. */
-function planRoles(config: RunConfig): Pick<JudgeInput, 'roles'> {
+export function planRoles(config: RunConfig): Pick<JudgeInput, 'roles'> {
   const roles = trainedRoles(config);
   return roles === undefined ? {} : { roles };
 }

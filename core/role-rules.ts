@@ -2,6 +2,15 @@
 import type { RunConfig } from './contract.ts';
 import { leagueRoles, otherPolicies, trainedRoles } from './roles.ts';
 
+/** Settings of a run's steps that follow from its roles: rewards that oppose each other are compared with a running mean. */
+export function roleTrainOptions({
+  competing,
+}: {
+  readonly competing?: boolean | undefined;
+}): Partial<Pick<RunConfig['train'], 'baseline'>> {
+  return competing === true ? { baseline: 'rae' } : {};
+}
+
 /** Describes a contradiction; null if there is none. */
 export function findRoleSettingsProblem(config: RunConfig): string | null {
   if (config.roles === undefined) return null;

@@ -20,6 +20,22 @@ export function otherPolicies(config: Roles): string[] {
   return [...names].toSorted();
 }
 
+/** The most policies that a step, or an evaluation, of the run samples from. */
+export function countPolicies(config: Pick<RunConfig, 'roles' | 'competing'>): number {
+  const { roles = {}, competing = false } = config;
+  const trained = 1 + otherPolicies(config).length;
+  const frozen = new Set(
+    Object.values(roles).flatMap((role) =>
+      role.kind === 'checkpoint' ? [`${role.checkpoint.manifestSha256} ${role.policy}`] : [],
+    ),
+  );
+  const leagues = leagueRoles(config);
+  const opponents = leagues.reduce((sum, { keep }) => sum + keep, 0);
+  // The first checkpoint plays the leagues' roles and, where roles compete, the trained ones.
+  const first = competing ? trained : new Set(leagues.map(({ policy }) => policy)).size;
+  return trained + frozen.size + Math.max(opponents, first);
+}
+
 /** Hash of the weights of one of a checkpoint's policies, which must have it. */
 function requireAdapter(checkpoint: Checkpoint, policy: string): string {
   const adapter = adapterOf(checkpoint, policy);

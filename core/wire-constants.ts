@@ -70,6 +70,9 @@ export const MOST_SLOTS = 2048;
 export const DEFAULT_SLOTS = 128;
 /** Most devices of one host that train. */
 export const MOST_DEVICES = 64;
+/** Policies that vLLM keeps loaded: by default those of a run without roles, while one takes the other's place. */
+export const VLLM_POLICIES = 2;
+export const MOST_VLLM_POLICIES = 1024;
 
 /** Log line of a GPU worker that has everything imported and waits for its turn. */
 export const STANDING_BY = 'standing by';

@@ -44,7 +44,9 @@ export type { Backend } from './loop/backend.ts';
 export { trajectoryGroupBatches, type BatchOptions } from './loop/batches.ts';
 export { gatherTrajectoryGroups, type GatherOptions } from './loop/gather.ts';
 export { iterateDataset, type DatasetBatch, type IterateDatasetOptions } from './loop/iterate-dataset.ts';
-export { Model, TrainableModel } from './loop/model.ts';
+export { Model } from './loop/model.ts';
+export type { RoleModel } from './loop/policy-model.ts';
+export { TrainableModel } from './loop/trainable-model.ts';
 export type { ModelOptions, TrainableModelOptions } from './loop/model-options.ts';
 export type { GatherProgress } from './loop/progress.ts';
 export { retry, type RetryOptions } from './loop/retry.ts';
@@ -55,6 +57,7 @@ export {
   type Attempt,
   type AttemptContext,
   type AttemptException,
+  type AttemptResult,
   type TrajectoryGroupOptions,
 } from './loop/trajectory-group.ts';
 export {

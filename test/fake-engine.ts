@@ -90,7 +90,9 @@ export interface FakeEngine {
 /** The adapter that a fake checkpoint holds: by its place, not by its run's name. */
 export function fakeAdapterSha256(model: string): string | null {
   const policy = parsePolicyName(model);
-  return policy === null ? null : sha256Hex(`fake adapter ${policy.branch} ${policy.step}`);
+  if (policy === null) return null;
+  const other = policy.policy === undefined ? '' : ` ${policy.policy}`;
+  return sha256Hex(`fake adapter ${policy.branch} ${policy.step}${other}`);
 }
 
 export async function startFakeEngine(options: FakeEngineOptions = {}): Promise<FakeEngine> {

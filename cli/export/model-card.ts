@@ -1,6 +1,6 @@
 /** `README.md` of an exported folder: what the model is, its origin, and how to load it. Unknown facts are left out. */
 import type { EvalResult } from '../../core/contract.ts';
-import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
+import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printable } from '../terminal/output.ts';
 
 export interface CardFacts {
@@ -130,7 +130,7 @@ function evaluationSection({ evaluation, evalBefore, step }: CardFacts): string[
   ]);
   const head = ['metric', ...(before === null ? [] : ['before training']), `step ${step}`];
   const failed = evaluation.failed === 0 ? '' : `; ${evaluation.failed} of them failed`;
-  return [`## Evaluation\n\n${evaluation.attempts} held-out scenarios${failed}.\n\n${table(head, rows)}`];
+  return [`## Evaluation\n\n${describeHeldOut(evaluation)}${failed}.\n\n${table(head, rows)}`];
 }
 
 function metricsSection({ metrics, step }: CardFacts): string[] {

@@ -3,6 +3,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { withoutDependents } from '../../core/config-rules.ts';
 import { findLossProblem } from '../../core/loss-options.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
+import { roleTrainOptions } from '../../core/role-rules.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readChatTemplate } from '../planning/chat-template.ts';
@@ -13,7 +14,7 @@ import { findParent, readParentModel } from '../planning/find-parent.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { planRun, type RunPlan } from '../planning/plan-run.ts';
-import { roleOptions, roleTrainOptions } from '../planning/read-roles.ts';
+import { roleOptions } from '../planning/read-roles.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ForkContext } from './command.ts';
 

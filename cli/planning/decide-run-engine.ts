@@ -1,6 +1,7 @@
 /** Decides a run's engine before the run is planned: by the machine, the run's options and its earlier engine. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
+import { countPolicies } from '../../core/roles.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readManifest, type StoredRun } from '../../store/records/run-reader.ts';
@@ -21,6 +22,7 @@ export async function decideRunEngine(
 ): Promise<EngineDecision> {
   const use = {
     trained: [config.train.lora],
+    policies: countPolicies(config),
     samples: !isSupervisedOnly(config),
     ...(known === null ? {} : { before: () => samplerOf(known, store) }),
   };

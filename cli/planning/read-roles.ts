@@ -24,11 +24,6 @@ export async function roleOptions({ roles, competing }: Agent, sources: Sources)
   return { roles: Object.fromEntries(await Promise.all(read)), ...(competing === true ? { competing } : {}) };
 }
 
-/** Settings of a run's steps that follow from its roles: rewards that oppose each other are compared with a running mean. */
-export function roleTrainOptions({ competing }: Agent): Partial<Pick<RunConfig['train'], 'baseline'>> {
-  return competing === true ? { baseline: 'rae' } : {};
-}
-
 function readRole(name: string, role: RoleDefinition, sources: Sources): Role | Promise<Role> {
   if (role.kind === 'policy') return { kind: 'policy', policy: role.policy };
   if (role.kind === 'league') return { kind: 'league', policy: role.of, every: role.every, keep: role.keep };

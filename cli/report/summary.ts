@@ -92,9 +92,9 @@ function lossOutcome({ before, after, examples }: HeldOutLoss): Html {
   </section>`;
 }
 
-function describeCounts({ attempts, failed }: EvalResult): string {
-  const note = failed > 0 ? `; ${failed} of them failed before training` : '';
-  return `the same ${attempts} scenarios before and after${note}; lines are 95 % intervals`;
+function describeCounts({ attempts, scenarios = attempts, failed }: EvalResult): string {
+  const note = failed > 0 ? `; ${plural(failed, 'attempt')} failed before training` : '';
+  return `the same ${plural(scenarios, 'scenario')} before and after${note}; lines are 95 % intervals`;
 }
 
 const BAR = { width: 320, height: 13, gap: 9, label: 46 } as const;

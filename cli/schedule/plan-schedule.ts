@@ -3,6 +3,7 @@ import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
 import { layoutOf } from '../../core/run-defaults.ts';
+import { roleTrainOptions } from '../../core/role-rules.ts';
 import { parseCron, parseInterval } from './schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
@@ -20,7 +21,7 @@ import { loadAgent } from '../planning/load-agent.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
 import { readKlReference } from '../planning/kl-reference.ts';
 import { checkAsked, pinRun } from '../planning/plan-run.ts';
-import { roleOptions, roleTrainOptions } from '../planning/read-roles.ts';
+import { roleOptions } from '../planning/read-roles.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import type { ScheduleCreateContext } from './command.ts';
 

@@ -58,6 +58,12 @@ export function valueOf({ reward, metrics }: Pick<EvalResult, 'reward' | 'metric
 }
 
 /** `0.925 win` */
+/** `60 held-out scenarios`, and how many attempts they were where each was played several times. */
+export function describeHeldOut({ attempts, scenarios = attempts }: EvalResult): string {
+  const played = scenarios === attempts ? '' : `, ${plural(attempts, 'attempt')}`;
+  return plural(scenarios, 'held-out scenario') + played;
+}
+
 export function describeHeadline(evaluation: EvalResult): string {
   const { label, value } = headline(evaluation);
   return `${formatNumber(value)} ${label}`;

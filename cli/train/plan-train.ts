@@ -1,5 +1,6 @@
 /** Plan of a run from an agent's file and flags. */
 import { layoutOf } from '../../core/run-defaults.ts';
+import { roleTrainOptions } from '../../core/role-rules.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readBaseModel } from '../planning/base-model.ts';
@@ -10,7 +11,7 @@ import { readKlReference } from '../planning/kl-reference.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { planRun, type RunPlan } from '../planning/plan-run.ts';
 import { readWarmStart } from '../planning/read-examples.ts';
-import { roleOptions, roleTrainOptions } from '../planning/read-roles.ts';
+import { roleOptions } from '../planning/read-roles.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
 import type { TrainContext } from './command.ts';

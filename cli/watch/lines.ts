@@ -5,7 +5,15 @@ import { describeLineage } from '../../core/lineage.ts';
 import { warnOfLastStep } from '../../core/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
 import { describeTrainingBriefly } from './training-text.ts';
-import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
+import {
+  describeHeldOut,
+  describeMetrics,
+  formatDuration,
+  formatNumber,
+  metricLabel,
+  plural,
+  sortMetrics,
+} from '../terminal/format.ts';
 
 /** Judge metrics that a line leaves out, except the cost; the report has them. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
@@ -60,7 +68,7 @@ function stepSeconds({ seconds }: StepSummary): number {
 
 function evalLine(evaluation: EvalResult): string {
   const failed = evaluation.failed > 0 ? ` (${evaluation.failed} failed)` : '';
-  const games = `${plural(evaluation.attempts, 'held-out scenario')}${failed}`;
+  const games = `${describeHeldOut(evaluation)}${failed}`;
   return `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;
 }
 

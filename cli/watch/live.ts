@@ -4,11 +4,11 @@ import { shortModelName } from '../../core/describe-config.ts';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import {
   describeHeadline,
+  describeHeldOut,
   describeMetrics,
   formatDuration,
   formatNumber,
   formatRate,
-  plural,
 } from '../terminal/format.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { mean } from '../../core/statistics.ts';
@@ -127,7 +127,7 @@ function numbers({ state, steps }: LiveModel, width: number, { rows: height, col
   if (before !== undefined && latest !== undefined) {
     const shown = before === latest ? [before] : [before, latest];
     const texts = shown.map((evaluation) => `step ${evaluation.step}: ${describeHeadline(evaluation)}`);
-    rows.push(['eval ', `${texts.join(' → ')} (${plural(latest.attempts, 'held-out scenario')})`]);
+    rows.push(['eval ', `${texts.join(' → ')} (${describeHeldOut(latest)})`]);
   }
   const loss = findHeldOutLoss(steps);
   if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);

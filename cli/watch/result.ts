@@ -5,6 +5,7 @@ import { hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
   describeHeadline,
+  describeHeldOut,
   formatDuration,
   formatNumber,
   metricLabel,
@@ -60,5 +61,5 @@ function evalTable({ evalBefore, evalAfter }: RunState): string[] {
 function headlineLine({ evalBefore, evalAfter }: RunState): string[] {
   if (evalBefore === null) return [];
   const after = evalAfter === null ? '' : ` · after: ${describeHeadline(evalAfter)}`;
-  return [`before: ${describeHeadline(evalBefore)}${after} (${plural(evalBefore.attempts, 'held-out scenario')})`];
+  return [`before: ${describeHeadline(evalBefore)}${after} (${describeHeldOut(evalBefore)})`];
 }

@@ -6,7 +6,7 @@ export default defineAgent({
   name: 'self-play',
   scenarios: matches(0, 4000, { withLeague: true }),
   // Held-out games are played by both sides of the run alone: each against the side that was never trained.
-  evalScenarios: matches(1_000_000, 100, { withLeague: false }),
+  evalScenarios: matches(1_000_000, 400, { withLeague: false }),
 
   roles: {
     x: policy(),

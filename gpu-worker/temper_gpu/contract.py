@@ -75,6 +75,7 @@ class Adapters(Strict):
 class Vllm(Strict):
     args: list[str] = []
     devices: list[Device] = []
+    policies: Annotated[int, Field(ge=1, le=1024)] = 2
     url: str | None = None
     adapters: Adapters = Adapters()
 
@@ -101,6 +102,7 @@ class EngineSettings(Strict):
 class EvalResult(Strict):
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    scenarios: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     failed: Annotated[int, Field(ge=0, le=9007199254740991)]
     reward: float | None
     metrics: dict[str, float]
@@ -1002,6 +1004,7 @@ MAX_ROLLOUT_BYTES = 268435456
 MOST_DEVICES = 64
 MOST_SLOTS = 2048
 MOST_THREADS = 1024
+MOST_VLLM_POLICIES = 1024
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
 PAUSE_CHECK_MS = 500
 POLICY_NAME = "{run}@{step}"
@@ -1020,6 +1023,7 @@ STORE_KEY = "store.json"
 STORE_KEYS = {"blob": "blobs/{sha256}", "view": "runs/{run}/branches/{branch}/checkpoints/{step}", "step": "runs/{run}/branches/{branch}/steps/{step}", "manifest": "runs/{run}/branches/{branch}/steps/{step}/manifest.json", "manifestTimes": "runs/{run}/branches/{branch}/steps/{step}/manifest.times.json", "pruned": "runs/{run}/branches/{branch}/steps/{step}/pruned.json", "verdict": "runs/{run}/branches/{branch}/steps/{step}/verdict.json", "group": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}", "rollouts": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}.rollouts.jsonl.gz", "judged": "runs/{run}/branches/{branch}/steps/{step}/groups/{group}.judged.json"}
 VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"
 VLLM_LORA_RANK = 64
+VLLM_POLICIES = 2
 
 # From core/failures.ts.
 FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]

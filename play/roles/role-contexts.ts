@@ -4,7 +4,8 @@ import type { HostedCalls } from '../hosted/hosted-calls.ts';
 import type { ConnectHosted } from '../hosted/connect-hosted.ts';
 import { createHosted } from '../hosted/hosted.ts';
 import type { RoleContext } from './role-context.ts';
-import type { Recorder } from '../recorder/recorder.ts';
+import type { Answerer } from '../dialects/answer-request.ts';
+import type { CallSeat, Recorder } from '../recorder/recorder.ts';
 import { createFetch } from '../transports/fetch.ts';
 import { createOpenAIClient } from '../transports/openai-client.ts';
 import type { RolePlayers, RoleDefinitions } from './role-definition.ts';
@@ -36,13 +37,16 @@ function seatedContext(
   parts: RoleParts,
 ): RoleContext {
   const { recorder, address } = parts;
-  const seat = { role, policy };
-  const answerer = {
-    call: (...[asked, options]: Parameters<Recorder['call']>) => recorder.call(asked, { ...options, seat }),
-    refuse: (error: unknown) => recorder.refuse(error),
-  };
-  const fetch = createFetch(answerer, address.baseURL, `roles.${role}`);
+  const fetch = createFetch(seatedAnswerer(recorder, { role, policy }), address.baseURL, `roles.${role}`);
   return { openai: createOpenAIClient(address, fetch), model: policy.model, fetch, ...address };
+}
+
+/** Answers the calls of one role. */
+export function seatedAnswerer(recorder: Recorder, seat: CallSeat): Answerer {
+  return {
+    call: (asked, options) => recorder.call(asked, { ...options, seat }),
+    refuse: (error) => recorder.refuse(error),
+  };
 }
 
 function hostedContext(role: string, model: string, { recorder, hosted, connect }: RoleParts): RoleContext {

@@ -3,7 +3,7 @@ import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
-import { findRolesProblem } from '../roles/check-roles.ts';
+import { findAgentRolesProblem } from '../roles/check-roles.ts';
 import { showOption } from '../options/show-option.ts';
 
 type Definition = Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ export function findProblem(definition: object): string | null {
   }
   return (
     findWrongOption(name, members) ??
-    findRolesProblem(name, members) ??
+    findAgentRolesProblem(name, members) ??
     findRewardProblem(name, members) ??
     findSourceProblem(name, members) ??
     findResourceProblem(name, members['resources'])

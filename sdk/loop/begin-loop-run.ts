@@ -2,6 +2,7 @@
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
+import { roleTrainOptions } from '../../core/role-rules.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
@@ -45,7 +46,7 @@ interface Beginning {
 
 function planConfig(
   { baseModel }: OpenBackend,
-  { name, project, seed, lora, rollout }: TrainableModelOptions,
+  { name, project, seed, lora, rollout, roles, competing }: TrainableModelOptions,
   { parent, recorded, adapter }: Beginning,
 ): RunConfig {
   const began = recorded?.parent ?? null;
@@ -57,9 +58,16 @@ function planConfig(
     parent: began !== null && began.run === parent?.run ? began : parent,
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
-    ...(lora === undefined ? {} : { train: { lora } }),
+    ...(roles && { roles: toRoles(roles) }),
+    ...(competing === true ? { competing } : {}),
+    train: { ...(lora === undefined ? {} : { lora }), ...roleTrainOptions({ competing }) },
   };
   return defaultRunConfig(startFrom(adapter, options));
+}
+
+function toRoles(roles: NonNullable<TrainableModelOptions['roles']>): NonNullable<RunConfig['roles']> {
+  const entries = Object.entries(roles).map(([name, { policy }]) => [name, { kind: 'policy', policy } as const]);
+  return Object.fromEntries(entries);
 }
 
 async function openLoopRun(

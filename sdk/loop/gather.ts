@@ -8,9 +8,10 @@ import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { mean } from '../../core/statistics.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
-import { TrainableModel } from './model.ts';
+
 import { findOrPlay, type AfterEach } from './play-group.ts';
 import { openProgressLine, type GatherProgress } from './progress.ts';
+import { TrainableModel } from './trainable-model.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import type { Trajectory } from './trajectory.ts';
 
@@ -102,9 +103,9 @@ class Tally {
     return this.#ended.signal;
   }
 
-  add(outcome: { trajectory: Trajectory } | { error: unknown }): void {
+  add(outcome: { trajectories: readonly Trajectory[] } | { error: unknown }): void {
     this.#done += 1;
-    if ('trajectory' in outcome) this.#count(outcome.trajectory);
+    if ('trajectories' in outcome) outcome.trajectories.forEach((each) => this.#count(each));
     else this.#addException(outcome.error);
     this.#tell(false);
   }

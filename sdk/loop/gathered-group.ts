@@ -4,10 +4,11 @@ import type { Store } from '../../store/store.ts';
 import { readRollouts, type StoredRollouts } from '../../store/records/group-files.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { TemperError } from '../../core/failures.ts';
+import { byAttempt, type TrajectoriesByAttempt } from './attempt-trajectories.ts';
 import type { LoopRun } from './loop-run.ts';
 import { TrajectoryGroup } from './trajectory-group.ts';
-import { readTrajectory } from './trajectory-record.ts';
-import type { Origin, Trajectory } from './trajectory.ts';
+import { readTrajectories } from './trajectory-record.ts';
+import type { Origin } from './trajectory.ts';
 
 export interface StoredGroup extends StoredRollouts {
   place: GroupPlace;
@@ -29,8 +30,8 @@ export function toTrajectoryGroup({ place, rollouts }: StoredGroup, split: Split
   if (header.isDropped === true) return null;
   const { run, step, group } = place;
   const kept = attempts.filter(({ status, reward }) => status === 'ok' && reward !== null);
-  const trajectories = kept.map((record) =>
-    readTrajectory(record, { run, split, step, group, attempt: record.attempt }),
+  const trajectories = kept.flatMap((record) =>
+    readTrajectories(record, { run, split, step, group, attempt: record.attempt }),
   );
   const exceptions = attempts.flatMap(({ attempt, failure }) => (failure === null ? [] : [{ attempt, ...failure }]));
   const gathered = new TrajectoryGroup(trajectories, { metadata: header.metadata ?? {} });
@@ -41,7 +42,7 @@ export function toTrajectoryGroup({ place, rollouts }: StoredGroup, split: Split
 /** A script's group, and the group in the store that all of its trajectories come from. */
 export interface GivenGroup {
   origin: Origin;
-  byAttempt: ReadonlyMap<number, Trajectory>;
+  byAttempt: TrajectoriesByAttempt;
 }
 
 export function findOrigin({ name }: LoopRun, group: TrajectoryGroup, split: Split): GivenGroup {
@@ -52,9 +53,9 @@ export function findOrigin({ name }: LoopRun, group: TrajectoryGroup, split: Spl
   if (first.split !== split) throw otherSplit(first.split, split);
   const same = origins.every((origin) => origin?.step === first.step && origin.group === first.group);
   if (!same || origins.some((origin) => origin?.run !== name)) throw mixedGroups();
-  const byAttempt = new Map(group.trajectories.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
-  if (byAttempt.size < origins.length) throw mixedGroups();
-  return { origin: first, byAttempt };
+  const places = new Set(origins.map((origin) => `${origin!.attempt} ${origin!.role ?? ''}`));
+  if (places.size < origins.length) throw mixedGroups();
+  return { origin: first, byAttempt: byAttempt(group.trajectories) };
 }
 
 export async function requireGathered(run: LoopRun, origin: Origin): Promise<StoredGroup> {

@@ -6,6 +6,7 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { evalKey, evalRolloutsKey } from '../../store/layout.ts';
 import { parseRollouts } from '../../store/records/group-files.ts';
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { withRewards } from './attempt-trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addEval, writeState } from './loop-state.ts';
@@ -41,10 +42,9 @@ export async function logEvaluation(run: LoopRun, groups: readonly TrajectoryGro
 function readAttempts({ rollouts, place }: StoredGroup, { byAttempt }: GivenGroup): AttemptRecord[] {
   const { scenarioId = String(place.group) } = rollouts.header;
   return rollouts.attempts.flatMap(({ attempt, ...record }) => {
-    const trajectory = byAttempt.get(attempt);
-    if (trajectory === undefined && record.status === 'ok') return [];
-    const reward = trajectory?.totalReward ?? null;
-    return [{ attempt, scenario: place.group, scenarioId, ...record, reward }];
+    const trajectories = byAttempt.get(attempt) ?? [];
+    if (trajectories.length === 0 && record.status === 'ok') return [];
+    return [{ attempt, scenario: place.group, scenarioId, ...withRewards(record, trajectories) }];
   });
 }
 

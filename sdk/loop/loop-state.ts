@@ -1,10 +1,11 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintIfStalled } from '../../core/learning-signal.ts';
-import { rewardRules } from '../../core/plan-step.ts';
+import { planRoles, rewardRules } from '../../core/plan-step.ts';
 import { summariseSupervised } from '../../core/plan-supervised.ts';
 import { KEPT_EVALS, KEPT_NOTES, newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { warnOfLastStep } from '../../core/training-warnings.ts';
+import { onTheWire } from '../../store/records/lineage.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -83,7 +84,10 @@ async function summarise(
 /** They have a verdict: it is published with the wish to train them. */
 async function readTrainedGroups({ store, name, config }: LoopRun, step: number): Promise<GroupResult[]> {
   const place = { run: name, branch: 0, step };
-  const rules = rewardRules((await readCommit(store, place))?.manifest.train ?? config.train);
+  const rules = {
+    ...rewardRules((await readCommit(store, place))?.manifest.train ?? config.train),
+    ...planRoles(config),
+  };
   const results: GroupResult[] = [];
   for (const { group, rollouts, judged, judgedSha256 } of await readGroups(store, place)) {
     if (judged === null || judgedSha256 === null) continue;
@@ -123,8 +127,9 @@ export async function tellStandstill(run: LoopRun): Promise<void> {
 }
 
 /** Keeps the newest evaluation of each step, in order. */
-export function addEval(run: LoopRun, { step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): void {
-  const result = { step, attempts, failed, reward, metrics, rolloutsSha256 };
+export function addEval(run: LoopRun, evaluation: EvalResult): void {
+  const result = onTheWire(evaluation);
+  const { step } = result;
   const others = run.evals.filter((other) => other.step !== step);
   const [first, ...rest] = [...others, result].toSorted((a, b) => a.step - b.step);
   run.evals = [first!, ...rest.slice(1 - KEPT_EVALS)];

@@ -1,5 +1,6 @@
 /** The options of a model. */
 import type { LoraConfig, RolloutConfig } from '../../core/contract.ts';
+import type { PolicyPlayer } from '../../play/roles/role-definition.ts';
 
 export interface ModelOptions {
   name: string;
@@ -24,6 +25,10 @@ export interface TrainableModelOptions {
   lora?: Partial<LoraConfig> | null;
   /** The folder of a PEFT adapter to begin with: its rank, alpha and modules are the model's. */
   adapter?: string;
+  /** Its players, by name: the policies that the model trains, an adapter each. A script calls them as `model.role(name)`. */
+  roles?: Readonly<Record<string, PolicyPlayer>>;
+  /** Roles' rewards oppose each other: each is compared with the running mean of its role. */
+  competing?: boolean;
   /** A chat template of its own is an option of `temper train` alone: scripts have no way to store one. */
   rollout?: Partial<Omit<RolloutConfig, 'chatTemplateSha256'>>;
 }

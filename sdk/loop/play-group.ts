@@ -4,23 +4,23 @@ import { hostname } from 'node:os';
 import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from '../../core/plan-loop.ts';
+import { planRoles } from '../../core/plan-step.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupPlace } from '../../store/layout.ts';
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
-import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
-import { ATTEMPT_HOOKS, attemptHooks } from '../../play/attempt-hooks.ts';
-import { defineAgent } from '../agent/define-agent.ts';
+import type { Scenario } from '../../play/agent.ts';
 import { Attempts } from '../../play/play-attempts.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
-import { createFetch } from '../../play/transports/fetch.ts';
+import { playersOf } from '../../play/roles/players.ts';
 import { withTurns, type PlayedTurns } from '../../play/recorder/turns.ts';
+import { byAttempt, type TrajectoriesByAttempt } from './attempt-trajectories.ts';
 import { gatheredKey, readGathered, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
-import { playAs } from './playing-attempt.ts';
+import { ScriptAgent } from './script-agent.ts';
 import { TrajectoryGroup } from './trajectory-group.ts';
-import { describeTrajectory, keepOrder, rewardsOfTurns } from './trajectory-record.ts';
-import { Trajectory } from './trajectory.ts';
+import { describeTrajectories, keepOrder, rewardsOfTurns } from './trajectory-record.ts';
+import type { Trajectory } from './trajectory.ts';
 
 export type AfterEach = (
   group: TrajectoryGroup,
@@ -35,11 +35,7 @@ export interface GroupWork {
   afterEach: AfterEach | null;
   signal: AbortSignal;
   /** Told of every attempt that is over. */
-  onAttempt: (outcome: { trajectory: Trajectory } | { error: unknown }) => void;
-}
-
-interface LoopScenario extends Scenario {
-  readonly attempt: number;
+  onAttempt: (outcome: { trajectories: readonly Trajectory[] } | { error: unknown }) => void;
 }
 
 interface Played {
@@ -47,8 +43,8 @@ interface Played {
   orders: Record<number, number[]>;
   /** Turn numbers by attempt. */
   turns: ReadonlyMap<number, PlayedTurns['numbers']>;
-  /** Trajectories by attempt; absent if it failed. */
-  trajectories: ReadonlyMap<number, Trajectory>;
+  /** Absent if it failed. */
+  trajectories: TrajectoriesByAttempt;
 }
 
 /** Found where a script before this one finished it. */
@@ -108,13 +104,15 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
   const { store, backend, config } = run;
   const isTraining = planned.split === 'train';
   const recorders = new Map<number, Recorder>();
-  const players = new Players(work, plan, (attempt) => recorders.get(attempt)!);
+  const players = playersOf({ policy, ...planRoles(config) });
+  const script = new ScriptAgent(work, { plan, players, recorderOf: (attempt) => recorders.get(attempt)! });
   const playing = new Attempts({
-    agent: players.agent,
+    agent: script.agent,
     planned: group.attempts.map((_, attempt) => ({
       attempt,
       scenarioIndex: place.group,
       scenario: { id: plan.scenarioId, attempt } as Scenario,
+      ...(players && { players }),
     })),
     concurrency: group.attempts.length,
     engine: backend.engine,
@@ -130,82 +128,11 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
     onRecorder: (attempt, recorder) => void recorders.set(attempt, recorder),
   });
   const attempts = await playing.play();
-  players.tellOthers(attempts);
+  script.tellOthers(attempts);
   // Too many failures: the next script, mended, plays this group again.
   signal.throwIfAborted();
   const turns = new Map(attempts.map(({ attempt }) => [attempt, playing.turnsOf(attempt)?.numbers ?? new Map()]));
-  return { attempts, orders: playing.callOrders(), turns, trajectories: players.trajectories };
-}
-
-/** The script's functions as one agent's attempts. */
-class Players {
-  readonly trajectories = new Map<number, Trajectory>();
-  readonly agent: Agent;
-  readonly #told = new Set<number>();
-  readonly #work: GroupWork;
-  readonly #plan: PlannedLoopGroup;
-  readonly #recorderOf: (attempt: number) => Recorder;
-
-  constructor(work: GroupWork, plan: PlannedLoopGroup, recorderOf: (attempt: number) => Recorder) {
-    this.#work = work;
-    this.#plan = plan;
-    this.#recorderOf = recorderOf;
-    const rollout = (context: RolloutContext<LoopScenario>) => this.#playOne(context);
-    this.agent = defineAgent<LoopScenario>({ name: 'loop', scenarios: [], rollout });
-  }
-
-  /** Attempts that ended by a rule rather than by an error of theirs. */
-  tellOthers(attempts: readonly AttemptRecord[]): void {
-    for (const { attempt, failure } of attempts)
-      if (failure !== null && !this.#told.has(attempt))
-        this.#work.onAttempt({ error: new TemperError('AgentFailed', failure.message) });
-  }
-
-  async #playOne(context: RolloutContext<LoopScenario>) {
-    const { scenario, once, random, signal } = context;
-    const hidden = { [ATTEMPT_HOOKS]: attemptHooks(context) };
-    const { run, group, planned, onAttempt } = this.#work;
-    const policy = policyName(this.#work.policy);
-    const { attempt } = scenario;
-    const fetch = createFetch(this.#recorderOf(attempt));
-    const playing = { run: run.name, policy, seed: this.#plan.seed, attempt, signal, once, fetch, asked: new Map() };
-    try {
-      const played = await playAs(playing, async () =>
-        group.attempts[attempt]!({ attempt, random, signal, once, ...hidden }),
-      );
-      const trajectory = checkTrajectory(played);
-      const { split, step } = planned;
-      trajectory.origin = { run: run.name, split, step, group: planned.group, attempt };
-      this.trajectories.set(attempt, trajectory);
-      if (!signal.aborted) onAttempt({ trajectory });
-      return { reward: trajectory.totalReward, metrics: trajectory.metrics };
-    } catch (error) {
-      // Errors after the end of an attempt say nothing new; the recorder knows how it ended.
-      if (!signal.aborted) {
-        this.#told.add(attempt);
-        onAttempt({ error });
-      }
-      throw error;
-    }
-  }
-}
-
-function checkTrajectory(played: unknown): Trajectory {
-  if (!(played instanceof Trajectory))
-    throw new TemperError(
-      'AgentFailed',
-      `an attempt must return a Trajectory, got ${JSON.stringify(played) ?? String(played)}; return new Trajectory({ messagesAndChoices, reward })`,
-    );
-  const { reward, metrics } = played;
-  const wrong = Object.entries({ reward, ...metrics }).find(
-    ([, value]) => typeof value !== 'boolean' && !Number.isFinite(value),
-  );
-  rewardsOfTurns(played);
-  if (wrong === undefined) return played;
-  throw new TemperError(
-    'AgentFailed',
-    `reward and metrics of a trajectory must be finite, got ${wrong[0]} ${String(wrong[1])}; set it, or remove it`,
-  );
+  return { attempts, orders: playing.callOrders(), turns, trajectories: script.trajectories };
 }
 
 /** Applies the script's `afterEach` to a played group: other rewards, fewer attempts, or null. */
@@ -214,19 +141,16 @@ async function applyAfterEach(
   { attempts, trajectories }: Played,
   afterEach: AfterEach | null,
   { metadata }: PlannedLoopGroup,
-): Promise<ReadonlyMap<number, Trajectory> | null> {
-  const kept = attempts.flatMap(({ attempt, status }) => {
-    const trajectory = trajectories.get(attempt);
-    return status === 'ok' && trajectory !== undefined ? [trajectory] : [];
-  });
-  if (afterEach === null) return new Map(kept.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
+): Promise<TrajectoriesByAttempt | null> {
+  const kept = attempts.flatMap(({ attempt, status }) => (status === 'ok' ? (trajectories.get(attempt) ?? []) : []));
+  if (afterEach === null) return byAttempt(kept);
   const exceptions = attempts.flatMap(({ attempt, failure }) => (failure === null ? [] : [{ attempt, ...failure }]));
   const given = new TrajectoryGroup(kept, { metadata: { ...group.metadata, ...metadata } });
   given.exceptions = exceptions;
   const judged = await afterEach(given);
   if (!judged) return null;
   for (const trajectory of judged) checkJudged(trajectory);
-  return new Map(judged.trajectories.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
+  return byAttempt(judged.trajectories);
 }
 
 function checkJudged(trajectory: Trajectory): void {
@@ -245,24 +169,25 @@ function checkJudged(trajectory: Trajectory): void {
 function turnsOf(
   attempt: number,
   { turns, trajectories }: Played,
-  judged: ReadonlyMap<number, Trajectory> | null,
+  judged: TrajectoriesByAttempt | null,
 ): PlayedTurns | null {
   const numbers = turns.get(attempt);
-  const trajectory = judged?.get(attempt);
+  const rewards = new Map((judged?.get(attempt) ?? []).flatMap((trajectory) => [...rewardsOfTurns(trajectory)]));
   if (numbers === undefined || !trajectories.has(attempt)) return null;
   // A judge of a script's trajectories reads their messages, which the script put in order.
-  return { numbers, rewards: trajectory === undefined ? new Map() : rewardsOfTurns(trajectory), tellsOrder: false };
+  return { numbers, rewards, tellsOrder: false };
 }
 
 /** An attempt that was taken out stays in the store, without a reward. */
 function complete(
   record: AttemptRecord,
   { trajectories }: Played,
-  judged: ReadonlyMap<number, Trajectory> | null,
+  judged: TrajectoriesByAttempt | null,
 ): AttemptRecord {
   const played = trajectories.get(record.attempt);
   if (record.status !== 'ok' || played === undefined) return record;
   const kept = judged?.get(record.attempt);
-  const described = describeTrajectory(record, kept ?? played);
-  return kept === undefined ? { ...described, reward: null } : described;
+  if (kept !== undefined) return describeTrajectories(record, kept);
+  const { roleRewards: _none, ...described } = describeTrajectories(record, played);
+  return { ...described, reward: null };
 }

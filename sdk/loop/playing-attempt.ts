@@ -1,19 +1,20 @@
 /** Which attempt the code that runs belongs to: calls find their recorder by it, wherever their client was made. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+import type { Checkpoint } from '../../core/contract.ts';
 import type { Fetch } from '../../play/transports/fetch.ts';
 
 export interface PlayingAttempt {
   /** The model that is played, by the name of its run. */
   readonly run: string;
-  /** `run@step` of what samples: a model that is trained meanwhile has another one already. */
-  readonly policy: string;
+  /** Samples this attempt: a model that is trained meanwhile has another one already. */
+  readonly checkpoint: Checkpoint;
   readonly seed: number;
   readonly attempt: number;
   readonly signal: AbortSignal;
   readonly once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
-  /** To the played model, recorded. */
-  readonly fetch: Fetch;
+  /** To the played model, recorded; as one of its roles where it has any. */
+  readonly fetchAs: (role: string | null) => Fetch;
   /** How often each call of another model was made. */
   readonly asked: Map<string, number>;
 }

@@ -3,6 +3,7 @@ import { encodeChatExamples, readChatExamples } from '../../core/chat-examples.t
 import { SupervisedStep, type ExampleRendering } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
+import { otherPolicies } from '../../core/roles.ts';
 import { planRendering } from '../../core/supervised.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -19,6 +20,8 @@ export async function trainChats(run: LoopRun, chats: readonly Chat[], options: 
     ...given
   } = checkOptions('model.trainSft', options);
   if (chats.length === 0) throw noChats(run);
+  const [other] = otherPolicies(run.config);
+  if (other !== undefined) throw severalPolicies(run, other);
   const { config, checkpoint: parent, store } = run;
   const settings = await readSettings(run, given, { groups: 0, name: 'model.trainSft' });
   const examples = readChatExamples([...chats, ...heldOut], 'model.trainSft');
@@ -50,6 +53,13 @@ function checkStep(step: SupervisedStep): SupervisedStep {
   throw new TemperError(
     'BadConfig',
     `model.trainSft has an invalid option ${String(issue.path.at(-1))} (${issue.message}); see docs/imperative-api.md for the available options`,
+  );
+}
+
+function severalPolicies({ name }: LoopRun, other: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `model.trainSft trains the policy main alone, and the roles of ${name} train ${other} too; train the chats in a model without roles, and begin this one with its adapter`,
   );
 }
 

@@ -1,9 +1,9 @@
 /** `model.train`: publishes verdicts, plans one step and trains it in its workflow, or finds it in the store. */
-import type { GroupResult } from '../../core/contract.ts';
+import type { GroupResult, JudgeInput } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
-import { rewardRules, toGroupRef, trainedGroups, type RewardRules } from '../../core/plan-step.ts';
+import { planRoles, rewardRules, toGroupRef, trainedGroups, type RewardRules } from '../../core/plan-step.ts';
 import { overlongCosts } from '../../core/shaped-rewards.ts';
 import { countUnused, describeSkipped, describeUnused } from '../../core/learning-signal.ts';
 import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -16,6 +16,7 @@ import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
+import { explanationOf, rewardOf, roleRewardsOf } from './attempt-trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { tellWarnings } from './loop-state.ts';
@@ -66,7 +67,7 @@ async function findParent(run: LoopRun, step: number) {
 
 async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: TrainSettings): Promise<GroupResult[]> {
   const results: GroupResult[] = [];
-  const rules = rewardRules(settings.train);
+  const rules = { ...rewardRules(settings.train), ...planRoles(run.config) };
   for (const group of given) {
     const stored = await requireGathered(run, group.origin);
     const { judged, sha256 } = await publishVerdict(run, stored, judge(stored, group, rules));
@@ -78,13 +79,17 @@ async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Tr
 }
 
 /** Rewards as they are now: a script may have changed them, or taken attempts out. */
-function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup, rules: RewardRules): Judged {
+function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup, { roles, ...rules }: JudgeRules): Judged {
   const { header, attempts } = rollouts;
-  const rewards = attempts.map(({ attempt }) => checkReward(byAttempt.get(attempt)?.totalReward ?? null));
-  const turns = judgeTurns(attempts.map((record) => earnedByCall(record, byAttempt.get(record.attempt))));
+  const given = attempts.map(({ attempt }) => byAttempt.get(attempt) ?? []);
+  for (const { totalReward } of given.flat()) checkReward(totalReward);
+  const rewards = given.map(rewardOf);
+  const roleRewards = given.map((trajectories) => roleRewardsOf(trajectories) ?? null);
+  const turns = judgeTurns(attempts.map((record, index) => earnedByCall(record, given[index]!)));
   const own = judgeByAgent(rollouts, sha256, rules);
   const isOwn =
     attempts.every(({ reward }, index) => reward === rewards[index]) &&
+    (roles === undefined || hashOf(own.roleRewards ?? null) === hashOf(roleRewards)) &&
     JSON.stringify(own.turnRewards) === JSON.stringify(turns.turnRewards);
   return {
     schema: 1,
@@ -92,24 +97,27 @@ function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup, rul
     rolloutsSha256: sha256,
     judge: isOwn ? 'agent' : 'script',
     rewards,
+    ...(roles === undefined ? {} : { roleRewards }),
     ...turns,
     ...overlongCosts(rules, attempts),
-    explanations: attempts.map(({ attempt }) => byAttempt.get(attempt)?.explanation ?? null),
+    explanations: given.map(explanationOf),
     metrics: {},
   };
 }
 
 /** Which turn is which is written where some turn had a reward when the group was kept. */
-function earnedByCall({ calls }: AttemptRecord, trajectory: Trajectory | undefined): number[] {
-  const rewards = trajectory === undefined ? new Map<string, number>() : rewardsOfTurns(trajectory);
+function earnedByCall({ calls }: AttemptRecord, trajectories: readonly Trajectory[]): number[] {
+  const rewards = new Map(trajectories.flatMap((trajectory) => [...rewardsOfTurns(trajectory)]));
   if (rewards.size > 0 && calls.some(({ turn }) => turn === undefined)) throw lateTurnRewards();
   return nameChoices(calls).map((name) => rewards.get(name) ?? 0);
 }
 
-function checkReward(reward: number | null): number | null {
-  if (reward === null || Number.isFinite(reward)) return reward;
+function checkReward(reward: number): void {
+  if (Number.isFinite(reward)) return;
   throw new TemperError('BadConfig', `a trajectory's reward must be finite, got ${reward}; set it before training`);
 }
+
+type JudgeRules = RewardRules & Pick<JudgeInput, 'roles'>;
 
 async function publishVerdict(run: LoopRun, { place }: StoredGroup, judged: Judged): Promise<StoredVerdict> {
   const key = judgedKey(place);

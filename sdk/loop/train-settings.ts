@@ -1,6 +1,7 @@
 /** The options of `model.train` and `model.trainSft`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type SupervisedConfig, type TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { roleTrainOptions } from '../../core/role-rules.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { findReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -86,8 +87,9 @@ export async function readSettings(
 }
 
 function fill(config: LoopRun['config'], train: NonNullable<RunOptions['train']>, groups: number): TrainConfig {
-  const { run, agent, baseModel } = config;
+  const { run, agent, baseModel, roles, competing } = config;
   const { lora, loss } = config.train;
-  const options = { run, agent, baseModel, train: { loss, ...train, lora } };
+  const filled = { loss, ...roleTrainOptions({ competing }), ...train, lora };
+  const options = { run, agent, baseModel, ...(roles && { roles }), ...(competing && { competing }), train: filled };
   return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }).train;
 }

@@ -15,7 +15,10 @@ export interface AttemptContext {
 }
 
 /** Begun by gathering, which records what it asks: a promise would have begun before anybody could. */
-export type Attempt = (context: AttemptContext) => Trajectory | Promise<Trajectory>;
+export type Attempt = (context: AttemptContext) => AttemptResult | Promise<AttemptResult>;
+
+/** With roles, a trajectory for each of them; null for one that did not play in this attempt. */
+export type AttemptResult = Trajectory | Readonly<Record<string, Trajectory | null>>;
 
 export interface AttemptException {
   readonly attempt: number;

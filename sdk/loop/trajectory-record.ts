@@ -6,49 +6,73 @@ import {
   type CallRecord,
   type ChatMessage,
   type HistoryRecord,
+  type RoleTrajectoryRecord,
 } from '../../store/records/trajectories.ts';
 import { AttemptLog } from '../../play/attempt-log.ts';
 import { CHOICE_TAG } from '../../play/recorder/answer.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
+import { metricsOf, metricsOfRole, withRewards } from './attempt-trajectories.ts';
 import {
   callOfChoice,
   isChoice,
   Trajectory,
   type Choice,
   type History,
+  type Message,
   type Origin,
   type Tools,
 } from './trajectory.ts';
 
-/** The trained calls of an attempt are those whose choices are in its histories, each of them once. */
-export function describeTrajectory(record: AttemptRecord, trajectory: Trajectory): AttemptRecord {
+/** The trained calls of an attempt are those whose choices are in its histories, each of them once: a role's in the role's own. */
+export function describeTrajectories(record: AttemptRecord, trajectories: readonly Trajectory[]): AttemptRecord {
   const names = nameChoices(record.calls);
-  const found = [trajectory, ...trajectory.additionalHistories].flatMap(({ messagesAndChoices }) =>
-    messagesAndChoices.flatMap((item) => (isChoice(item) ? [names.indexOf(callOfChoice(item) ?? '')] : [])),
+  const callOf = (item: Message | Choice, role: string | null): number => {
+    const name = isChoice(item) ? callOfChoice(item) : null;
+    const call = name === null ? -1 : names.indexOf(name);
+    // Context, where another role sampled it.
+    return call >= 0 && (record.calls[call]!.role ?? null) === role ? call : -1;
+  };
+  const histories = trajectories.flatMap((trajectory) =>
+    historiesOf(trajectory).map((history) => ({ history, role: trajectory.role })),
   );
-  const used = new Set(found.filter((index) => index >= 0));
-  const calls = record.calls.filter((_, index) => used.has(index));
-  const kept = names.filter((_, index) => used.has(index));
-  const describe = (history: History) => describeHistory(history, kept);
-  const { metadata, additionalHistories, explanation, metrics } = trajectory;
+  const found = histories.flatMap(({ history, role }) => history.messagesAndChoices.map((item) => callOf(item, role)));
+  const used = [...new Set(found.filter((index) => index >= 0))].toSorted((one, other) => one - other);
+  const [history, ...additionalHistories] = histories.map(({ history: { messagesAndChoices, tools }, role }) => ({
+    messages: messagesAndChoices.map((item) => describeItem(item, used.indexOf(callOf(item, role)))),
+    tools,
+  }));
+  const calls = used.map((index) => record.calls[index]!);
+  const plain = trajectories.find(({ role }) => role === null) ?? null;
+  const counted = plain === null ? record.metrics : {};
+  const described = { ...record, metrics: { ...counted, ...metricsOf(trajectories) } };
   return {
-    ...record,
-    reward: trajectory.totalReward,
-    metrics,
-    logs: boundLogs(trajectory.logs),
+    ...withRewards(described, trajectories),
+    logs: trajectories.flatMap(({ logs }) => boundLogs(logs)),
     // One that outgrew the model was cut in no call.
     truncated: calls.some(wasCut) || (record.truncated && !record.calls.some(wasCut)),
     calls,
     trajectory: {
-      history: describe(trajectory),
-      additionalHistories: additionalHistories.map(describe),
-      metadata,
-      explanation,
-      otherCalls: record.calls.filter((_, index) => !used.has(index)),
-      ...(trajectory.turnRewards.length > 0 ? { outcome: trajectory.reward } : {}),
+      history: history!,
+      additionalHistories,
+      metadata: plain?.metadata ?? {},
+      explanation: plain?.explanation ?? null,
+      otherCalls: record.calls.filter((_, index) => !used.includes(index)),
+      ...(plain !== null && plain.turnRewards.length > 0 ? { outcome: plain.reward } : {}),
+      ...(plain === null ? { roles: describeRoles(trajectories) } : {}),
     },
   };
 }
+
+function describeRoles(trajectories: readonly Trajectory[]): Record<string, RoleTrajectoryRecord> {
+  const roles = trajectories.map((trajectory) => {
+    const { role, metadata, explanation, logs } = trajectory;
+    const own = { histories: historiesOf(trajectory).length, logs: boundLogs(logs).length };
+    return [role!, { ...own, metadata, explanation }] as const;
+  });
+  return Object.fromEntries(roles);
+}
+
+const historiesOf = (trajectory: Trajectory): History[] => [trajectory, ...trajectory.additionalHistories];
 
 /** The order in which the agent asked, of those calls that were kept. */
 export function keepOrder(order: readonly number[], before: AttemptRecord, after: AttemptRecord): number[] {
@@ -56,28 +80,57 @@ export function keepOrder(order: readonly number[], before: AttemptRecord, after
   return order.flatMap((index) => kept.get(before.calls[index]!) ?? []);
 }
 
-export function readTrajectory(record: AttemptRecord, origin: Origin): Trajectory {
-  const { calls, metrics, logs, trajectory } = record;
-  const { history, additionalHistories = [], metadata = {}, explanation = null } = trajectory ?? {};
+/** Trajectories as the script gets them: one, or one for each role that was kept. */
+export function readTrajectories(record: AttemptRecord, origin: Origin): Trajectory[] {
+  const { calls, trajectory } = record;
+  const { history, additionalHistories = [], roles } = trajectory ?? {};
   const names = nameChoices(calls);
-  const read = (kept: HistoryRecord): History => readHistory(kept, calls, names);
-  return new Trajectory({
-    ...read(history ?? { messages: [], tools: null }),
-    additionalHistories: additionalHistories.map(read),
-    reward: trajectory?.outcome ?? record.reward ?? Number.NaN,
-    turnRewards: calls.flatMap((call, index) =>
-      call.reward === undefined ? [] : [{ choice: readChoice(call, names[index]!), reward: call.reward }],
-    ),
-    metrics: { ...metrics },
-    metadata: { ...metadata },
-    logs: [...logs],
-    explanation,
-    origin,
+  const recorded = [history ?? { messages: [], tools: null }, ...additionalHistories];
+  const histories = recorded.map((kept) => readHistory(kept, calls, names));
+  if (roles !== undefined) return readRoles(record, roles, { histories, origin });
+  const turnRewards = calls.flatMap((call, index) =>
+    call.reward === undefined ? [] : [{ choice: readChoice(call, names[index]!), reward: call.reward }],
+  );
+  const { metadata = {}, explanation = null, outcome } = trajectory ?? {};
+  return [
+    new Trajectory({
+      ...histories[0]!,
+      additionalHistories: histories.slice(1),
+      reward: outcome ?? record.reward ?? Number.NaN,
+      turnRewards,
+      metrics: { ...record.metrics },
+      metadata: { ...metadata },
+      logs: [...record.logs],
+      explanation,
+      origin,
+    }),
+  ];
+}
+
+function readRoles(
+  { roleRewards = {}, metrics, logs }: AttemptRecord,
+  roles: Readonly<Record<string, RoleTrajectoryRecord>>,
+  { histories, origin }: { histories: readonly History[]; origin: Origin },
+): Trajectory[] {
+  let [history, line] = [0, 0];
+  return Object.entries(roles).map(([role, own]) => {
+    const [first, ...additionalHistories] = histories.slice(history, (history += own.histories));
+    return new Trajectory({
+      ...first!,
+      additionalHistories,
+      reward: roleRewards[role] ?? Number.NaN,
+      metrics: metricsOfRole(metrics, role),
+      metadata: { ...own.metadata },
+      logs: logs.slice(line, (line += own.logs)),
+      explanation: own.explanation,
+      origin: { ...origin, role },
+    });
   });
 }
 
 /** Rewards by the names of the choices; those of one choice add up. Throws if a choice is not in the trajectory. */
 export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
+  if (trajectory.role !== null && trajectory.turnRewards.length > 0) throw turnsOfRole(trajectory.role);
   const histories = [trajectory, ...trajectory.additionalHistories];
   const items = histories.flatMap(({ messagesAndChoices }) => messagesAndChoices);
   const known = new Set(items.flatMap((item) => (isChoice(item) ? (callOfChoice(item) ?? []) : [])));
@@ -88,6 +141,11 @@ export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
     rewards.set(name, (rewards.get(name) ?? 0) + reward);
   }
   return rewards;
+}
+
+function turnsOfRole(role: string): TemperError {
+  const rule = `turnRewards have no effect for a model with roles, got some for the role ${role}`;
+  return new TemperError('BadConfig', `${rule}; add them to the reward of its trajectory, and leave turnRewards out`);
 }
 
 function badTurnReward(reward: number): TemperError {
@@ -103,13 +161,9 @@ function boundLogs(lines: readonly string[]): string[] {
 }
 
 /** A choice that nobody recorded is another model's, or a person's: context, as any message. */
-function describeHistory({ messagesAndChoices, tools }: History, names: readonly string[]): HistoryRecord {
-  const messages = messagesAndChoices.map((item): HistoryRecord['messages'][number] => {
-    if (!isChoice(item)) return item as ChatMessage;
-    const call = names.indexOf(callOfChoice(item) ?? '');
-    return call >= 0 ? { call } : { ...item.message };
-  });
-  return { messages, tools };
+function describeItem(item: Message | Choice, call: number): HistoryRecord['messages'][number] {
+  if (!isChoice(item)) return item as ChatMessage;
+  return call >= 0 ? { call } : { ...item.message };
 }
 
 function readHistory({ messages, tools }: HistoryRecord, calls: readonly CallRecord[], names: string[]): History {

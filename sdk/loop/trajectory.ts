@@ -32,6 +32,8 @@ export interface Origin {
   readonly step: number;
   readonly group: number;
   readonly attempt: number;
+  /** Absent without roles. */
+  readonly role?: string;
 }
 
 export interface TrajectoryInit {
@@ -73,6 +75,11 @@ export class Trajectory {
     this.additionalHistories = init.additionalHistories ?? [];
     this.explanation = init.explanation ?? null;
     this.origin = init.origin ?? null;
+  }
+
+  /** The role that it is of, once it is gathered; null without roles. */
+  get role(): string | null {
+    return this.origin?.role ?? null;
   }
 
   /** The total reward: the trajectory's, plus those of its turns. */

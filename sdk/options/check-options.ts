@@ -77,6 +77,8 @@ export const OPTION_TABLES = {
     seed: 'optional',
     lora: 'optional',
     adapter: 'optional',
+    roles: 'optional',
+    competing: 'optional',
     rollout: 'optional',
   },
   LocalBackend: { folder: 'optional', onEvent: 'optional', env: 'optional' },

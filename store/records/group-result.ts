@@ -72,10 +72,16 @@ export function summariseGroup(
   };
 }
 
-/** With a judge, the agent's own reward is a metric, and so are the judge's score and `rewardGroup`'s named rewards, before weights. */
-function meanScores({ judge, scores, namedRewards }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
+/**
+ * With a judge, the agent's own reward is a metric, and so are the judge's score and `rewardGroup`'s named rewards,
+ * before weights. Where a script is the judge, it has changed the rewards of roles.
+ */
+function meanScores(
+  { judge, scores, namedRewards, roleRewards }: Judged,
+  data: readonly AttemptRecord[],
+): Record<string, number> {
   if (judge === 'agent') return {};
-  const named = (namedRewards ?? []).filter((rewards) => rewards !== null).map(toRewardMetrics);
+  const named = (namedRewards ?? roleRewards ?? []).filter((rewards) => rewards !== null).map(toRewardMetrics);
   const means = {
     // With names, it is among them already.
     agentReward: namedRewards ? null : mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),

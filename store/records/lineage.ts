@@ -155,8 +155,10 @@ async function readEvals(store: Store, run: string, lineage: readonly Branch[], 
 }
 
 /** The file says more than the wire takes. */
-function onTheWire({ step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): EvalResult {
-  return { step, attempts, failed, reward, metrics, rolloutsSha256 };
+export function onTheWire(evaluation: EvalResult): EvalResult {
+  const { step, attempts, scenarios, failed, reward, metrics, rolloutsSha256 } = evaluation;
+  const counts = { attempts, ...(scenarios !== undefined && { scenarios }), failed };
+  return { step, ...counts, reward, metrics, rolloutsSha256 };
 }
 
 async function hasEnded(store: Store, place: layout.StepPlace): Promise<boolean> {

@@ -119,6 +119,16 @@ interface TrajectoryRecord {
   otherCalls: CallRecord[];
   /** The trajectory's own reward, where turns have rewards beside it. */
   outcome?: number;
+  /** With roles, whose trajectories these are: each role that played has the next so many histories and lines of the log. */
+  roles?: Record<string, RoleTrajectoryRecord>;
+}
+
+/** Members of one role's trajectory in an attempt of several roles. */
+export interface RoleTrajectoryRecord {
+  histories: number;
+  logs: number;
+  metadata: TrajectoryRecord['metadata'];
+  explanation: string | null;
 }
 
 export interface RolloutHeader {

@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-import { roleOptions, roleTrainOptions } from '../../cli/planning/read-roles.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleOptions } from '../../cli/planning/read-roles.ts';
 import { defineAgent, frozen, league, policy } from '../../sdk/index.ts';
 import type { FrozenPlayer } from '../../play/roles/role-definition.ts';
+import { publishRun } from '../../store/records/publish-run.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 
 const sources = { store: new FileStore(mkdtempSync(join(tmpdir(), 'temper-roles-'))), env: {} };
@@ -30,6 +33,14 @@ test('roles are recorded with their players, and rewards that oppose each other 
     },
   });
   expect(roleTrainOptions(agent)).toEqual({ baseline: 'rae' });
+});
+
+test('a role frozen at a checkpoint of a run that has none is refused in one line', async () => {
+  const config = defaultRunConfig({ run: 'empty', agent: 'game', baseModel: 'pocket' });
+  await publishRun(sources.store, { config, agentCodeSha256: 'a'.repeat(64) });
+  const refusal = /empty@[04] is not committed; pass another/;
+  await expect(roleOptions(agentOf(frozen('empty@0')), sources)).rejects.toThrow(refusal);
+  await expect(roleOptions(agentOf(frozen('empty@4:b')), sources)).rejects.toThrow(refusal);
 });
 
 test.each([

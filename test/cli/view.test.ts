@@ -127,6 +127,12 @@ describe('plain lines', () => {
     expect(linesSince(told, progress).lines).toEqual([]);
   });
 
+  test('held-out scenarios of competing roles are counted once, whatever was played of each', () => {
+    const both = { ...before, scenarios: 100 };
+    const { lines } = linesSince(NOTHING_TOLD, { state: { ...running, evals: [both] }, steps: [] });
+    expect(lines[0]).toMatch(/ {2}100 held-out scenarios, 200 attempts$/);
+  });
+
   test('a step that trained nothing says why, two in a row are a warning, told once', () => {
     const skipped = [3, 4, 5].map((step) => ({ ...steps[step - 1]!, groups: 0, unused: { 'no-variance': 8 } }));
     const { lines } = linesSince(NOTHING_TOLD, { state: running, steps: [...steps.slice(0, 2), ...skipped] });

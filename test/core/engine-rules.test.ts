@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { EngineSettings, type EngineKind } from '../../core/contract-engine.ts';
-import { checkStartedEngine, mergeEngineConfig } from '../../core/engine-rules.ts';
+import { checkStartedEngine, mergeEngineConfig, withPolicies } from '../../core/engine-rules.ts';
 
 const check = (engine: object) => checkStartedEngine(EngineSettings.parse(engine));
 
@@ -45,6 +45,16 @@ it.each([
   );
   expect(() => check(other)).not.toThrow();
   for (const device of ['auto', 'cuda', 'cuda:1']) expect(() => check({ device, compileLayers: true })).not.toThrow();
+});
+
+it('vLLM keeps the policies of a step loaded, and no fewer than are configured', () => {
+  const policiesOf = (engine: object, needed?: number) =>
+    withPolicies(EngineSettings.parse(engine), needed).vllm.policies;
+  expect([policiesOf({ kind: 'vllm' }), policiesOf({ kind: 'vllm' }, 1), policiesOf({ kind: 'vllm' }, 6)]).toEqual([
+    2, 2, 6,
+  ]);
+  expect(policiesOf({ kind: 'vllm', vllm: { policies: 8 } }, 6)).toBe(8);
+  expect(policiesOf({ kind: 'embedded' }, 6)).toBe(2);
 });
 
 it('a single device has no part of the base model', () => {

@@ -5,11 +5,24 @@ import { findConfigProblem } from '../../core/config-rules.ts';
 import { planEvaluation } from '../../core/plan-evaluation.ts';
 import { planGroups, planInitialise, planJudging, planNext, planTraining } from '../../core/plan-step.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
-import { otherPolicies, seatedPolicy } from '../../core/roles.ts';
+import { countPolicies, otherPolicies, seatedPolicy } from '../../core/roles.ts';
 import { checkpointAt, CONFIG, PLAYED, POSITION } from './roles-run.ts';
+
+function withKeep(keep: number): RunConfig {
+  const past = { kind: 'league', policy: 'b', every: 2, keep } as const;
+  return { ...CONFIG, roles: { ...CONFIG.roles, past } };
+}
 
 const TRAINED = { white: 'main', black: 'b' };
 const { roles: _roles, competing: _competing, ...PLAIN } = CONFIG;
+
+test.each([
+  ['without roles', PLAIN, 1],
+  ['own, frozen and of the league', CONFIG, 2 + 1 + 3],
+  ['the first checkpoint in each trained role, in an evaluation of competing roles', withKeep(1), 2 + 1 + 2],
+])('policies that a step samples from: %s', (_, config, policies) => {
+  expect(countPolicies(config as RunConfig)).toBe(policies);
+});
 
 describe('a step of roles', () => {
   test('names the trained roles and the players of the others', () => {

@@ -1,6 +1,6 @@
 /**
  * A script that owns its loop, and SIGKILL: of the script, of the TypeScript worker, of the GPU worker. It ends with the
- * bytes of an undisturbed one. TEMPER_OWN_LOOP_KILLS=10 kills ten times, TEMPER_OWN_LOOP_SEED=n at other moments.
+ * bytes of an undisturbed one, as does one whose model has roles. TEMPER_OWN_LOOP_KILLS=10 kills ten times, TEMPER_OWN_LOOP_SEED=n at other moments.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,7 @@ import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './
 import { Project, until } from './project.ts';
 
 const LOOP = fileURLToPath(new URL('../../examples/own-loop/loop.ts', import.meta.url));
+const ROLE_LOOP = fileURLToPath(new URL('agents/role-loop.ts', import.meta.url));
 const SIZES = ['--steps', '8', '--groups', '3', '--attempts', '6', '--eval-every', '4', '--eval-games', '12'];
 const KILLS = Number(process.env['TEMPER_OWN_LOOP_KILLS'] ?? 3);
 const SEED = Number(process.env['TEMPER_OWN_LOOP_SEED'] ?? 1);
@@ -34,8 +35,8 @@ interface Script {
   output: () => string;
 }
 
-function start(name: string): Script {
-  const child = spawn(process.execPath, [...nodeFlags(), LOOP, '--name', name, ...SIZES], {
+function start(name: string, script: readonly string[] = [LOOP, ...SIZES]): Script {
+  const child = spawn(process.execPath, [...nodeFlags(), ...script, '--name', name], {
     cwd: project.folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -96,6 +97,22 @@ test('a finished loop that is started again does nothing more, and is whole', as
   expect(await again.ended, again.output()).toBe(0);
   expect(callsOf(RUN)).toBe(calls);
   const { code, output } = await project.run('verify', RUN);
+  expect(code, output).toBe(0);
+  expect(output).toContain('same bytes');
+});
+
+test('a script with roles that is killed between its steps ends with both policies of an undisturbed one', async () => {
+  const calm = start('calm', [ROLE_LOOP]);
+  expect(await calm.ended, calm.output()).toBe(0);
+  const killed = start('killed', [ROLE_LOOP]);
+  await until('a step is trained', () => /^step 1$/m.test(killed.output()) || killed.child.exitCode !== null);
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  const again = start('killed', [ROLE_LOOP]);
+  expect(await again.ended, again.output()).toBe(0);
+  const bytes = project.committed('roles.calm');
+  expect(project.committed('roles.killed')).toEqual(bytes);
+  const { code, output } = await project.run('verify', 'roles.killed');
   expect(code, output).toBe(0);
   expect(output).toContain('same bytes');
 });

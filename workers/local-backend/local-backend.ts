@@ -1,7 +1,7 @@
 /** Trains on this machine: the local stack, opened as `temper train` opens it, and held by the script. */
 import { TemperError } from '../../core/failures.ts';
 import type { Backend, OpenBackend } from '../../sdk/loop/backend.ts';
-import type { TrainableModel } from '../../sdk/loop/model.ts';
+import type { TrainableModel } from '../../sdk/loop/trainable-model.ts';
 import { checkCount, checkOptions } from '../../sdk/options/check-options.ts';
 import type { Store } from '../../store/store.ts';
 import type { Held } from './hold-stack.ts';

@@ -13,6 +13,8 @@ import { findGpus } from '../devices/nvidia-smi.ts';
 export interface EngineUse {
   /** Trained weights that it samples from: adapters, or all weights (null). Empty if not known yet. */
   readonly trained: readonly (LoraConfig | null)[];
+  /** Policies that a step samples from; absent: as many as a run without roles. */
+  readonly policies?: number;
   /** False for a run of supervised steps alone. */
   readonly samples: boolean;
   /** Engine of a continued run's newest checkpoint. Asked on a GPU only. */
@@ -23,6 +25,8 @@ export const ANY_USE: EngineUse = { trained: [], samples: true };
 
 export interface EngineDecision {
   readonly kind: EngineKind;
+  /** Same as in `EngineUse`. */
+  readonly policies?: number;
   /** Explanation for the user; null without a GPU, or with an external engine: there was no choice. */
   readonly reason: string | null;
 }
@@ -43,6 +47,15 @@ export async function decideEngine(
   use: EngineUse,
   place: Place,
   gpus?: readonly string[],
+): Promise<EngineDecision> {
+  const decided = await decideKind(configured, overrides, { use, place, gpus });
+  return use.policies === undefined ? decided : { ...decided, policies: use.policies };
+}
+
+async function decideKind(
+  configured: EngineConfig,
+  overrides: EngineOverrides,
+  { use, place, gpus }: { use: EngineUse; place: Place; gpus: readonly string[] | undefined },
 ): Promise<EngineDecision> {
   const engine = mergeEngineConfig(configured, overrides);
   const { kind } = engine;

@@ -1,5 +1,5 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
-import { mergeEngineConfig } from '../../core/engine-rules.ts';
+import { mergeEngineConfig, withPolicies } from '../../core/engine-rules.ts';
 import type { MergedEngine, TemperConfig } from '../config/config.ts';
 import { configuredTarget } from '../connection/connection.ts';
 import { ANY_USE, decideEngine, describeDecision } from './decide-engine.ts';
@@ -64,7 +64,7 @@ async function mergeEngine({ config, install, options }: Needs): Promise<MergedE
   const decided = options.decided ?? (await decideEngine(config.engine, overrides, use, install));
   const line = describeDecision(decided);
   if (line !== null) install.onEvent({ kind: 'notice', message: line });
-  return mergeEngineConfig(config.engine, overrides, decided.kind);
+  return withPolicies(mergeEngineConfig(config.engine, overrides, decided.kind), decided.policies);
 }
 
 async function temporalCommand({ folders, install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {

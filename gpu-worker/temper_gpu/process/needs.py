@@ -103,6 +103,7 @@ def vllm_settings(engine: EngineSettings, device: torch.device) -> VllmSettings:
         num_threads=engine.threads,
         slots=engine.slots,
         kv_cache_bytes=engine.kv_cache_bytes or default_kv_cache_bytes(on),
+        max_policies=engine.vllm.policies,
         external=None if url is None else External(url.rstrip("/"), "", Path(), ""),
     )
 

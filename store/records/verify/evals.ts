@@ -53,7 +53,10 @@ function checkNumbers(
     );
     return;
   }
-  const isSame = canonicalJson(summariseEval(place.step, attempts, sha256)) === canonicalJson(result);
+  const { scenarios, ...expected } = summariseEval(place.step, attempts, sha256);
+  // Evaluations from before they were counted have no scenarios.
+  const counted = 'scenarios' in result ? { scenarios: scenarios ?? null } : {};
+  const isSame = canonicalJson({ ...expected, ...counted }) === canonicalJson(result);
   if (!isSame || inputsSha256 !== header.inputsSha256)
     findings.problem('evaluations', key, 'its numbers do not match its attempts');
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import type { TrainInput } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
+import { MAIN_POLICY } from '../../../core/wire-constants.ts';
 import type { Backend, OpenBackend } from '../../../sdk/loop/backend.ts';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
@@ -79,8 +80,12 @@ export class FakeWorld {
     const place = { run, branch: 0, step };
     const said = work.kind === 'train' ? pick(work.input) : {};
     const adapterSha256 = fakeAdapterSha256(`${run}@${step}`)!;
+    const others = policiesOf(work).map(
+      (name) => [name, weights(fakeAdapterSha256(`${run}@${step}:${name}`)!)] as const,
+    );
+    const policies = others.length === 0 ? {} : { policies: Object.fromEntries(others) };
     const metrics = { loss: 1, ...this.metrics };
-    const manifest = madeManifest({ branch: 0, step }, { ...said, inputsSha256, adapterSha256, metrics });
+    const manifest = madeManifest({ branch: 0, step }, { ...said, ...policies, inputsSha256, adapterSha256, metrics });
     const { bytes } = await this.store.publish(
       manifestKey(place),
       new TextEncoder().encode(`${canonicalJson(manifest)}\n`),
@@ -90,6 +95,17 @@ export class FakeWorld {
   }
 }
 
-function pick({ parent, groups, learningRate, train, supervised }: TrainInput): Partial<Manifest> {
-  return { parent, groups, learningRate, train, ...(supervised === undefined ? {} : { supervised }) };
+function pick({ parent, groups, learningRate, train, supervised, roles }: TrainInput): Partial<Manifest> {
+  return { parent, groups, learningRate, train, ...(supervised && { supervised }), ...(roles && { roles }) };
+}
+
+/** Beside `main`. */
+function policiesOf(work: StepWork): string[] {
+  if (work.kind === 'initialise') return work.input.policies ?? [];
+  return [...new Set(Object.values(work.input.roles ?? {}))].filter((name) => name !== MAIN_POLICY);
+}
+
+function weights(sha256: string) {
+  const blob = { key: `blobs/${sha256}`, sha256, bytes: 1 };
+  return { adapter: blob, optimizer: blob };
 }

@@ -1,6 +1,7 @@
 /** Which groups of an agent with roles are trained. */
 import { expect, test } from 'vitest';
 
+import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
 import type { AttemptRecord, CallRecord, Rollouts } from '../../../store/records/trajectories.ts';
 
@@ -43,6 +44,16 @@ const opposed = [
   { white: 1, black: -1 },
   { white: -1, black: 1 },
 ];
+
+test('an evaluation of competing roles counts scenarios beside attempts', () => {
+  const { attempts } = groupOf([...opposed, ...opposed]);
+  const played = attempts.map((record, index) => ({ ...record, scenario: Math.floor(index / 2) }));
+  expect(summariseEval(0, played, 'r')).toMatchObject({ attempts: 4, scenarios: 2 });
+  const once = attempts.map((record, scenario) => ({ ...record, scenario }));
+  expect(summariseEval(0, once, 'r')).not.toHaveProperty('scenarios');
+  const plain = played.map(({ roleRewards: _roles, ...record }) => record);
+  expect(summariseEval(0, plain, 'r')).not.toHaveProperty('scenarios');
+});
 
 test('a group is trained if the rewards of one role differ, though the attempts earned the same', () => {
   expect(summarise(groupOf(opposed))).toMatchObject({

@@ -56,6 +56,14 @@ function decide({ engine = {}, asked = {}, use = {}, env = VLLM }: Case = {}) {
 
 const lineOf = async (of: Case = {}) => describeDecision(await decide(of));
 
+it('the policies of a step are part of the decision, for the stack that is started with it', async () => {
+  expect(await decide({ asked: { kind: 'vllm', device: 'cpu' }, use: { policies: 6 } })).toEqual({
+    kind: 'vllm',
+    reason: null,
+    policies: 6,
+  });
+});
+
 it('without a GPU the embedded engine samples, and nothing is said or asked', async () => {
   expect(await decide()).toEqual({ kind: 'embedded', reason: null });
   addGpu();

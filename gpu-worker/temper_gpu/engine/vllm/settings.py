@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS, VLLM_LORA_RANK
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS, VLLM_LORA_RANK, VLLM_POLICIES
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
@@ -21,7 +21,7 @@ RESERVED: Mapping[str, str] = {
     **dict.fromkeys(
         [
             *("--uds", "--host", "--port", "--api-key", "--config", "--logprobs-mode", "--generation-config"),
-            *("--override-generation-config", "--enable-lora", "--lora-modules", "--max-loras", "--max-cpu-loras"),
+            *("--override-generation-config", "--enable-lora", "--lora-modules", "--max-cpu-loras"),
             *("--trust-remote-code", "--enable-sleep-mode", "--data-parallel-size", "--middleware", "--headless"),
         ],
         "remove it",
@@ -30,6 +30,7 @@ RESERVED: Mapping[str, str] = {
     "--max-num-seqs": "set engine.slots",
     "--kv-cache-memory-bytes": "set engine.kvCacheBytes",
     "--gpu-memory-utilization": "set engine.kvCacheBytes",
+    "--max-loras": "set engine.vllm.policies",
     "--tensor-parallel-size": "set engine.vllm.devices: vLLM spreads the model over them",
 }
 
@@ -68,7 +69,7 @@ class VllmSettings:
     # Requests waiting for one of them; one more is refused.
     max_waiting: int = 8192
     # Trained policies kept loaded.
-    max_policies: int = 2
+    max_policies: int = VLLM_POLICIES
     # Large models are read for minutes.
     start_timeout_s: float = 1800.0
     # Between a death and the next start, doubled each time up to the second.

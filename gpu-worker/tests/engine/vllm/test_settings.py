@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from temper_gpu.contract import EngineSettings
 from temper_gpu.engine.vllm.process import is_shared, last_words, own_flags, require_devices, server_environment
 from temper_gpu.engine.vllm.settings import VllmSettings, context_window, flags_of, installed_version, recorded
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
+from temper_gpu.process.needs import vllm_settings
 
 
 def settings(**given) -> VllmSettings:
@@ -85,6 +87,12 @@ def test_a_request_is_at_most_as_long_as_the_cache_holds(pocket):
     assert context_window(pocket, replace(small, devices=(0, 1))) == 2048 - 128
     mine = replace(small, args=("--max-model-len=2000",))
     assert (context_window(pocket, mine), context_window(pocket, settings())) == (2000, 4096)
+
+
+def test_as_many_policies_stay_loaded_as_the_settings_say(pocket):
+    assert "--max-loras=2" in flags_of(pocket, settings())
+    engine = EngineSettings.model_validate({"kind": "vllm", "vllm": {"policies": 6}})
+    assert "--max-loras=6" in flags_of(pocket, vllm_settings(engine, torch.device("cpu")))
 
 
 def test_gpus_of_its_own_are_those_that_this_process_sees_under_these_numbers(on_gpu, monkeypatch):

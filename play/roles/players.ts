@@ -1,7 +1,7 @@
 /** RolePlayers of the roles of an agent, from a plan: which policy of which checkpoint plays each. */
-import type { EvaluateInput, RolloutInput, Seats } from '../core/contract.ts';
-import { seatedPolicy } from '../core/roles.ts';
-import type { RolePlayers } from '../play/roles/role-definition.ts';
+import type { EvaluateInput, RolloutInput, Seats } from '../../core/contract.ts';
+import { seatedPolicy } from '../../core/roles.ts';
+import type { RolePlayers } from './role-definition.ts';
 
 type Planned = Pick<RolloutInput, 'policy' | 'roles' | 'seats'>;
 

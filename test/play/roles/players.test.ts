@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 
-import { evaluatedPlayers, playersOf } from '../../activities/players.ts';
-import { planEvaluation } from '../../core/plan-evaluation.ts';
-import { planGroups } from '../../core/plan-step.ts';
-import { CONFIG, POSITION } from '../core/roles-run.ts';
+import { evaluatedPlayers, playersOf } from '../../../play/roles/players.ts';
+import { planEvaluation } from '../../../core/plan-evaluation.ts';
+import { planGroups } from '../../../core/plan-step.ts';
+import { CONFIG, POSITION } from '../../core/roles-run.ts';
 
 const modelsOf = (players: ReturnType<typeof playersOf>) =>
   Object.fromEntries(Object.entries(players?.seated ?? {}).map(([role, { model }]) => [role, model]));
