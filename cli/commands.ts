@@ -12,6 +12,7 @@ import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
 import { reportCommand } from './report/command.ts';
 import { runsCommand } from './runs/command.ts';
+import { scenariosCommand } from './scenarios/command.ts';
 import { scheduleCommand } from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
 import { setupCommand } from './setup/command.ts';
@@ -32,7 +33,7 @@ import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
 const GROUPS: readonly (readonly Command[])[] = [
-  [initCommand, trainCommand, sftCommand, distillCommand, forkCommand],
+  [initCommand, scenariosCommand, trainCommand, sftCommand, distillCommand, forkCommand],
   [runsCommand, showCommand, watchCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],

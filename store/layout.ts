@@ -103,6 +103,20 @@ export const deletionKey = (run: string): string => `${deletionPrefix(run)}/dele
 /** Judge's verdict, by the question's hash; shared by the store's runs. Write-once. */
 export const verdictKey = (sha256: string): string => `judgments/${sha256}.json`;
 
+/** Folder of what a command generates with hosted models; `work` names the source that it generates from. */
+const generatedPrefix = (work: string): string => `generated/${work}`;
+/** Hosted models' answers, by the hash of label and request: none is paid for twice. Write-once. */
+export const hostedAnswersPrefix = (work: string): string => `${generatedPrefix(work)}/answers`;
+export const hostedAnswerKey = (work: string, sha256: string): string => `${hostedAnswersPrefix(work)}/${sha256}.json`;
+/** Tools and resources that scenarios are made for. Write-once. */
+export const toolServerKey = (work: string): string => `${generatedPrefix(work)}/server.json`;
+/** Outcome of one attempt at a proposed scenario. Write-once. */
+export const triedKey = (work: string, attempt: string): string => `${generatedPrefix(work)}/tried/${attempt}.json`;
+export const triedJournalPrefix = (work: string, attempt: string): string =>
+  `${generatedPrefix(work)}/journal/${attempt}`;
+/** That a file of this content was generated, and may be replaced as long as nobody edited it. Write-once. */
+export const generatedFileKey = (sha256: string): string => `generated-files/${sha256}.json`;
+
 export const LEASES_PREFIX = 'leases';
 export const leasesPrefix = (agent: string): string => `${LEASES_PREFIX}/${agent}`;
 /** Folder of a lease; `owner` is the same for all that a retry has to end. */

@@ -69,7 +69,7 @@ function refused({ name, connection }: AskedModel, status: number, message: stri
   const { keyVariable, url } = connection;
   const key = keyVariable === null ? 'pass keyVariable' : `set ${keyVariable} to a key that it accepts`;
   const remedies: Readonly<Record<number, string>> = {
-    401: `${key}, where the workers run`,
+    401: `${key}, where the command or the workers run`,
     403: 'check that the key may use this model',
     404: 'check the name of the model, and the address',
   };
@@ -86,7 +86,7 @@ function refused({ name, connection }: AskedModel, status: number, message: stri
 /** A server that wants to be left alone for longer than a call may wait is left alone by the next try of all. */
 function exhausted({ name, connection }: AskedModel, budgetMs: number, { reason, retryAfterMs }: Outage): TemperError {
   const message = `the hosted model ${name} at ${connection.url} did not answer a call within its retry budget of ${budgetMs} ms (last: ${reason})`;
-  return new TemperError('EngineFailed', `${message}; the attempt resumes from its journal`, { retryAfterMs });
+  return new TemperError('EngineFailed', `${message}; what it answered before is kept`, { retryAfterMs });
 }
 
 function unanswered({ name }: AskedModel, message: string): TemperError {

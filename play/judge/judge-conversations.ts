@@ -6,9 +6,10 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
+import { withComplaint } from '../hosted/json-answer.ts';
 import { askPatiently, PromptTooLong, type JudgePatience } from './ask.ts';
 import type { Conversation } from './conversation.ts';
-import type { Judge, JudgeMessage } from './judge-client.ts';
+import type { Judge } from './judge-client.ts';
 import { isUnusable, parseVerdict, type Unusable } from './parse-verdict.ts';
 import { planQuestion, type PlannedQuestion } from './prompt.ts';
 import { LEAST_MAX_CHARS, type Ruler } from './ruler.ts';
@@ -86,12 +87,6 @@ async function askShortened(
       if (maxChars < 2 * LEAST_MAX_CHARS) throw unreadable(judge, question, maxChars, error);
     }
   }
-}
-
-function withComplaint(messages: readonly JudgeMessage[], complaint: string | null): readonly JudgeMessage[] {
-  if (complaint === null) return messages;
-  const again = `An earlier answer to this could not be used: ${complaint}. Answer again, exactly in the form asked for.`;
-  return [...messages, { role: 'user', content: again }];
 }
 
 function unreadable({ name }: Judge, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {

@@ -3,6 +3,7 @@
  * prompt's delimiters carry. What an attempt shows of scores can therefore never be taken for the judge's.
  */
 import type { Score } from '../../store/records/verdicts.ts';
+import { parseJsonAnswer } from '../hosted/json-answer.ts';
 
 /** The text for asking a judge again; it quotes nothing of its answer. */
 export interface Unusable {
@@ -10,10 +11,6 @@ export interface Unusable {
 }
 
 const MAX_EXPLANATION = 2000;
-/** Some models think aloud first, and some fence what they answer. */
-const THOUGHT = /^\s*<think>[\s\S]*?<\/think>/;
-const FENCED = /^```(?:json)?\s*\n([\s\S]*?)\n?```$/;
-
 export function parseVerdict(text: string, names: readonly string[]): ReadonlyMap<string, Score> | Unusable {
   const entries = parseEntries(text);
   if (entries === null) return { complaint: 'it was not JSON of the form {"scores":[…]} and nothing else' };
@@ -37,11 +34,6 @@ export function isUnusable(result: ReadonlyMap<string, Score> | Unusable): resul
 }
 
 function parseEntries(text: string): unknown[] | null {
-  const said = text.replace(THOUGHT, '').trim();
-  try {
-    const body = JSON.parse(FENCED.exec(said)?.[1] ?? said) as { scores?: unknown } | null;
-    return Array.isArray(body?.scores) ? (body.scores as unknown[]) : null;
-  } catch {
-    return null;
-  }
+  const body = parseJsonAnswer(text) as { scores?: unknown } | null | undefined;
+  return Array.isArray(body?.scores) ? (body.scores as unknown[]) : null;
 }

@@ -7,7 +7,7 @@ import {
   type Conversation,
   type DistinctAttempt,
 } from './conversation.ts';
-import { quoteMessages, quoteTools } from './quote.ts';
+import { block, quoteMessages, quoteTools } from './quote.ts';
 
 /** Part of every verdict's key: another prompt is another question. */
 const FORMAT = 1;
@@ -103,10 +103,6 @@ function quoteAttempt({ askedAs, conversation }: AskedAttempt, shared: number, m
     index === 0 ? history : ['{"further":"conversation"}', ...history],
   );
   return block('attempt', askedAs, lines);
-}
-
-function block(name: string, mark: string, lines: readonly string[]): string[] {
-  return [`<${name} ${mark}>`, ...lines, `</${name} ${mark}>`];
 }
 
 function instructions(rubric: string): string {

@@ -90,3 +90,8 @@ function take(characters: readonly string[], limit: number): string[] {
 function quotedLength(text: string): number {
   return quote(text).length - 2;
 }
+
+/** Quoted lines between delimiters whose mark nobody who speaks in them can know. */
+export function block(name: string, mark: string, lines: readonly string[]): string[] {
+  return [`<${name} ${mark}>`, ...lines, `</${name} ${mark}>`];
+}

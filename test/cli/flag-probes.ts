@@ -6,6 +6,7 @@ export type Probe = readonly [without: string, given: string] | ShownByTest;
 
 export const TRAIN = 'train agent.ts --base-model pocket';
 const EVAL = 'eval agent.ts --model openai/gpt-5';
+const SCENARIOS = 'scenarios --from-task Add --model openai/gpt-5-mini';
 const TRY = 'try agent.ts --model openai/gpt-5';
 const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
 const SFT = 'sft chats.jsonl --base-model pocket';
@@ -13,6 +14,7 @@ const WARM = `${TRAIN} --warm-start chats.jsonl`;
 const PRUNE = 'checkpoints demo prune --dry-run --keep-last';
 const json = (command: string): Probe => [command, `${command} --json`];
 const added = (command: string, flag: string): Probe => [command, `${command} ${flag}`];
+const OF_MCP = byTest('cli/scenarios/scenarios.test.ts', 'attempts call the tools of a real MCP server');
 const REASONS = byTest(
   'workflows/reasons.test.ts',
   'the reasons that a person gives on the command line stand in the run',
@@ -169,6 +171,31 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'gc --json': json('gc'),
   'verify --no-recompute': added('verify demo@99', '--no-recompute'),
   'verify --json': json('verify demo --no-recompute'),
+  ...shownBy(OF_MCP, ['scenarios'], ['from-mcp', 'tools', 'max-turns']),
+  'scenarios --mcp-env': byTest(
+    'cli/scenarios/parse-mcp.test.ts',
+    'variables are passed on to a program, and one is the bearer token of a URL',
+  ),
+  'scenarios --from-task': [SCENARIOS, SCENARIOS.replace('Add', 'Multiply')],
+  'scenarios --model': [SCENARIOS, SCENARIOS.replace('-mini', '')],
+  ...each('scenarios', SCENARIOS, '', {
+    count: '30',
+    'held-out': '3',
+    instructions: 'short',
+    attempts: '1',
+    'try-with': 'openai/gpt-5',
+    'max-cost-usd': '1 --price openai/gpt-5-mini=1/2',
+    price: 'openai/gpt-5-mini=1/2',
+    'base-url': 'http://127.0.0.1:9/v1',
+    seed: '7',
+    concurrency: '2',
+    out: 'other.jsonl',
+  }),
+  'scenarios --key-env': added('scenarios --from-task Add --model http://127.0.0.1:9#m', '--key-env MY_KEY'),
+  'scenarios --json': byTest(
+    'cli/scenarios/scenarios.test.ts',
+    'near-duplicates and infeasible scenarios are left out, then always solved ones, and the rest is split by difficulty',
+  ),
   'eval --model': ['eval agent.ts --model openai/gpt-5', 'eval agent.ts --model demo'],
   'eval --scenarios': added(EVAL, '--scenarios 3'),
   'eval --base-url': added(EVAL, '--base-url http://127.0.0.1:9/v1'),

@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
+import { scenariosCommand } from '../../cli/scenarios/command.ts';
+import { planScenarios } from '../../cli/scenarios/plan-scenarios.ts';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
@@ -69,6 +71,7 @@ const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<objec
   sft: (words) => planSft(contextOf(sftCommand, project, words, ENV)),
   fork: (words) => planFork(contextOf(forkCommand, project, words, ENV)),
   eval: (words) => planEval(contextOf(evalCommand, project, words, ENV)),
+  scenarios: (words) => planScenarios(contextOf(scenariosCommand, project, words, ENV)),
   try: (words) => planTry(contextOf(tryCommand, project, words, ENV)),
   'schedule create': (words) => planSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
 };

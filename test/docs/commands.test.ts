@@ -88,7 +88,7 @@ describe('docs/commands.md', () => {
     ...readPage('docs/commands.md').matchAll(/^\| `--([a-z0-9-]+)[^|]*\| ([^|]+) \| ([^|]+) \| [^|]+ \|$/gm),
   ];
 
-  test.each(['train', 'init', 'try', 'eval'])('lists every flag of temper %s', (name) => {
+  test.each(['train', 'init', 'scenarios', 'try', 'eval'])('lists every flag of temper %s', (name) => {
     const { flags } = COMMANDS.find((command) => command.name === name)!;
     expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(flags)));
   });

@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   workers: [...BELOW_SDK, 'workflows', 'activities'],
   'workers/local-backend': [...BELOW_SDK, 'sdk', 'workflows'],
   cli: [...BELOW_SDK, 'workflows', 'workers'],
+  'cli/scenarios': [...BELOW_SDK, 'sdk', 'workers'],
 };
 
 /** Folders that a folder's own files import, without those below it. */

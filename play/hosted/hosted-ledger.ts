@@ -1,0 +1,132 @@
+/**
+ * The ledger of the hosted calls that one command makes outside of any run: each answer is stored before use, so a
+ * command that was killed pays for none twice, and its budget counts what was paid before.
+ */
+import type { JudgeSpending } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { addSpendings, describeSpending } from '../../core/judge-spending.ts';
+import { hostedAnswerKey } from '../../store/layout.ts';
+import { publishHostedAnswer, readHostedAnswers, type HostedAnswerFile } from '../../store/records/hosted-answers.ts';
+import type { Store } from '../../store/store.ts';
+import { connectEngine, type EngineConnection } from '../connections/engine-connection.ts';
+import { costOf, hostedAddress, readUsed, type HostedModel, type Price } from '../connections/providers.ts';
+import { parseCompletion } from '../recorder/answer.ts';
+
+/** A hosted model and its price, as a person names them. */
+export interface PricedModel {
+  readonly hosted: HostedModel;
+  readonly price: Price | null;
+}
+
+export interface LedgerOptions {
+  readonly store: Store;
+  /** Folder of the ledger in the store: commands of the same work share their answers. */
+  readonly work: string;
+  /** No call is begun once so much is spent; null: no limit. */
+  readonly maxUsd: number | null;
+  /** Told of the sum after each answer that was paid for. */
+  readonly onSpent?: (spent: JudgeSpending) => void;
+}
+
+/** A cost that arises elsewhere, such as a judge's. */
+export type Charge = Pick<HostedAnswerFile, 'model' | 'promptTokens' | 'completionTokens' | 'usd'>;
+
+export class HostedLedger {
+  readonly #options: LedgerOptions;
+  readonly #answers: Map<string, HostedAnswerFile>;
+  readonly #connections = new Map<string, EngineConnection>();
+
+  constructor(options: LedgerOptions, answers: Map<string, HostedAnswerFile>) {
+    this.#options = options;
+    this.#answers = answers;
+  }
+
+  static async open(options: LedgerOptions): Promise<HostedLedger> {
+    return new HostedLedger(options, await readHostedAnswers(options.store, options.work));
+  }
+
+  /** All that was paid for this work so far, by earlier processes too. */
+  get spent(): JudgeSpending {
+    return addSpendings([...this.#answers.values()].map(spendingOf));
+  }
+
+  /**
+   * A connection to the model: a request that was answered under this label before gets that answer, without a call.
+   * Throws BadConfig where the budget is used up.
+   */
+  connect(model: PricedModel, label: string): EngineConnection {
+    const connection = this.#connectTo(model.hosted);
+    return {
+      ...connection,
+      post: async (body, options) => {
+        const key = keyOf(model, label, body);
+        const known = this.#answers.get(key)?.text ?? null;
+        if (known !== null) return { status: 200, retryAfter: null, text: known };
+        this.checkBudget();
+        const answer = await connection.post(body, options);
+        const completion = answer.status === 200 ? parseCompletion(answer.text) : null;
+        if (completion === null) return answer;
+        const used = readUsed(completion['usage']);
+        const usd = costOf(model.hosted, model.price, used);
+        const { text } = await this.#keep(key, label, { ...used, model: model.hosted.name, usd }, answer.text);
+        return { ...answer, text: text ?? answer.text };
+      },
+      close: () => Promise.resolve(),
+    };
+  }
+
+  /** Whether the request was answered before. */
+  knows(model: PricedModel, label: string, body: string): boolean {
+    return this.#answers.has(keyOf(model, label, body));
+  }
+
+  /** Adds a cost that arose elsewhere, once for each `key`. */
+  async charge(label: string, key: string, cost: Charge): Promise<void> {
+    await this.#keep(hashOf({ label, charged: key }), label, cost, null);
+  }
+
+  /** Throws BadConfig if no further call may be begun. */
+  checkBudget(): void {
+    const { maxUsd } = this.#options;
+    if (maxUsd === null) return;
+    const { spent } = this;
+    if (spent.usd !== null && spent.usd < maxUsd) return;
+    const [rule, remedy] =
+      spent.usd === null
+        ? ['cannot be kept: an answer did not say how many tokens it used', 'leave it out, or choose another model']
+        : ['is used up', 'run the same command with a higher --max-cost-usd to continue'];
+    throw new TemperError(
+      'BadConfig',
+      `--max-cost-usd ${maxUsd} ${rule}: ${describeSpending(spent)} so far; ${remedy}`,
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+  }
+
+  async #keep(key: string, label: string, cost: Charge, text: string | null): Promise<HostedAnswerFile> {
+    const { store, work, onSpent } = this.#options;
+    const { model, promptTokens, completionTokens, usd } = cost;
+    const file = { schema: 1, label, model, promptTokens, completionTokens, usd, text } as const;
+    const kept = await publishHostedAnswer(store, hostedAnswerKey(work, key), file);
+    this.#answers.set(key, kept);
+    onSpent?.(this.spent);
+    return kept;
+  }
+
+  #connectTo(hosted: HostedModel): EngineConnection {
+    const connection = this.#connections.get(hosted.name) ?? connectEngine(hostedAddress(hosted));
+    this.#connections.set(hosted.name, connection);
+    return connection;
+  }
+}
+
+function keyOf({ hosted }: PricedModel, label: string, body: string): string {
+  return hashOf({ label, model: hosted.name, body });
+}
+
+function spendingOf({ promptTokens, completionTokens, usd }: HostedAnswerFile): JudgeSpending {
+  return { calls: 1, cached: 0, promptTokens: promptTokens ?? 0, completionTokens: completionTokens ?? 0, usd };
+}

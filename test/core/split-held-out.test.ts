@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { splitHeldOut } from '../../core/split-held-out.ts';
+
+/** `1a`: stratum 1. */
+const items = Array.from('abcdefghij').flatMap((name) => [`1${name}`, `2${name}`, ...(name < 'e' ? [`3${name}`] : [])]);
+const split = (count: number, seed = 1) => splitHeldOut(items, { count, seed, stratumOf: (item) => Number(item[0]) });
+const countOf = (list: readonly string[], stratum: number) =>
+  list.filter((item) => item.startsWith(String(stratum))).length;
+
+test('both parts have every stratum in its proportion, in the order of the items', () => {
+  const { train, heldOut } = split(12);
+  expect([1, 2, 3].map((stratum) => countOf(heldOut, stratum))).toEqual([5, 5, 2]);
+  expect([...train, ...heldOut].toSorted()).toEqual(items.toSorted());
+  expect(heldOut).toEqual(items.filter((item) => heldOut.includes(item)));
+});
+
+test('the count is exact where proportions are no whole numbers', () => {
+  for (const count of [1, 2, 3, 5, 7, 23]) expect(split(count).heldOut).toHaveLength(count);
+});
+
+test('the same seed draws the same items, another seed others', () => {
+  expect(split(8)).toEqual(split(8));
+  expect(split(8, 2).heldOut).not.toEqual(split(8).heldOut);
+});
