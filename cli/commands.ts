@@ -1,5 +1,6 @@
 /** Every command, in the order of help. The definitions are light: each imports its work when it runs. */
 import type { Command } from './command-line/command.ts';
+import { autoCommand } from './auto/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
@@ -33,7 +34,7 @@ import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
 const GROUPS: readonly (readonly Command[])[] = [
-  [initCommand, scenariosCommand, trainCommand, sftCommand, distillCommand, forkCommand],
+  [initCommand, autoCommand, scenariosCommand, trainCommand, sftCommand, distillCommand, forkCommand],
   [runsCommand, showCommand, watchCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],

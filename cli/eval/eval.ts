@@ -20,15 +20,30 @@ import { withEngine } from './with-engine.ts';
 import { playScenarios, type PlayOptions } from './play.ts';
 
 export async function evaluate(context: EvalContext): Promise<number> {
+  const { summary, file } = await compareModels(context);
+  tell(context, summary, file);
+  return checkPlayed(summary);
+}
+
+/** Changes the outcomes before they are summarised. */
+type Judge = (outcomes: readonly Outcome[], plan: EvalPlan) => Promise<readonly Outcome[]>;
+
+const JUDGE_NOTHING: Judge = (outcomes) => Promise.resolve(outcomes);
+
+/** Plays all models, and writes the page. */
+export async function compareModels(
+  context: EvalContext,
+  judge: Judge = JUDGE_NOTHING,
+): Promise<{ readonly summary: EvalSummary; readonly file: string }> {
   const plan = await planEval(context);
-  const outcomes = await withEngine(plan, context, (engine) => playEach(plan, engine, context));
+  const played = await withEngine(plan, context, (engine) => playEach(plan, engine, context));
+  const outcomes = await judge(played, plan);
   const { agentFile, scenarios, notes } = plan;
   const summary = summariseOutcomes(agentFile.agent.name, scenarios, notes, outcomes);
   const file = reportFile(context, summary.agent);
   const scenarioIds = scenarios.map(({ id }) => id);
   await writePage(file, renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
-  tell(context, summary, file);
-  return checkPlayed(summary);
+  return { summary, file };
 }
 
 /** Plays models one after the other, because concurrent ones would distort latencies. */
@@ -72,7 +87,7 @@ function tell({ flags, output, cwd }: EvalContext, summary: EvalSummary, file: s
 }
 
 /** Fails if a model has no successful attempt. */
-function checkPlayed({ models }: EvalSummary): number {
+export function checkPlayed({ models }: EvalSummary): number {
   const bad = models.filter(({ error, failed, attempts }) => error !== null || failed === attempts);
   const [first] = bad;
   if (first === undefined) return EXIT.ok;
@@ -82,7 +97,7 @@ function checkPlayed({ models }: EvalSummary): number {
 }
 
 /** Models side by side, one row for each measure. */
-function evalLines(summary: EvalSummary): string[] {
+export function evalLines(summary: EvalSummary): string[] {
   const { agent, scenarios, models, notes } = summary;
   const rows = planMeasures(summary).map(({ label, values }) => [label, ...values.map(formatEstimate)]);
   const failed = models.some((model) => model.failed > 0)

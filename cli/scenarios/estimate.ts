@@ -6,7 +6,7 @@ import { MOST_PER_ROUND, planProposals } from './make-scenarios.ts';
 import type { MakePlan } from './make-plan.ts';
 import { proposeQuestion } from './propose.ts';
 
-interface Range {
+export interface Range {
   readonly low: number;
   readonly high: number;
 }
@@ -19,7 +19,7 @@ export interface CostEstimate {
 }
 
 /** A kind of call: how many there are, and the tokens of all of them. */
-interface Calls {
+export interface Calls {
   readonly model: PricedModel;
   readonly calls: Range;
   readonly prompt: Range;
@@ -88,7 +88,7 @@ function judging({ model, ...plan }: MakePlan): Calls[] {
   return [{ model, calls, prompt: times(VERDICT.prompt, attempts), completion: times(VERDICT.completion, attempts) }];
 }
 
-function addUp(kinds: readonly Calls[]): CostEstimate {
+export function addUp(kinds: readonly Calls[]): CostEstimate {
   const sum = (value: (kind: Calls) => Range): Range => ({
     low: kinds.reduce((total, kind) => total + value(kind).low, 0),
     high: kinds.reduce((total, kind) => total + value(kind).high, 0),

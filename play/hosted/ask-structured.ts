@@ -69,20 +69,23 @@ interface Answered {
   readonly isPaid: boolean;
 }
 
-/** Servers that know no schemas refuse them; the prompt describes the form as well. */
+/** Servers that know no schemas, and models that know no such parameter, refuse them: the prompt describes the form as well. */
 async function askInForm<T>(
   question: StructuredQuestion<T>,
   complaint: string | null,
   options: StructuredOptions,
 ): Promise<Answered> {
-  const { name, schema, messages } = question;
-  const asked = { ...question, messages: withComplaint(messages, complaint) };
-  const json_schema = { name, strict: true, schema };
-  const first = await askOnce(asked, { response_format: { type: 'json_schema', json_schema } }, options);
-  if (!('refused' in first)) return first;
-  const second = await askOnce(asked, {}, options);
-  if (!('refused' in second)) return second;
-  const { status, error } = second.refused;
+  const { label, name, schema, request = {} } = question;
+  const messages = withComplaint(question.messages, complaint);
+  const form = { response_format: { type: 'json_schema', json_schema: { name, strict: true, schema } } };
+  const isPlain = Object.keys(request).length === 0;
+  let last: HostedRefusal | null = null;
+  for (const parameters of isPlain ? [form, {}] : [{ ...request, ...form }, form, request, {}]) {
+    const answer = await askOnce(label, { ...parameters, messages }, options);
+    if (!('refused' in answer)) return answer;
+    last = answer;
+  }
+  const { status, error } = last!.refused;
   const { name: model, baseUrl } = options.model.hosted;
   const said = String(error.message);
   throw new TemperError(
@@ -91,13 +94,13 @@ async function askInForm<T>(
   );
 }
 
-async function askOnce<T>(
-  { label, messages, request }: StructuredQuestion<T>,
-  form: object,
+async function askOnce(
+  label: string,
+  request: object,
   { ledger, model, signal, outage = new OutageClock(), times = TIMES }: StructuredOptions,
 ): Promise<Answered | HostedRefusal> {
   const { hosted } = model;
-  const asked = nameMaxTokens(hosted, { ...request, messages, ...form });
+  const asked = nameMaxTokens(hosted, request);
   const body = wellFormedJson(JSON.stringify({ model: hosted.model, ...asked }));
   const limits = { signals: [signal], checkFresh: () => signal.throwIfAborted(), outage, clock: SYSTEM_CLOCK };
   const isPaid = !ledger.knows(model, label, body);

@@ -23,6 +23,8 @@ export interface LedgerOptions {
   readonly store: Store;
   /** Folder of the ledger in the store: commands of the same work share their answers. */
   readonly work: string;
+  /** Calls of another scope are other calls, whose cost counts here too: for work that is done anew. */
+  readonly scope?: string;
   /** No call is begun once so much is spent; null: no limit. */
   readonly maxUsd: number | null;
   /** Told of the sum after each answer that was paid for. */
@@ -60,7 +62,7 @@ export class HostedLedger {
     return {
       ...connection,
       post: async (body, options) => {
-        const key = keyOf(model, label, body);
+        const key = this.#keyOf(model, label, body);
         const known = this.#answers.get(key)?.text ?? null;
         if (known !== null) return { status: 200, retryAfter: null, text: known };
         this.checkBudget();
@@ -78,7 +80,7 @@ export class HostedLedger {
 
   /** Whether the request was answered before. */
   knows(model: PricedModel, label: string, body: string): boolean {
-    return this.#answers.has(keyOf(model, label, body));
+    return this.#answers.has(this.#keyOf(model, label, body));
   }
 
   /** Adds a cost that arose elsewhere, once for each `key`. */
@@ -121,10 +123,10 @@ export class HostedLedger {
     this.#connections.set(hosted.name, connection);
     return connection;
   }
-}
 
-function keyOf({ hosted }: PricedModel, label: string, body: string): string {
-  return hashOf({ label, model: hosted.name, body });
+  #keyOf({ hosted }: PricedModel, label: string, body: string): string {
+    return hashOf({ scope: this.#options.scope, label, model: hosted.name, body });
+  }
 }
 
 function spendingOf({ promptTokens, completionTokens, usd }: HostedAnswerFile): JudgeSpending {

@@ -60,6 +60,8 @@ function isTooLong(status: number, said: string, code: unknown): boolean {
 }
 
 function readFailure(judge: Judge, error: unknown): Outage {
+  const refusal = refusalIn(error);
+  if (refusal !== null) throw refusal;
   const reason = describe(error);
   const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
   if (status === undefined) return { reason, retryAfterMs: 0, internal: null };
@@ -74,6 +76,12 @@ function readFailure(judge: Judge, error: unknown): Outage {
     'BadConfig',
     `the judge ${judge.name} refused with ${reason}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
   );
+}
+
+/** The connection does not ask at all, for example because a budget is used up: no wait would change that. */
+function refusalIn(error: unknown): TemperError | null {
+  const cause = error instanceof APIError ? error.cause : error;
+  return cause instanceof TemperError && cause.type === 'BadConfig' ? cause : null;
 }
 
 const REDIRECTED =

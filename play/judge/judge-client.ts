@@ -60,8 +60,18 @@ export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.Proc
   return createJudge(ruler, client, {});
 }
 
+/** A hosted judge, asked over a connection that keeps its answers. */
+export function connectJudge(ruler: Ruler, connection: EngineConnection): Judge {
+  return createJudge(ruler, clientOver(connection), {});
+}
+
 /** Sampled greedily and seeded, so that the same question has the same answer. */
 function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adapterSha256 }: JudgingEngine): Judge {
+  const defaults = { temperature: 0, seed: 0 };
+  return createJudge(ruler, clientOver(connection), defaults, (body) => checkAdapter(judge, body, adapterSha256));
+}
+
+function clientOver(connection: EngineConnection): OpenAI {
   const fetch: Fetch = async (_url, init = {}) => {
     const signals = init.signal ? [init.signal] : [];
     const { status, retryAfter, text } = await connection.post(init.body as string, {
@@ -75,8 +85,7 @@ function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adap
     };
     return new Response(text, { status, headers });
   };
-  const client = createOpenAIClient({ apiKey: 'temper', baseURL: `${connection.url}/v1` }, fetch);
-  return createJudge(ruler, client, { temperature: 0, seed: 0 }, (body) => checkAdapter(judge, body, adapterSha256));
+  return createOpenAIClient({ apiKey: 'temper', baseURL: `${connection.url}/v1` }, fetch);
 }
 
 function createJudge(

@@ -163,6 +163,7 @@ describe('before a command runs', () => {
     expect([...new Set(packages)]).toEqual(['esbuild', 'tsx']);
     expect(loaded.filter((file) => !file.startsWith('node_modules/'))).toMatchInlineSnapshot(`
       [
+        "cli/auto/stages.ts",
         "cli/command-line/engine-flags.ts",
         "cli/command-line/errors.ts",
         "cli/command-line/help.ts",

@@ -1,5 +1,6 @@
 /** How each flag shows its effect: by what a command plans with and without it, or by a test. */
 import { byTest, type ShownByTest } from '../by-test.ts';
+import { AUTO_FLAGS } from './auto/auto-flags.ts';
 
 /** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
 export type Probe = readonly [without: string, given: string] | ShownByTest;
@@ -124,6 +125,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'another base model stands in the configuration, without what only the pocket models need',
   ),
   'init --yes': byTest('cli/init.test.ts', 'the template %s goes into a new folder, as it is'),
+  ...AUTO_FLAGS,
   ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
   'train --run': added(TRAIN, '--run other'),
   'train --adapter': byTest(

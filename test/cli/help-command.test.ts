@@ -13,6 +13,7 @@ test('temper alone lists every command', async () => {
 
     Commands:
       init         start a project: an agent that learns, its test, and the configuration
+      auto         make an agent for a task in one sentence, train it, and evaluate it
       scenarios    generate scenarios for an MCP server or a task with a hosted model
       train        start a training run or continue it, and show its progress
       sft          train on a file of chats (supervised), and show the progress

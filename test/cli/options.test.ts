@@ -14,6 +14,8 @@ import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
+import { autoCommand } from '../../cli/auto/command.ts';
+import { openAuto } from '../../cli/auto/open-auto.ts';
 import { flagWords } from '../../cli/planning/project-flags.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
@@ -67,6 +69,10 @@ const trainLine = (line: string, folder = project) => contextOf(trainCommand, fo
 
 /** Plans that commands make of the words after their names, before anything is started. */
 const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<object>>> = {
+  auto: async (words) => {
+    const { environment: _, ...opened } = await openAuto(contextOf(autoCommand, project, words, ENV));
+    return opened;
+  },
   train: (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
   sft: (words) => planSft(contextOf(sftCommand, project, words, ENV)),
   fork: (words) => planFork(contextOf(forkCommand, project, words, ENV)),

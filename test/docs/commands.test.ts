@@ -98,6 +98,11 @@ describe('docs/commands.md', () => {
   });
 });
 
+test('docs/auto.md lists every flag of temper auto', () => {
+  const { flags } = COMMANDS.find((command) => command.name === 'auto')!;
+  for (const flag of Object.keys(flags)) expect(readPage('docs/auto.md')).toMatch(new RegExp(`\`--${flag} `));
+});
+
 test.each([
   ['trian examples/tic-tac-toe/agent.ts', /unknown command trian/],
   ['train examples/tic-tac-toe/agent.ts --grop-size 8', /unknown flag --grop-size/],
