@@ -1,10 +1,10 @@
-/** Reads what RULER asks a judge: blocks of quoted messages, known by their delimiters alone. */
+/** Reads what Temper asks a hosted model: blocks of quoted data, known by their delimiters alone. */
 export interface ReadMessage {
   readonly role: string;
   readonly content: string;
 }
 
-const OPENING = /^<(task|tools|attempt) ([\w-]+)>$/;
+const OPENING = /^<([a-z]+) ([\w-]+)>$/;
 
 /** Messages by the attempts' names, conversation by conversation. */
 export function readAttempts(prompt: string): ReadonlyMap<string, readonly ReadMessage[]> {
@@ -14,13 +14,14 @@ export function readAttempts(prompt: string): ReadonlyMap<string, readonly ReadM
   return new Map(attempts.map(({ name, lines }) => [name, readMessages([...task, ...lines])]));
 }
 
-interface Block {
+/** Its lines are JSON. */
+export interface Block {
   readonly kind: string;
   readonly name: string;
   readonly lines: string[];
 }
 
-function readBlocks(prompt: string): Block[] {
+export function readBlocks(prompt: string): Block[] {
   const blocks: Block[] = [];
   let open: Block | null = null;
   for (const line of prompt.split('\n')) {

@@ -1,0 +1,49 @@
+/** The command of the page on `temper auto`, and the files that the page shows. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+
+import { SCRIPT } from '../../examples/auto/script.ts';
+import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
+import agent from '../../examples/auto/sums/agent.ts';
+import { playAgent } from '../../sdk/testing/index.ts';
+import { blocksOf, ROOT } from '../docs/markdown.ts';
+
+const FILES = ['agent.ts', 'temporal.config.ts', 'scenarios.jsonl', 'scenarios.held-out.jsonl', 'rubric-check.json'];
+const SHOWN = join(ROOT, 'examples/auto/sums');
+const read = (folder: string, file: string) => readFileSync(join(folder, file), 'utf8');
+
+test('the command of its page writes the files that the folder shows, and asks the hosted model nothing twice', async () => {
+  const asked: string[] = [];
+  const model = await startScriptedModel(SCRIPT, 0, (kind) => asked.push(kind));
+  const folder = mkdtempSync(join(tmpdir(), 'temper-auto-'));
+  onTestFinished(async () => {
+    await model.close();
+    rmSync(folder, { recursive: true });
+  });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(ROOT, join(folder, 'node_modules/temper-rl'));
+  const blocks = blocksOf('examples/auto/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
+  const [line = ''] = blocks.flatMap((code) => /^npx (temper auto .*)$/m.exec(code)?.[1] ?? []);
+  const command = line.replace('temper', join(ROOT, 'cli/temper.js')).replace('http://127.0.0.1:4712/v1', model.url);
+  await promisify(execFile)('sh', ['-c', `node ${command} --until rubric`], { cwd: folder });
+  for (const file of FILES) {
+    const written = read(join(folder, 'sums'), file).replaceAll(model.url, 'http://127.0.0.1:4712/v1');
+    expect(written, file).toBe(read(SHOWN, file));
+  }
+  const counts = new Map<string, number>();
+  for (const kind of asked) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const expected = { scenarios: 4, turn: 121, verdict: 121, agent: 1, samples: 3, scores: 3 };
+  expect(Object.fromEntries(counts)).toEqual(expected);
+}, 120_000);
+
+test('the agent asks once, and leaves the reward to the judge', async () => {
+  const scenario = { id: 'one', task: '7+8=', difficulty: 2 };
+  const { calls, reward, metrics } = await playAgent(agent, { scenario, answers: ['15'] });
+  expect(calls.map(({ request }) => request.messages.map(({ content }) => content))).toEqual([['Add.', '7+8=']]);
+  expect({ reward, metrics }).toMatchObject({ reward: null, metrics: { characters: 2 } });
+});
