@@ -4,7 +4,7 @@ import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/c
 export const scenariosCommand = defineCommand({
   name: 'scenarios',
   summary: 'generate scenarios for an MCP server or a task with a hosted model',
-  usage: 'scenarios (--from-mcp SERVER | --from-task TEXT) --model MODEL [flags]',
+  usage: '(--from-mcp SERVER | --from-task TEXT) --model MODEL [flags]',
   details: [
     'Asks the hosted model for scenarios with a difficulty from 1 to 5, removes near-duplicates, tries each scenario several',
     'times, drops those that no attempt solved, and splits the rest into training and held-out scenarios. With --from-mcp the',
@@ -62,7 +62,7 @@ export const scenariosCommand = defineCommand({
     'try-with': {
       kind: 'text',
       placeholder: 'MODEL',
-      description: 'model that tries the scenarios: a hosted model, or a base model or CHECKPOINT on the local stack',
+      description: 'model that tries them: hosted, or a base model or CHECKPOINT on the local stack',
       default: 'that of --model',
     },
     'max-turns': {

@@ -1,4 +1,4 @@
-/** RolePlayers of the roles of an agent, from a plan: which policy of which checkpoint plays each. */
+/** Players of the roles of an agent, from a plan: which policy of which checkpoint plays each. */
 import type { EvaluateInput, RolloutInput, Seats } from '../../core/contract.ts';
 import { seatedPolicy } from '../../core/roles.ts';
 import type { RolePlayers } from './role-definition.ts';
@@ -12,7 +12,7 @@ export function playersOf({ policy, roles, seats = {} }: Planned): RolePlayers |
   return { trained: roles, seated: toPolicies({ ...Object.fromEntries(trained), ...seats }) };
 }
 
-/** RolePlayers of the attempts at one held-out scenario: one without roles that compete, else one for each trained role. */
+/** Players of the attempts at one held-out scenario: one without roles that compete, else one for each trained role. */
 export function evaluatedPlayers(input: EvaluateInput): (RolePlayers | null)[] {
   const { policy, roles, seats, start } = input;
   if (roles === undefined || start === undefined) return [playersOf(input)];

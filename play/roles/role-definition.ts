@@ -27,7 +27,7 @@ export interface LeaguePlayer {
 export type RoleDefinition = PolicyPlayer | FrozenPlayer | LeaguePlayer;
 export type RoleDefinitions = Readonly<Record<string, RoleDefinition>>;
 
-/** RolePlayers of one attempt. Roles without one are played by hosted models. */
+/** Players of one attempt. Roles without one are played by hosted models. */
 export interface RolePlayers {
   /** The policy that each role trains; in an evaluation, that each evaluated role shows. */
   readonly trained: TrainedRoles;

@@ -34,12 +34,16 @@ test.runIf(process.platform === 'linux')(
   async () => {
     await makeRun(store, { run: 'ours' });
     await makeRun(store, { run: 'theirs', platform: { engine: 'vllm 0.32.0', engineFlags: '' } });
-    expect(await decide('theirs')).toEqual({ kind: 'embedded', reason: null });
+    expect(await decide('theirs')).toEqual({ kind: 'embedded', reason: null, policies: 1 });
     programs.add('nvidia-smi', `console.log('NVIDIA H200');`);
     const reason = 'because the run has been sampled with it so far (--engine changes that)';
-    expect(await decide('ours')).toEqual({ kind: 'embedded', reason });
-    expect(await decide('theirs')).toEqual({ kind: 'vllm', reason });
-    expect(await decide('theirs', '--engine', 'embedded')).toEqual({ kind: 'embedded', reason: 'as --engine says' });
-    expect(await decide('theirs', '--device', 'cpu')).toEqual({ kind: 'embedded', reason: null });
+    expect(await decide('ours')).toEqual({ kind: 'embedded', reason, policies: 1 });
+    expect(await decide('theirs')).toEqual({ kind: 'vllm', reason, policies: 1 });
+    expect(await decide('theirs', '--engine', 'embedded')).toEqual({
+      kind: 'embedded',
+      reason: 'as --engine says',
+      policies: 1,
+    });
+    expect(await decide('theirs', '--device', 'cpu')).toEqual({ kind: 'embedded', reason: null, policies: 1 });
   },
 );

@@ -231,6 +231,7 @@ describe('temporal.config.ts', () => {
     'engine.kind': ['vllm'],
     'engine.vllm.args': [['-O3'], { engine: { kind: 'vllm' } }],
     'engine.vllm.devices': [[1], { engine: { kind: 'vllm' } }],
+    'engine.vllm.policies': [3, { engine: { kind: 'vllm' } }],
     'engine.vllm.url': ['http://other-host:8000', EXTERNAL],
     'engine.vllm.adapters.folder': ['/mnt/other', EXTERNAL],
     'engine.vllm.adapters.as': ['/srv/adapters', EXTERNAL],

@@ -19,6 +19,8 @@ beforeAll(async () => {
   mkdirSync(join(ROOT, '.temper'), { recursive: true });
   folder = mkdtempSync(join(ROOT, '.temper', 'scenarios-'));
   for (const { info, code } of blocks) if (info.startsWith('csv ')) writeFileSync(join(folder, info.slice(4)), code);
+  const generated = blocks.find(({ info }) => info === 'json')!.code;
+  for (const name of ['scenarios', 'scenarios.held-out']) writeFileSync(join(folder, `${name}.jsonl`), generated);
   mkdirSync(join(folder, 'data'));
   for (const name of ['train', 'test']) {
     const columns = ['id', 'question'].map((column) => ({ name: column, data: [`${name}-${column}`] }));
@@ -62,6 +64,11 @@ test('each agent of the page has its scenarios', async () => {
     ],
     'from-parquet': ['train', 'test'].map((name) => ({ id: `${name}-id`, question: `${name}-question` })),
     'from-sqlite': [{ id: 'a', question: 'easy', difficulty: 1 }],
+    generated: Array.from({ length: 2 }, () => ({
+      id: 'f1dcf930b8c4',
+      task: 'Find the newest file in the folder and summarize it.',
+      difficulty: 2,
+    })),
     'from-hub': [{ id: 'gsm8k-0', question: 'How many?', answer: '4' }],
   });
 });

@@ -92,7 +92,7 @@ describe('the GPU worker', () => {
   it('is told of a vLLM server that runs already, and needs no Python of vLLM', async () => {
     const vllm = { url, adapters: { folder, as: '/srv/adapters' } };
     const told = await settings({ engine: { kind: 'vllm', vllm } });
-    expect([told.engine.vllm, told.vllmPython]).toEqual([{ args: [], devices: [], ...vllm }, null]);
+    expect([told.engine.vllm, told.vllmPython]).toEqual([{ args: [], devices: [], policies: 2, ...vllm }, null]);
   });
 
   it('alone has the key of that server in its environment', async () => {
