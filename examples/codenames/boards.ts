@@ -16,7 +16,7 @@ export function makeBoard(words: readonly string[], seed: number): Board {
   return shuffle(cards, random);
 }
 
-export function shuffle<T>(items: readonly T[], random: () => number): T[] {
+function shuffle<T>(items: readonly T[], random: () => number): T[] {
   return items
     .map((item) => ({ item, order: random() }))
     .toSorted((a, b) => a.order - b.order)
