@@ -37,11 +37,13 @@ export type Charge = Pick<HostedAnswerFile, 'model' | 'promptTokens' | 'completi
 export class HostedLedger {
   readonly #options: LedgerOptions;
   readonly #answers: Map<string, HostedAnswerFile>;
+  #spent: JudgeSpending;
   readonly #connections = new Map<string, EngineConnection>();
 
   constructor(options: LedgerOptions, answers: Map<string, HostedAnswerFile>) {
     this.#options = options;
     this.#answers = answers;
+    this.#spent = addSpendings([...answers.values()].map(spendingOf));
   }
 
   static async open(options: LedgerOptions): Promise<HostedLedger> {
@@ -50,7 +52,7 @@ export class HostedLedger {
 
   /** All that was paid for this work so far, by earlier processes too. */
   get spent(): JudgeSpending {
-    return addSpendings([...this.#answers.values()].map(spendingOf));
+    return this.#spent;
   }
 
   /**
@@ -113,8 +115,9 @@ export class HostedLedger {
     const { model, promptTokens, completionTokens, usd } = cost;
     const file = { schema: 1, label, model, promptTokens, completionTokens, usd, text } as const;
     const kept = await publishHostedAnswer(store, hostedAnswerKey(work, key), file);
+    if (!this.#answers.has(key)) this.#spent = addSpendings([this.#spent, spendingOf(kept)]);
     this.#answers.set(key, kept);
-    onSpent?.(this.spent);
+    onSpent?.(this.#spent);
     return kept;
   }
 
