@@ -119,7 +119,7 @@ function rate({ step, played }: PlacedGroup, roles: TrainedRoles | undefined, po
   return rollouts.attempts.flatMap((record, index) => {
     const reward = judged?.rewards[index] ?? null;
     if (record.status !== 'ok' || record.truncated || reward === null) return [];
-    const parts = rolePartsOf({ ...record, reward }, roles, policy).filter(({ calls }) => calls.length > 0);
+    const parts = rolePartsOf({ ...record, reward }, roles, policy);
     return parts.map(({ role, ...part }) => ({
       reward: part.reward,
       place: { step, group, attempt: record.attempt, ...(role !== undefined && { role }) },

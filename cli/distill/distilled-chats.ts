@@ -46,19 +46,22 @@ interface Rewarded<Call> {
 
 /**
  * The attempt, or, with roles, what each of those that train `policy` played in it: what an opponent did is no example,
- * and neither is what another policy did.
+ * and neither is what another policy did. What made no call is left out.
  */
 export function rolePartsOf<Call extends { readonly role?: string | undefined }>(
   attempt: Rewarded<Call>,
   roles: TrainedRoles | undefined,
   policy: string,
 ): { reward: number; calls: readonly Call[]; role?: string }[] {
-  if (roles === undefined) return [attempt];
-  return Object.entries(roles).flatMap(([role, trained]) => {
-    const reward = attempt.roleRewards?.[role];
-    if (trained !== policy || reward === undefined) return [];
-    return [{ reward, calls: attempt.calls.filter((call) => call.role === role), role }];
-  });
+  const parts =
+    roles === undefined
+      ? [attempt]
+      : Object.entries(roles).flatMap(([role, trained]) => {
+          const reward = attempt.roleRewards?.[role];
+          if (trained !== policy || reward === undefined) return [];
+          return [{ reward, calls: attempt.calls.filter((call) => call.role === role), role }];
+        });
+  return parts.filter(({ calls }) => calls.length > 0);
 }
 
 /** Best `share` of the attempts, of each role by itself; 1 takes all. Ties go to those played first. */

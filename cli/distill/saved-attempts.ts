@@ -37,9 +37,7 @@ async function namesIn(folder: string): Promise<string[]> {
 function rate(saved: SavedAttempt): RatedAttempt[] {
   const { reward, failure, scenarioIndex: scenario, attempt, isHeldOut, truncated, players } = saved;
   if (reward === null || failure !== null || isHeldOut || truncated) return [];
-  const parts = rolePartsOf({ ...saved, reward }, players?.trained, MAIN_POLICY).filter(
-    ({ calls }) => calls.length > 0,
-  );
+  const parts = rolePartsOf({ ...saved, reward }, players?.trained, MAIN_POLICY);
   return parts.map(({ role, ...part }) => ({
     reward: part.reward,
     place: { scenario, attempt, ...(role !== undefined && { role }) },
