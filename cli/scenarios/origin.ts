@@ -1,5 +1,6 @@
 /** Source of scenarios: a task in one sentence, or an MCP server as it was listed. */
 import { TemperError } from '../../core/failures.ts';
+import { listResources } from '../../play/mcp/ask-tool.ts';
 import { Connection } from '../../play/mcp/connection.ts';
 import { listTools } from '../../play/mcp/list-tools.ts';
 import { describeServer } from '../../play/mcp/server-spec.ts';
@@ -92,10 +93,10 @@ async function askServer(options: McpOptions, folder: string): Promise<ToolServe
     const tools = await listTools(connection, spec, selection);
     const asked = selection.resources && connection.offers('resources');
     // A server that lists its tools is of use without its resources.
-    const listed = asked ? await connection.ask('resources/list').catch(() => null) : null;
+    const resources = asked ? await listResources(connection).catch(() => []) : [];
     return {
       tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
-      resources: (listed?.resources ?? []).map(({ uri, name, description }) => ({
+      resources: resources.map(({ uri, name, description }) => ({
         uri,
         name,
         ...(description !== undefined && { description }),

@@ -19,10 +19,7 @@ const ASK: Readonly<Record<ToolMethod, Ask>> = {
     return { text: textOfCall(result), failed: result.isError === true };
   },
   'resources/list': async (connection, _name, _args, signal) => {
-    const resources = await readList(
-      (asked) => connection.ask('resources/list', asked, signal),
-      (page) => page.resources,
-    );
+    const resources = await listResources(connection, signal);
     return found(resources.map(({ uri, name, description, mimeType }) => ({ uri, name, description, mimeType })));
   },
   'resources/read': async (connection, _name, { uri }, signal) => {
@@ -41,6 +38,14 @@ const ASK: Readonly<Record<ToolMethod, Ask>> = {
     failed: false,
   }),
 };
+
+/** All pages. */
+export function listResources(connection: Connection, signal?: AbortSignal) {
+  return readList(
+    (asked) => connection.ask('resources/list', asked, signal),
+    (page) => page.resources,
+  );
+}
 
 export function askTool(
   connection: Connection,
