@@ -1,6 +1,8 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { evalCommand } from '../eval/command.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { scenariosCommand } from '../scenarios/command.ts';
 import { STAGES } from './stages.ts';
 
 /** `--model` is the hosted one. */
@@ -29,26 +31,10 @@ export const autoCommand = defineCommand({
   flags: {
     out: { kind: 'text', placeholder: 'FOLDER', description: 'folder of the project', default: 'named after TASK' },
     mcp: { kind: 'text', placeholder: 'COMMAND|URL', description: 'MCP server whose tools the agent uses' },
-    tools: {
-      kind: 'list',
-      placeholder: 'NAMES',
-      description: 'tools of the MCP server to use',
-      default: 'all, and its resources and prompts',
-    },
-    'mcp-env': {
-      kind: 'texts',
-      placeholder: 'NAME',
-      description: 'environment variable passed on to the MCP server, or the bearer token for a URL; repeatable',
-    },
-    instructions: { kind: 'text', placeholder: 'TEXT', description: 'what else the scenarios must be like' },
-    count: {
-      kind: 'integer',
-      minimum: 2,
-      maximum: 10_000,
-      placeholder: 'N',
-      description: 'number of scenarios, held-out ones included',
-      default: '24',
-    },
+    tools: scenariosCommand.flags.tools,
+    'mcp-env': scenariosCommand.flags['mcp-env'],
+    instructions: scenariosCommand.flags.instructions,
+    count: scenariosCommand.flags.count,
     'held-out': {
       kind: 'integer',
       minimum: 1,
@@ -81,11 +67,7 @@ export const autoCommand = defineCommand({
       placeholder: 'NAME',
       description: 'environment variable that holds the key of models named by URL',
     },
-    price: {
-      kind: 'texts',
-      placeholder: 'MODEL=IN/OUT',
-      description: 'US dollars per million input and output tokens; repeatable',
-    },
+    price: evalCommand.flags.price,
     'max-cost-usd': {
       kind: 'number',
       minimum: 0,

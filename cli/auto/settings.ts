@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../../core/hashes.ts';
 import { showValue } from '../../core/show-value.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { defaultHeldOut } from '../scenarios/plan-scenarios.ts';
 import type { AutoContext } from './command.ts';
 import { STATE_FILE } from './file-names.ts';
 import type { Stage } from './stages.ts';
@@ -69,7 +70,7 @@ export function readAutoSettings(
       `TASK must be a sentence that says what the agent has to do, or --out a folder with ${STATE_FILE}; write temper auto "answer questions about …"`,
     );
   const isKept = asked.heldOut !== undefined || asked.count === undefined;
-  const heldOut = (isKept ? known.heldOut : undefined) ?? Math.max(1, Math.floor(count / 3));
+  const heldOut = (isKept ? known.heldOut : undefined) ?? defaultHeldOut(count);
   const settings: AutoSettings = { ...known, task, judge, heldOut };
   checkSettings(settings);
   if (recorded !== null) refuseContradictions(recorded, settings, isDone);

@@ -1,5 +1,6 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { evalCommand } from '../eval/command.ts';
 
 export const scenariosCommand = defineCommand({
   name: 'scenarios',
@@ -90,21 +91,13 @@ export const scenariosCommand = defineCommand({
       placeholder: 'USD',
       description: 'begin no call once so much is spent; run it again with more to continue',
     },
-    price: {
-      kind: 'texts',
-      placeholder: 'MODEL=IN/OUT',
-      description: 'US dollars per million input and output tokens; repeatable',
-    },
+    price: evalCommand.flags.price,
     'base-url': {
       kind: 'text',
       placeholder: 'URL',
       description: 'OpenAI-compatible server that serves every MODEL',
     },
-    'key-env': {
-      kind: 'text',
-      placeholder: 'NAME',
-      description: 'environment variable that holds the key of --base-url or URL#MODEL',
-    },
+    'key-env': evalCommand.flags['key-env'],
     seed: {
       kind: 'integer',
       minimum: 0,

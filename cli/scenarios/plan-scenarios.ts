@@ -72,11 +72,16 @@ function readSource(flags: Flags): Source {
   return { task: task! };
 }
 
+/** A third. */
+export function defaultHeldOut(count: number): number {
+  return Math.max(1, Math.floor(count / 3));
+}
+
 function readHeldOut(given: number | null, count: number): number {
-  const heldOut = given ?? Math.max(1, Math.floor(count / 3));
+  const heldOut = given ?? defaultHeldOut(count);
   if (heldOut < count) return heldOut;
   throw new UsageError(
-    `--held-out must be less than --count ${count}, or nothing is left to train on, got ${heldOut}; pass --held-out ${Math.max(1, Math.floor(count / 3))}`,
+    `--held-out must be less than --count ${count}, or nothing is left to train on, got ${heldOut}; pass --held-out ${defaultHeldOut(count)}`,
   );
 }
 
