@@ -21,8 +21,7 @@ from temper_gpu.contract import EngineSettings, GpuWorkerSettings, SupervisedSte
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.group import GroupTrainer, RankSettings
-from temper_gpu.training.group import group as group_module
-from temper_gpu.training.group.group import prepare
+from temper_gpu.training.group.group import SILENT_S, prepare
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
@@ -300,11 +299,10 @@ def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
     moment: str,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(group_module, "SILENT_S", 2.0)
     trainer, run = trainers(3, moment != "before"), f"lost-{number.name.lower()}-{moment}"
     undisturbed = trainer.train(first_step(store, f"un{run}"), never).commit
     before = pids(trainer)
-    at(moment, monkeypatch, lambda: os.kill(before[1], number))
+    at(moment, monkeypatch, lambda: lose(trainer, 2, number))
     with pytest.raises(TemperError, match=rf"step 1 of {run}: rank 2 of 3 must .*nothing was committed") as caught:
         trainer.train(first_step(store, run), never)
     assert caught.value.type == "TrainerFailed"
@@ -316,6 +314,18 @@ def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
     assert commit.manifest.adapter == undisturbed.manifest.adapter
     assert commit.manifest.optimizer == undisturbed.manifest.optimizer
     assert not set(before) & set(pids(trainer))
+
+
+def lose(trainer: GroupTrainer, rank: int, number: signal.Signals) -> None:
+    """A stopped rank has been silent for long already. Others keep their time: a busy machine may delay their beats."""
+    assert trainer.group is not None
+    member = trainer.group.members[rank]
+    assert member.process.pid is not None
+    os.kill(member.process.pid, number)
+    if number == signal.SIGSTOP:
+        while member.connection.poll():
+            member.connection.recv_bytes()
+        member.silent_s = SILENT_S - 2
 
 
 def test_a_step_whose_ranks_could_not_be_forked_is_made_again(
