@@ -2,6 +2,7 @@
 import type { PlayDependencies } from './dependencies.ts';
 import { createAmendAndLocateActivities } from './amend-and-locate.ts';
 import { createEvaluateActivities } from './evaluate.ts';
+import { createJudgeGivenActivities } from './judge-given.ts';
 import { createJudgeGroupActivities } from './judge-group.ts';
 import { createJudgeActivities } from './judge.ts';
 import { createPlayGroupsActivities } from './play-groups.ts';
@@ -15,6 +16,7 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createPrepareActivities(dependencies),
     ...createRolloutActivities(dependencies),
     ...createJudgeGroupActivities(dependencies),
+    ...createJudgeGivenActivities(dependencies),
     ...createPlayGroupsActivities(dependencies),
     ...createJudgeActivities(dependencies),
     ...createEvaluateActivities(dependencies),

@@ -15,7 +15,7 @@ import { conversationOf } from '../play/judge/conversation.ts';
 import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';
-import { withJudge, type Ruler } from '../play/judge/ruler.ts';
+import { isRuler, withJudge, type Ruler } from '../play/judge/ruler.ts';
 import { earnedByTurns, judgeTurns, summariseGroup } from '../store/records/group-result.ts';
 import { readCheckpoint } from '../store/records/find-checkpoint.ts';
 import {
@@ -112,7 +112,7 @@ function requireRuler(
   { run, agent: name, judge: expected }: RolloutInput,
 ): Ruler {
   const ruler = requireAgent(agents, name).agent.reward;
-  if (ruler === undefined) {
+  if (!isRuler(ruler)) {
     const rule = `the run ${run} is judged by ${expected}, but its agent ${name} no longer has reward: ruler({ … })`;
     throw new TemperError('BadConfig', `${rule}; restore it, or start another run`);
   }

@@ -12,6 +12,7 @@ import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
 import { reportCommand } from './report/command.ts';
+import { rewardCommand, rewardsCommand } from './rewards/command.ts';
 import { runsCommand } from './runs/command.ts';
 import { scenariosCommand } from './scenarios/command.ts';
 import { scheduleCommand } from './schedule/command.ts';
@@ -36,6 +37,7 @@ import { workerCommand } from './worker/command.ts';
 const GROUPS: readonly (readonly Command[])[] = [
   [initCommand, autoCommand, scenariosCommand, trainCommand, sftCommand, distillCommand, forkCommand],
   [runsCommand, showCommand, watchCommand],
+  [rewardCommand, rewardsCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
   [tryCommand, evalCommand, exportCommand, serveCommand],

@@ -1,5 +1,6 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
+import { isAwaited } from './external-rewards.ts';
 import { REWARD_GROUP } from './named-rewards.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { findRoleSettingsProblem } from './role-rules.ts';
@@ -29,6 +30,7 @@ function findOptionsProblem(config: RunConfig): string | null {
   return (
     findGroupsProblem(config) ??
     findBudgetProblem(config) ??
+    findExternalProblem(config) ??
     findUpdatesProblem(config) ??
     findReductionProblem(config.train) ??
     findBaselineProblem(config.train) ??
@@ -42,8 +44,24 @@ function findOptionsProblem(config: RunConfig): string | null {
 }
 
 function findBudgetProblem({ maxJudgeUsd, judge }: RunConfig): string | null {
-  if (maxJudgeUsd === null || (judge !== null && judge !== REWARD_GROUP)) return null;
+  if (maxJudgeUsd === null || (judge !== null && judge !== REWARD_GROUP && !isAwaited(judge))) return null;
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
+}
+
+/** Each group wakes the run once it is complete, and its history has room for 51,200 events. */
+const MOST_AWAITED_GROUPS = 500;
+
+function findExternalProblem({ judge, external, groupsPerStep, groupSize, maxStaleness }: RunConfig): string | null {
+  if (isAwaited(judge) !== (external !== undefined))
+    return `the judge ${judge} and the rewards from outside contradict each other; give the agent reward: external({ … }), and leave judge out`;
+  if (external === undefined) return null;
+  if (maxStaleness > 0)
+    return `maxStaleness must be 0 with rewards from outside (a step waits for its rewards before the next one is played), got ${maxStaleness}; leave maxStaleness out`;
+  if (groupsPerStep > MOST_AWAITED_GROUPS)
+    return `groupsPerStep must be at most ${MOST_AWAITED_GROUPS} with rewards from outside, got ${groupsPerStep}; lower it, and raise steps`;
+  const { minimum = 0 } = external;
+  if (minimum <= groupSize) return null;
+  return `minimum of external must be at most groupSize, got ${minimum} of ${groupSize}; lower one or raise the other`;
 }
 
 function findStartProblem({ startAdapter, parent, train }: RunConfig): string | null {

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 
+import { ExternalConfig } from './contract-external.ts';
 import { LossConfig } from './contract-losses.ts';
 import { LoraConfig, OptimizerConfig } from './contract-optimizer.ts';
 import { optionsOf } from './contract-options.ts';
@@ -251,6 +252,8 @@ export const RunConfig = z
     roles: z.record(roleName, Role).optional(),
     /** The roles' rewards oppose each other; absent: they do not. */
     competing: z.literal(true).optional(),
+    /** Rewards given from outside, where the judge is `external` or `review`; absent: there are none. */
+    external: ExternalConfig.optional(),
     /** Steps that are trained on examples; absent: there are none. */
     supervised: SupervisedConfig.optional(),
   })

@@ -1,6 +1,7 @@
 /** How the groups of a step are played and judged, on the wire. */
 import { z } from 'zod';
 import { RolloutConfig, TrainConfig } from './contract-config.ts';
+import { ExternalConfig } from './contract-external.ts';
 import { Checkpoint, Seats, TrainedRoles } from './contract-roles.ts';
 import { BlobRef, count, GroupRef, judgeName, name, positive, roleName, sha256 } from './contract-values.ts';
 
@@ -99,6 +100,48 @@ export const JudgeGroupResult = z
   })
   .meta({ id: 'JudgeGroupResult' });
 export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
+
+/** Groups that were played and wait for rewards from outside: those that are complete, or over, are judged. */
+export const JudgeGivenInput = RolloutInput.pick({ run: true, branch: true, minimumGroupSize: true })
+  .extend({
+    ...rewardRules,
+    judge: judgeName,
+    external: ExternalConfig,
+    groups: z
+      .array(
+        z.strictObject({
+          step: positive,
+          group: count,
+          scenario: count,
+          inputsSha256: sha256,
+          /** Why it is decided with what it has; absent: it waits for every reward. */
+          over: z.enum(['timeout', 'stopped']).optional(),
+        }),
+      )
+      .min(1),
+  })
+  .meta({ id: 'JudgeGivenInput' });
+export type JudgeGivenInput = z.infer<typeof JudgeGivenInput>;
+
+export const JudgeGivenResult = z
+  .strictObject({
+    /** Those that are decided, in the order of the input. */
+    decided: z.array(GroupResult),
+    waiting: z.array(
+      z.strictObject({
+        step: positive,
+        group: count,
+        /** Attempts without a reward; 0 if the group was left for the next look, as this answer was full. */
+        missing: count,
+        /** Attempts that need one. */
+        attempts: count,
+        /** When the group was played, in milliseconds since 1970; null if the store does not tell. */
+        playedAt: z.int().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'JudgeGivenResult' });
+export type JudgeGivenResult = z.infer<typeof JudgeGivenResult>;
 
 const ofOneGroup = { group: true, scenario: true, seed: true, seats: true } as const;
 export const DealtGroup = RolloutInput.pick(ofOneGroup).meta({ id: 'DealtGroup' });

@@ -8,6 +8,7 @@
 import { z } from 'zod';
 import { RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
 import { EvalResult } from './contract-evaluation.ts';
+import { AwaitedRewards } from './contract-external.ts';
 import { JudgeSpending } from './contract-groups.ts';
 import { Sampler, StepMetrics } from './contract-manifest.ts';
 import { LoraConfig } from './contract-optimizer.ts';
@@ -28,6 +29,7 @@ import {
 
 export * from './contract-config.ts';
 export * from './contract-evaluation.ts';
+export * from './contract-external.ts';
 export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-manifest.ts';
@@ -228,6 +230,8 @@ export const RunState = z
     judging: JudgeSpending.nullable(),
     /** Steps in progress, oldest first, where they may overlap; `policy`: the step of the checkpoint that they sample from. */
     overlap: z.array(z.strictObject({ step: positive, phase: z.string(), policy: count })).optional(),
+    /** Rewards from outside that the run waits for; null: it waits for none. Absent: it never does. */
+    awaited: AwaitedRewards.nullable().optional(),
   })
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;

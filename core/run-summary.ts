@@ -31,6 +31,7 @@ export function newRunState(config: RunConfig): RunState {
     failure: null,
     notes: [],
     ...NOT_STEERED,
+    ...(config.external && { awaited: null }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { RoleContext, RoleResult } from './roles/role-context.ts';
 import type { RoleDefinitions } from './roles/role-definition.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Conversation } from './judge/conversation.ts';
+import type { External } from './external.ts';
 import type { Ruler } from './judge/ruler.ts';
 import type { NoResources, Resources, ResourceValues } from './resources/resource.ts';
 import type { ToolServer } from './mcp/tool-server.ts';
@@ -134,7 +135,7 @@ export interface AgentParts<S extends Scenario> {
 
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   /** Absent where the rewards are the rollout's own. */
-  readonly reward?: Ruler;
+  readonly reward?: Ruler | External;
   readonly resources?: Resources;
   /** Folder of the agent's file, where its programs run; absent for an agent without a file. */
   readonly folder?: string;

@@ -10,6 +10,8 @@ import {
 } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Agent } from './agent.ts';
+import { checkTurnsOfExternal, isExternal } from './external.ts';
+import { isRuler } from './judge/ruler.ts';
 import type { RolePlayers } from './roles/role-definition.ts';
 import { readRoleRewards } from './roles/role-result.ts';
 
@@ -23,9 +25,9 @@ type Rewarding = Pick<Agent, 'reward' | 'rewards' | 'rewardGroup' | 'roles'>;
 const MAX_METRICS = 100;
 const MAX_METRIC_NAME = 100;
 
-/** True if attempts may return no reward of their own: it comes from a judge alone, or from `rewardGroup`. */
+/** True if attempts may return no reward of their own: it comes from a judge alone, from `rewardGroup` or from outside. */
 export function mayLackReward({ reward, rewardGroup }: Rewarding): boolean {
-  return rewardGroup !== undefined || reward?.weights.agent === 0;
+  return rewardGroup !== undefined || isExternal(reward) || (isRuler(reward) && reward.weights.agent === 0);
 }
 
 /** Throws if turn rewards are no part of the reward. */
@@ -36,7 +38,8 @@ export function checkTurnsCount({ reward, roles }: Rewarding): void {
       'rewardTurn has no effect for an agent with roles, whose rewards belong to roles; return roleRewards, and remove the call',
     );
   }
-  if (reward?.weights.agent !== 0) return;
+  if (isExternal(reward)) checkTurnsOfExternal(reward);
+  if (!isRuler(reward) || reward.weights.agent !== 0) return;
   throw new TemperError(
     'BadConfig',
     'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
@@ -92,13 +95,17 @@ function readReward({ reward, rewards }: Returned, agent: Rewarding): Rewarded {
 
 /** The one place where the reward of an attempt is made from its named rewards; `rewardGroup` adds to it. */
 function readNamed({ reward, rewards }: Returned, weights: NamedRewards, agent: Rewarding): Rewarded {
-  const names = Object.keys(weights);
+  const awaited = isExternal(agent.reward) ? agent.reward.name : null;
+  const names = Object.keys(weights).filter((name) => name !== awaited);
   const remedy = `return { rewards: { ${names.join(', ')} }, metrics }`;
   if (reward !== undefined)
     return { failure: `rollout must return its rewards by name, got ${showValue(reward)}; ${remedy}` };
-  const given = rewards ?? (mayLackReward(agent) ? {} : undefined);
-  const problem = findRewardsProblem(given, weights, mayLackReward(agent) ? [] : names);
+  const isOptional = agent.rewardGroup !== undefined || names.length === 0;
+  const given = rewards ?? (isOptional ? {} : undefined);
+  const problem = findRewardsProblem(given, weights, isOptional ? [] : names);
   if (problem !== null) return { failure: `the result of rollout ${problem}; ${remedy}` };
+  if (awaited !== null && Object.hasOwn(given as NamedRewards, awaited))
+    return { failure: `rollout must not return the reward ${awaited}, which is given from outside; ${remedy}` };
   const sum = weighRewards(weights, given as NamedRewards);
   if (!Number.isFinite(sum)) return { failure: `the weighted sum of rewards must be finite, got ${sum}; lower them` };
   return { reward: sum, named: toRewardMetrics(given as NamedRewards) };

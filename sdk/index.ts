@@ -14,6 +14,8 @@ export type {
 export {
   defineAgent,
   type AgentDefinition,
+  type ExternalAgentDefinition,
+  type NamedExternalDefinition,
   type GroupRewardDefinition,
   type JudgedAgentDefinition,
   type NamedGroupRewardDefinition,
@@ -38,6 +40,8 @@ export type {
 export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
 export type { RoleContext, RoleResult } from '../play/roles/role-context.ts';
 export type { FrozenPlayer, LeaguePlayer, PolicyPlayer, RoleDefinition } from '../play/roles/role-definition.ts';
+export { external, type ExternalOptions } from './external/create-external.ts';
+export type { External } from '../play/external.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

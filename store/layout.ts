@@ -63,6 +63,9 @@ export const judgedKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.
 export const groupAnswersPrefix = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.answers`;
 export const groupAnswerKey = (place: GroupPlace, question: string, number: number): string =>
   `${groupAnswersPrefix(place)}/${question}.${number}.json`;
+/** Ledger of rewards that were given to a group from outside, in order from 0. Write-once. */
+export const givenPrefix = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.given`;
+export const givenKey = (place: GroupPlace, number: number): string => `${givenPrefix(place)}/${number}.json`;
 export const groupTimesKey = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.times.json`;
 
 /** Results of a step's groups, and which of them are trained. Write-once. */

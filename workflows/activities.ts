@@ -12,6 +12,8 @@ import type {
   EvaluateInput,
   GroupResult,
   InitialiseInput,
+  JudgeGivenInput,
+  JudgeGivenResult,
   JudgeGroupInput,
   JudgeGroupResult,
   JudgeInput,
@@ -37,6 +39,8 @@ export interface AgentActivities {
   rollout(input: RolloutInput): Promise<GroupResult>;
   /** Judges a group, if the run has a judge. */
   judgeGroup(input: JudgeGroupInput): Promise<JudgeGroupResult>;
+  /** Decides groups that wait for rewards from outside, as far as they are complete or over. */
+  judgeGiven(input: JudgeGivenInput): Promise<JudgeGivenResult>;
   /** Both of them, for each of several groups of a large step. */
   playGroups(input: PlayGroupsInput): Promise<PlayGroupsResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
@@ -146,6 +150,10 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const { step, group, judge, rollout } = input.group;
       const summary = `step ${step} · group ${group} · judged by ${judge}`;
       return agent.judgeGroup.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), payload(input));
+    },
+    judgeGiven: (input) => {
+      const summary = `step ${input.groups[0]?.step} · rewards of ${input.groups.length} groups`;
+      return agent.judgeGiven.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
     },
     playGroups: (input) => {
       const { step, groups, rollout, attempts } = input;

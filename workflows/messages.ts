@@ -1,7 +1,8 @@
 /** The updates and queries of a run, and the validators that refuse updates. The command line imports the definitions. */
-import { defineQuery, defineUpdate } from '@temporalio/workflow';
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
 import type { RunConfig, RunState, SettingChange } from '../core/contract.ts';
+import { REWARDS_SIGNAL } from '../core/external-rewards.ts';
 import { findSettingsProblem, type Settings } from '../core/settings.ts';
 import type { Judging } from './judging.ts';
 import type { RunStatus } from './run-status.ts';
@@ -75,6 +76,9 @@ export const setUpdate = defineUpdate<SetAnswer, [SetRequest]>('set');
 
 /** Gives up the step in progress, goes back to a finished step, and trains the following steps again on a new branch. */
 export const rollbackUpdate = defineUpdate<RollbackAnswer, [RollbackRequest]>('rollback');
+
+/** Rewards were given from outside: a run that waits for them looks into the store. It may be lost, and sent again. */
+export const rewardsSignal = defineSignal(REWARDS_SIGNAL);
 
 /** The run's state now, with what it waits for. Works while a worker lives; `state.json` works always. */
 export const progressQuery = defineQuery<RunState>('progress');

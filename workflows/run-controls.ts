@@ -59,6 +59,7 @@ export class RunControls {
   #rollbacksDone = 0;
   #amendments: number;
   #lastRollback: PendingRollback | null;
+  #hasRewards = false;
   #work: CancellationScope | null = null;
   #ending = false;
 
@@ -124,6 +125,7 @@ export class RunControls {
   /** Handlers are set before the run's first await, so that a starting run misses no request. */
   listen(): void {
     const validators = messages.createValidators({ controls: this, status: this.#status, judging: this.#judging });
+    setHandler(messages.rewardsSignal, () => void (this.#hasRewards = true));
     setHandler(messages.progressQuery, () => this.#status.state);
     setHandler(messages.stopUpdate, (request) => this.#stop(request), { validator: validators.stop });
     setHandler(messages.pauseUpdate, (request) => this.#pause(request), { validator: validators.pause });
@@ -172,6 +174,18 @@ export class RunControls {
     this.#status.setPaused(this.requested.pause);
     await this.#status.record();
     await condition(() => !this.isPaused || this.hasPending || isHistoryLong());
+  }
+
+  /** True if rewards were given since this was last asked: a run that waits for them looks into the store. */
+  takeRewards(): boolean {
+    const has = this.#hasRewards;
+    this.#hasRewards = false;
+    return has;
+  }
+
+  /** True if the run should look into the store now, because rewards were given or somebody stops it. */
+  get hasRewards(): boolean {
+    return this.#hasRewards;
   }
 
   /** Pauses as a request would: the run waits until somebody allows more, or ends it. */

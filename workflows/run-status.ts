@@ -5,6 +5,7 @@
 import { CancellationScope, condition, setCurrentDetails } from '@temporalio/workflow';
 
 import type {
+  AwaitedRewards,
   Checkpoint,
   EvalResult,
   JudgeSpending,
@@ -15,6 +16,7 @@ import type {
   SettingChange,
   StepSummary,
 } from '../core/contract.ts';
+import { describeAwaited } from '../core/external-rewards.ts';
 import { describeSkipped, describeUnused, type Unused } from '../core/learning-signal.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { formatReason } from '../core/settings.ts';
@@ -132,6 +134,18 @@ export class RunStatus {
     step.enter(phase, { work, queue });
     if (step === this.#inHand[0]) this.waitFor(phase, work, queue);
     else this.#showOverlap();
+  }
+
+  /** A step waits for rewards from outside. Whoever reads the store sees it, too. */
+  async awaitRewards(step: StepInHand, awaited: AwaitedRewards): Promise<void> {
+    const work = describeAwaited(awaited);
+    step.enter('judge', { work, queue: '' });
+    this.update({ phase: 'judge', awaited, waitingFor: `${work}; see temper rewards ${this.#state.run}` });
+    await this.record();
+  }
+
+  endAwaiting(): void {
+    this.update({ awaited: null, waitingFor: null });
   }
 
   /** Finished or given up. */

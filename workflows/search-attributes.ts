@@ -4,6 +4,7 @@ export const temperAgent = { name: 'TemperAgent', type: 'KEYWORD' } as const;
 export const temperStep = { name: 'TemperStep', type: 'INT' } as const;
 export const temperReward = { name: 'TemperReward', type: 'DOUBLE' } as const;
 export const temperPhase = { name: 'TemperPhase', type: 'KEYWORD' } as const;
+export const temperAwaited = { name: 'TemperAwaited', type: 'INT' } as const;
 
 /**
  * Name → type, in the words of `temporal operator search-attribute create` and `start-dev --search-attribute`. A server
@@ -15,4 +16,5 @@ export const SEARCH_ATTRIBUTES = {
   TemperStep: 'Int',
   TemperReward: 'Double',
   TemperPhase: 'Keyword',
+  TemperAwaited: 'Int',
 } as const;

@@ -2,7 +2,7 @@
 import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 
 import type { RunState } from '../core/contract.ts';
-import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
+import { temperAgent, temperAwaited, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
 import type { LaneOrder } from './lane-order.ts';
 
 export class StateWriter {
@@ -55,12 +55,14 @@ export class StateWriter {
 }
 
 /** Search attributes, once per record: each upsert is an event of the history. */
-export function indexRun({ run, agent, step, phase, reward }: RunState): void {
+export function indexRun({ run, agent, step, phase, reward, awaited }: RunState): void {
   upsertSearchAttributes([
     { key: temperRun, value: run },
     { key: temperAgent, value: agent },
     { key: temperStep, value: step },
     { key: temperReward, value: reward },
     { key: temperPhase, value: phase },
+    // Servers of runs without rewards from outside need not know it.
+    ...(awaited === undefined ? [] : [{ key: temperAwaited, value: awaited?.missing ?? 0 }]),
   ]);
 }

@@ -13,6 +13,7 @@ import type {
   TrainInput,
   TrainResult,
 } from '../core/contract.ts';
+import { isAwaited } from '../core/external-rewards.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { leagueAtStart } from '../core/plan-league.ts';
 import { isLargeStep, PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
@@ -33,6 +34,7 @@ import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
+import { awaitRewards } from './awaited-rewards.ts';
 import { RunStatus } from './run-status.ts';
 import { failRun, isLearningOver } from './endings.ts';
 import { isEvaluationMissing, resumeFromStore, rollBack } from './restore-position.ts';
@@ -179,14 +181,19 @@ async function finishStep(
   return next;
 }
 
-/** Groups are judged as soon as they are played, if the run has a judge; groups without signal are replaced. */
+/**
+ * Groups are judged as soon as they are played, if the run has a judge; with rewards from outside, once those are given.
+ * Groups without signal are replaced.
+ */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.controls;
-  const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
-  run.status.enterPhase(inHand, 'rollout', work, run.queues.rollout);
+  const isLater = isAwaited(config.judge);
+  const work = `play ${config.judge === null || isLater ? '' : 'and judge '}step ${inHand.step}`;
   const played: GroupResult[] = [];
   for (let round = 0; round <= config.replacementRounds; round++) {
-    played.push(...(await playMissing(run, inHand, position, played)));
+    if (round === 0 || isLater) run.status.enterPhase(inHand, 'rollout', work, run.queues.rollout);
+    const fresh = await playMissing(run, inHand, position, played);
+    played.push(...(isLater ? await awaitRewards(run, inHand, planGroups(config, position, played)) : fresh));
   }
   return played;
 }
@@ -237,7 +244,7 @@ async function trainStep(
 /** The verdict is the agent's own reward, which came with the rollout, or the judge's. */
 async function playGroup({ activities, judging }: Run, inHand: StepInHand, group: RolloutInput): Promise<GroupResult> {
   const played = await activities.rollout(group);
-  if (played.use !== 'unjudged') return played;
+  if (played.use !== 'unjudged' || isAwaited(group.judge)) return played;
   const judged = await activities.judgeGroup({ group });
   judging.count(judged, inHand);
   return judged.group;

@@ -18,7 +18,7 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
 ): CommandLine<F, A> {
   const options = { ...optionsOf(command.flags), [HELP]: { type: 'boolean', short: 'h' } } as const;
   const { tokens, positionals } = parseArgs({
-    args: [...words],
+    args: words.map((word) => (NEGATIVE_NUMBER.test(word) ? MARK + word : word)),
     options,
     strict: false,
     allowPositionals: true,
@@ -30,15 +30,24 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
     checkFlag(command, token);
     const negated = negatedBy(command.flags, token.name);
     const name = negated ?? ownName(command.flags, token.name);
-    given.set(name, [...(given.get(name) ?? []), negated === null ? (token.value ?? '') : NEGATED]);
+    given.set(name, [...(given.get(name) ?? []), negated === null ? unmark(token.value ?? '') : NEGATED]);
   }
   if (given.has(HELP)) return { isHelp: true };
-  checkCount(command, positionals);
+  const args = positionals.map(unmark);
+  checkCount(command, args);
   return {
     isHelp: false,
-    args: readArguments(command.arguments, positionals),
+    args: readArguments(command.arguments, args),
     flags: readFlags(command.flags, given),
   };
+}
+
+/** Put before a negative number, which parseArgs takes for flags. No word of a command line has this character. */
+const MARK = '\0';
+const NEGATIVE_NUMBER = /^-\.?\d/;
+
+function unmark(word: string): string {
+  return word.startsWith(MARK) ? word.slice(MARK.length) : word;
 }
 
 function optionsOf(flags: Flags): NonNullable<ParseArgsConfig['options']> {

@@ -46,7 +46,7 @@ const UPDATES = ['passes', 'miniBatches'] as const;
 
 /** The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no effect. */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
-  // Not inherited: the warm start is done, a start adapter is part of the parent's checkpoint, and roles are the agent's.
+  // Not inherited: the warm start is done, a start adapter is part of the parent's checkpoint, and roles and external rewards are the agent's.
   const {
     finalLearningRateShare,
     learningRateRestarts,
@@ -55,6 +55,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOp
     startAdapter: _,
     roles: _roles,
     competing: _competing,
+    external: _external,
     ...others
   } = parent;
   const decay = { finalLearningRateShare, learningRateRestarts };

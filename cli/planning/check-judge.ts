@@ -1,19 +1,37 @@
 /** The judge of an agent's file or `--judge`, checked before anything is started. */
-import type { RunConfig } from '../../core/contract.ts';
+import type { ExternalConfig, RunConfig } from '../../core/contract.ts';
+import { EXTERNAL } from '../../core/external-rewards.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import { adapterOf, parsePolicyName, type Policy } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
+import type { RunOptions } from '../../core/run-defaults.ts';
+import { isExternal, type External } from '../../play/external.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 /** Judge options of a run's configuration; flags override them. */
-export function judgeOptions({ reward, rewardGroup }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
+export function judgeOptions({
+  reward,
+  rewards,
+  rewardGroup,
+}: Agent): Pick<RunOptions, 'external'> & Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
   if (rewardGroup !== undefined) return { judge: REWARD_GROUP, maxJudgeUsd: null };
+  if (isExternal(reward)) return { judge: EXTERNAL, maxJudgeUsd: null, external: toConfig(reward, rewards) };
   if (reward === undefined) return { judge: null, maxJudgeUsd: null };
   return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
+}
+
+/** Absent members are the defaults. */
+function toConfig({ name, timeoutMs, onTimeout, minimum }: External, weights: Agent['rewards']): ExternalConfig {
+  return {
+    ...(name !== null && { name, weight: weights?.[name] ?? 1 }),
+    ...(timeoutMs !== null && { timeoutMs }),
+    ...(onTimeout !== 'drop' && { onTimeout }),
+    ...(minimum !== null && { minimum }),
+  };
 }
 
 async function findJudge(store: Store, policy: Policy): Promise<string | undefined> {
@@ -28,8 +46,9 @@ export async function checkJudge(
   { store, env }: { store: Store; env: NodeJS.ProcessEnv },
 ): Promise<void> {
   if (name === null || (name === REWARD_GROUP && rewardGroup !== undefined)) return;
-  if (reward === undefined) {
-    const ownRewards = rewardGroup === undefined ? 'returns its own rewards' : 'has rewardGroup';
+  if (name === EXTERNAL && isExternal(reward)) return;
+  if (reward === undefined || isExternal(reward)) {
+    const ownRewards = describeRewards(reward, rewardGroup);
     throw new UsageError(
       `--judge ${name} has no effect: the agent ${agent} ${ownRewards}; add reward: ruler({ … }) to it`,
     );
@@ -43,4 +62,9 @@ export async function checkJudge(
   throw new UsageError(
     `the judge ${judge.name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
   );
+}
+
+function describeRewards(reward: Agent['reward'], rewardGroup: Agent['rewardGroup']): string {
+  if (reward !== undefined) return 'is rewarded from outside';
+  return rewardGroup === undefined ? 'returns its own rewards' : 'has rewardGroup';
 }

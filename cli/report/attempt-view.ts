@@ -71,7 +71,7 @@ function viewHosted({ model, role, choices, refusal, promptTokens, completionTok
   return `${[name, tokens, ...cost].join(', ')}: ${said}`;
 }
 
-function viewMessage(message: ChatMessage): MessageView {
+export function viewMessage(message: ChatMessage): MessageView {
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls.map(callText) : [];
   const text = typeof message.content === 'string' ? message.content : contentText(message.content);
   return { role: message.role, text: clipText([text, ...calls].filter((part) => part !== '').join('\n')) };

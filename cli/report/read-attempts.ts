@@ -1,9 +1,12 @@
 /** Reads the attempts that a report shows: some steps, some groups of each, and the first games of the evaluations. */
 import type { RunState } from '../../core/contract.ts';
+import { formatAttemptId } from '../../core/attempt-id.ts';
+import { isAwaited } from '../../core/external-rewards.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { toRewardMetrics } from '../../core/named-rewards.ts';
 import { mean } from '../../core/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
+import { giftsOf, readGiven, type Gift } from '../../store/records/given-rewards.ts';
 import { readEvalRollouts, readGroups, type PlayedGroup } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
@@ -19,7 +22,12 @@ export interface ReadAttempts {
 
 type ReadSet = (store: Store, place: StepPlace) => Promise<AttemptSet | null>;
 
-export async function readAttempts(store: Store, { run, lineage, step: last, evals }: RunState): Promise<ReadAttempts> {
+export async function readAttempts(
+  store: Store,
+  { run, lineage, step, evals, awaited = null }: RunState,
+): Promise<ReadAttempts> {
+  // Attempts that wait for a reward are shown, too.
+  const last = awaited?.step ?? step;
   const steps = sampleEvenly(
     Array.from({ length: last }, (_, index) => index + 1),
     BOUNDS.steps,
@@ -54,10 +62,18 @@ async function readStep(store: Store, place: StepPlace): Promise<AttemptSet | nu
   if (groups.length === 0) return null;
   const shown = groups.slice(0, BOUNDS.groupsPerStep);
   const leftOut = shown.length < groups.length ? `${shown.length} of ${groups.length} groups are shown` : null;
-  return { kind: 'step', step: place.step, groups: shown.map(viewGroup), leftOut };
+  const given = await Promise.all(shown.map((group) => readGivenTo(store, place, group)));
+  const views = shown.map((group, index) => viewGroup(place, group, given[index] ?? []));
+  return { kind: 'step', step: place.step, groups: views, leftOut };
 }
 
-function viewGroup({ group, rollouts, judged }: PlayedGroup): GroupView {
+/** Rewards from outside, as far as the group may have any. */
+async function readGivenTo(store: Store, place: StepPlace, { group, judged }: PlayedGroup): Promise<Gift[]> {
+  if (judged !== null && !isAwaited(judged.judge)) return [];
+  return giftsOf(await readGiven(store, { ...place, group }));
+}
+
+function viewGroup({ branch, step }: StepPlace, { group, rollouts, judged }: PlayedGroup, gifts: Gift[]): GroupView {
   const rewards = judged?.rewards ?? rollouts.attempts.map(({ reward }) => reward);
   const average = mean(rewards.filter((reward) => reward !== null));
   const shown = rollouts.attempts.slice(0, BOUNDS.attemptsPerGroup);
@@ -65,10 +81,11 @@ function viewGroup({ group, rollouts, judged }: PlayedGroup): GroupView {
     title: `group ${group}`,
     scenario: clipText(rollouts.header.scenarioId ?? '', 200),
     attempts: shown.map((record, index) =>
-      viewAttempt(record, `attempt ${record.attempt}`, {
+      viewAttempt(record, `attempt ${formatAttemptId({ branch, step, group, attempt: record.attempt })}`, {
         own: rewards[index] ?? null,
         mean: average,
         ...viewVerdict(record, judged, index),
+        ...viewGiven(gifts, record.attempt),
       }),
     ),
   };
@@ -93,6 +110,17 @@ function viewVerdict(
       ...Object.fromEntries(numbers.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== null)),
     },
   };
+}
+
+/** Who gave which reward, when and why, oldest first; nothing if nobody did. */
+function viewGiven(gifts: readonly Gift[], attempt: number): Partial<Pick<Rewards, 'explanation'>> {
+  const lines = gifts.flatMap((gift) => {
+    if (gift.kind !== 'reward' || gift.attempt !== attempt) return [];
+    const metrics = Object.entries(gift.metrics ?? {}).map(([name, value]) => `, ${name} ${value}`);
+    const note = gift.note === null ? '' : `: ${gift.note}`;
+    return [`given ${gift.reward}${metrics.join('')} by ${gift.by ?? 'somebody'}, ${gift.at}${note}`];
+  });
+  return lines.length === 0 ? {} : { explanation: lines.join('\n') };
 }
 
 async function readEvaluation(store: Store, place: StepPlace): Promise<AttemptSet | null> {

@@ -14,6 +14,7 @@ import {
 } from '../../workers/connection/connection.ts';
 import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
+import { wakeIfComplete } from '../../workers/rewards/wake-run.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
@@ -120,6 +121,7 @@ async function joinRun(
   // A run joined before it wrote its run.json may be a different one, which the store could not tell.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(fillDefaults(memo['config'] as RunConfig, SCHEMA_DEFAULTS), config);
+  if (config.external !== undefined) await wakeIfComplete(client, store, config.run);
   return handle;
 }
 

@@ -1,12 +1,14 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
-import type { LeagueScore, StepSummary } from '../../core/contract.ts';
+import type { LeagueScore, RunConfig, StepSummary } from '../../core/contract.ts';
 import { describeRoles } from '../../core/describe-config.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { splitMetrics } from '../../core/named-rewards.ts';
 import { formatReason, describeChange } from '../../core/settings.ts';
+import { listAwaited } from '../../store/records/awaited-groups.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
 import { isEnded, readManifest, requireRun } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -30,14 +32,30 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const isLoop = found.file.loop !== undefined;
   const pending = !isEnded(recorded) && !isLoop ? await askServer(context, { store, run: args.run }) : null;
   const summary = withPending(recorded, pending ?? []);
+  const awaited = await describeAwaitedNow(store, found.file.config, recorded);
   const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
   const engine = newest === null ? null : engineOf(newest);
   const roles = describeRoles(found.file.config);
   const league = newest?.league ?? null;
-  const shown = { engine, roles, league, lastStep: found.steps.at(-1) };
+  const shown = { engine, roles, league, awaited, lastStep: found.steps.at(-1) };
   if (flags.json) printJson(output, { ...toJson(summary, pending), ...shown, lastStep: shown.lastStep ?? null });
   else print(output, { ...summary, ...shown }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
+}
+
+/** Rewards that the run waits for, as the store has them now; null if there are none. */
+async function describeAwaitedNow(
+  store: Store,
+  { run, external }: RunConfig,
+  recorded: Pick<RunSummary, 'state'>,
+): Promise<string | null> {
+  if (external === undefined || isEnded(recorded)) return null;
+  const groups = await listAwaited(store, run);
+  if (groups.length === 0) return null;
+  const missing = groups.reduce((count, group) => count + group.missing.length, 0);
+  const times = groups.flatMap(({ playedAt }) => playedAt ?? []);
+  const since = times.length === 0 ? '' : `, the oldest played at ${new Date(Math.min(...times)).toISOString()}`;
+  return `${plural(missing, 'reward')} in ${plural(groups.length, 'group')}${since}; see temper rewards ${run}`;
 }
 
 /** Null if no server answered in time. */
@@ -107,7 +125,11 @@ interface ShownRoles {
 }
 
 type Shown = RunSummary &
-  ShownRoles & { readonly engine: ShownEngine | null; readonly lastStep: StepSummary | undefined };
+  ShownRoles & {
+    readonly engine: ShownEngine | null;
+    readonly awaited: string | null;
+    readonly lastStep: StepSummary | undefined;
+  };
 
 function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
@@ -129,7 +151,8 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['time', formatDuration(summary.wallSeconds)],
     ['adapter', summary.adapterSha256],
     ['store', summary.storeUri],
-    ['waiting', summary.waitingFor],
+    ['awaited', summary.awaited],
+    ['waiting', summary.awaited !== null && summary.phase === 'judge' ? null : summary.waitingFor],
     ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
     ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),

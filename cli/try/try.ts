@@ -12,6 +12,9 @@ import type { TriedGroup, TrySummary, TriedAttempt } from './tried.ts';
 import { warningsOf } from './warnings.ts';
 import { mean } from '../../core/statistics.ts';
 import { isPlayedByCheckpoint } from '../../play/roles/role-definition.ts';
+import type { Agent } from '../../play/agent.ts';
+import { isExternal } from '../../play/external.ts';
+import { isRuler } from '../../play/judge/ruler.ts';
 
 export async function tryAgent(context: TryContext): Promise<number> {
   // Errors of an agent in TypeScript name its lines as they were written.
@@ -63,15 +66,19 @@ function summarise({ agentFile, player }: TryPlan, groups: readonly TriedGroup[]
       : [
           'a hosted model returns no token ids, and is asked whatever the agent asks: rewritten histories, and parameters that training refuses, were not checked; play on pocket or a checkpoint to check them',
         ]),
-    ...(reward === undefined
-      ? []
-      : [`the judge ${reward.judge.name} was not asked: rewards are what the rollout returned`]),
+    ...noteOfRewards(reward),
   ];
   if (standIns.length > 0)
     notes.push(
       `in a run, checkpoints play ${standIns.map(([role]) => role).join(', ')}; here ${player.name} played every role`,
     );
   return { agent: name, model: player.name, groups, warnings: warningsOf(groups), notes };
+}
+
+function noteOfRewards(reward: Agent['reward']): string[] {
+  if (isRuler(reward)) return [`the judge ${reward.judge.name} was not asked: rewards are what the rollout returned`];
+  if (!isExternal(reward)) return [];
+  return ['a run waits for rewards from outside; the rewards here are what the rollout returned'];
 }
 
 /** A role that no attempt calls has nothing to train. */

@@ -15,6 +15,7 @@ const WORK: Readonly<Record<string, Work>> = {
   rollout: { phase: 'rollout', words: 'play a step' },
   playGroups: { phase: 'rollout', words: 'play a step' },
   judgeGroup: { phase: 'rollout', words: 'judge a group' },
+  judgeGiven: { phase: 'judge', words: 'read given rewards' },
   judge: { phase: 'judge', words: 'decide what a step trains' },
   train: { phase: 'train', words: 'train a step' },
 };

@@ -10,6 +10,16 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True)
 
 
+class AwaitedRewards(Strict):
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    missing: Annotated[int, Field(ge=0, le=9007199254740991)]
+    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    waiting: Annotated[int, Field(ge=0, le=9007199254740991)]
+    groups: Annotated[int, Field(ge=0, le=9007199254740991)]
+    since: str
+    next_deadline: Annotated[str | None, Field(alias="nextDeadline")]
+
+
 class BlobRef(Strict):
     key: Annotated[str, Field(pattern="^blobs\\/[0-9a-f]{64}$")]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -132,6 +142,16 @@ class ExampleRendering(Strict):
     ] = None
 
 
+class ExternalConfig(Strict):
+    name: Annotated[str | None, Field(max_length=63)] = None
+    weight: float | None = None
+    timeout_ms: Annotated[
+        int | None, Field(alias="timeoutMs", ge=1, le=9007199254740991)
+    ] = None
+    on_timeout: Annotated[float | None, Field(alias="onTimeout")] = None
+    minimum: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+
+
 class GpuWorkerSettings(Strict):
     store: str
     models: str | None = None
@@ -210,6 +230,46 @@ class ImportanceSamplingLoss(Strict):
 Policy = TypeAliasType(
     "Policy", Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
 )
+
+
+class Group(Strict):
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    over: Literal["timeout", "stopped"] | None = None
+
+
+class JudgeGivenInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
+    judge: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")]
+    external: ExternalConfig
+    groups: Annotated[list[Group], Field(min_length=1)]
+
+
+class WaitingItem(Strict):
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    missing: Annotated[int, Field(ge=0, le=9007199254740991)]
+    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    played_at: Annotated[
+        int | None, Field(alias="playedAt", ge=-9007199254740991, le=9007199254740991)
+    ]
+
+
+class JudgeGivenResult(Strict):
+    decided: list[GroupResult]
+    waiting: list[WaitingItem]
 
 
 class JudgeResult(Strict):
@@ -757,6 +817,7 @@ class RunState(Strict):
     lineage: list[Branch]
     judging: JudgeSpending | None
     overlap: list[OverlapItem] | None = None
+    awaited: AwaitedRewards | None = None
 
 
 class TrainConfig(Strict):
@@ -953,6 +1014,7 @@ class RunConfig(Strict):
         | None
     ) = None
     competing: Literal[True] | None = None
+    external: ExternalConfig | None = None
     supervised: SupervisedConfig | None = None
 
 

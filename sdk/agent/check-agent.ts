@@ -1,5 +1,6 @@
 /** Checks the definition of an agent: a JavaScript caller may pass values of any type. */
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { isExternal, type External } from '../../play/external.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
@@ -44,16 +45,32 @@ function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definiti
 }
 
 function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
-  if (reward !== undefined && !isRuler(reward))
-    return `the reward of the agent ${agent} must be ruler({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
+  if (reward !== undefined && !isRuler(reward) && !isExternal(reward))
+    return `the reward of the agent ${agent} must be ruler({ … }) or external({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
   if (rewardGroup !== undefined && typeof rewardGroup !== 'function')
     return `rewardGroup of the agent ${agent} must be a function, got ${showOption(rewardGroup)}; pass one that returns a reward for each attempt`;
   if (reward !== undefined && rewardGroup !== undefined)
-    return `the agent ${agent} must have one judge, got reward and rewardGroup; call ruler(attempts, { … }) in rewardGroup`;
+    return `the agent ${agent} must have one judge, got reward and rewardGroup; ${isRuler(reward) ? 'call ruler(attempts, { … }) in rewardGroup' : 'remove one of them'}`;
+  if (isExternal(reward)) return findExternalProblem(agent, reward, rewards);
   if (rewards === undefined) return null;
   if (isRuler(reward) && reward.weights.agent === 0)
     return `rewards of the agent ${agent} have no effect when only the judge gives rewards; give the agent a weight in ruler({ weights })`;
   return findWeightsProblem(agent, rewards);
+}
+
+/** Named, it is one of the weights; without a name, it is the whole reward. */
+function findExternalProblem(agent: string, { name }: External, rewards: unknown): string | null {
+  const problem = rewards === undefined ? null : findWeightsProblem(agent, rewards);
+  if (problem !== null) return problem;
+  const names = Object.keys(rewards ?? {});
+  if (name === null && names.length > 0)
+    return `external({ … }) of the agent ${agent} must be named where there are rewards by name, got no name; pass external({ name: '${names[0]}' })`;
+  if (name === null) return null;
+  if (!names.includes(name))
+    return `external({ name: '${name}' }) of the agent ${agent} must name one of its rewards, got ${names.join(', ') || 'none'}; add rewards: { ${name}: 1 }`;
+  return (rewards as Record<string, number>)[name] === 0
+    ? `the reward ${name} of the agent ${agent} must have another weight than 0 (the run waits for it); raise it, or remove external({ … })`
+    : null;
 }
 
 const REWARD_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;

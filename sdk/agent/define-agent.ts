@@ -15,6 +15,7 @@ import {
 } from '../../play/agent.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { findProblem } from './check-agent.ts';
+import type { External } from '../../play/external.ts';
 import type { Ruler } from '../../play/judge/ruler.ts';
 import type { NoResources, Resources } from '../../play/resources/resource.ts';
 import type { RoleContext, RoleResult } from '../../play/roles/role-context.ts';
@@ -50,6 +51,31 @@ export interface JudgedAgentDefinition<S extends Scenario, R extends Resources =
   reward: Ruler;
   rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
 }
+
+/** Its attempts are rewarded later, from outside; what the rollout returns is a metric, and the reward of evaluations. */
+export interface ExternalAgentDefinition<S extends Scenario, R extends Resources = NoResources>
+  extends OnePolicy<S, R>, Omit<OwnRewards, 'reward'> {
+  reward: External<never>;
+  rollout(context: RolloutContext<S, R>): JudgedResult | Promise<JudgedResult>;
+}
+
+/** Likewise for one reward by name: the rollout returns the others. */
+export interface NamedExternalDefinition<
+  S extends Scenario,
+  N extends string,
+  E extends N,
+  R extends Resources = NoResources,
+> extends OnePolicy<S, R> {
+  rewards: Readonly<Record<N, number>>;
+  reward: External<E>;
+  rewardGroup?: never;
+  rollout(context: RolloutContext<S, R>): OtherResult<N, E> | Promise<OtherResult<N, E>>;
+}
+
+/** Nothing has to be returned if there is no other reward. */
+type OtherResult<N extends string, E extends N> = [Exclude<N, E>] extends [never]
+  ? JudgedResult
+  : NamedResult<Exclude<N, E>> & { rewards: { [Name in E]?: never } };
 
 /** Its rollout returns each reward by name; the attempt's reward is their sum by these weights. */
 export interface NamedRewardsDefinition<
@@ -102,12 +128,16 @@ export interface RolesAgentDefinition<S extends Scenario, P extends RoleDefiniti
 type OnePolicyDefinition<S extends Scenario, R extends Resources, N extends string> =
   | AgentDefinition<S, R>
   | JudgedAgentDefinition<S, R>
+  | ExternalAgentDefinition<S, R>
   | NamedRewardsDefinition<S, N, R>
   | GroupRewardDefinition<S, R>
   | NamedGroupRewardDefinition<S, N, R>;
 
 export function defineAgent<S extends Scenario, const P extends RoleDefinitions, R extends Resources = NoResources>(
   definition: RolesAgentDefinition<S, P, R>,
+): Agent<S>;
+export function defineAgent<S extends Scenario, N extends string, const E extends N, R extends Resources = NoResources>(
+  definition: NamedExternalDefinition<S, N, E, R>,
 ): Agent<S>;
 export function defineAgent<S extends Scenario, R extends Resources = NoResources, N extends string = string>(
   definition: OnePolicyDefinition<S, R, N>,

@@ -166,6 +166,7 @@ export const OPTION_TABLES = {
     maxCharsPerAttempt: 'optional',
     request: 'optional',
   },
+  external: { name: 'optional', timeoutMs: 'optional', onTimeout: 'optional', minimum: 'optional' },
   'ruler.judge': { baseUrl: 'required', model: 'required', name: 'optional', keyVariable: 'optional' },
   'ruler.context': {
     store: 'optional',

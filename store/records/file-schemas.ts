@@ -90,8 +90,12 @@ export const FiringFileSchema = z.looseObject({
 });
 export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant(Checkpoint) });
 export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.unknown() });
-/** In which order each attempt made its calls. */
-export const TimesFileSchema = z.looseObject({ callOrders: z.record(z.string(), z.array(z.int().min(0))).optional() });
+/** When a group was played, and in which order each attempt made its calls. */
+export const TimesFileSchema = z.looseObject({
+  callOrders: z.record(z.string(), z.array(z.int().min(0))).optional(),
+  /** Milliseconds since 1970. */
+  endedAt: z.int().optional(),
+});
 
 /** Name of a lease, which teardown gets: nothing that a command line or a path would take for something else. */
 export const LEASE_ID = /^temper[0-9a-f]{16}$/;
@@ -125,12 +129,46 @@ export const JudgedSchema = z.looseObject({
   roleRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
   turnRewards: z.array(numbers.nullable()).optional(),
   namedRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
+  givenMetrics: z.array(z.record(z.string(), z.number()).nullable()).optional(),
   overlongCosts: numbers.optional(),
   explanations: z.array(z.string().nullable()),
   scores: z.array(z.number().nullable()).optional(),
   verdict: z.string().nullable().optional(),
   metrics: z.record(z.string(), z.number()),
 });
+
+const given = {
+  schema,
+  by: z.string().nullable(),
+  note: z.string().nullable(),
+  at: z.iso.datetime(),
+  /** Idempotency key: a repeated request gives nothing twice. */
+  key: z.string().nullable(),
+};
+/** A row of a group's ledger of given rewards. Attempts are numbers in the group. */
+export const GivenRowSchema = z.discriminatedUnion('kind', [
+  z.looseObject({
+    ...given,
+    kind: z.literal('reward'),
+    attempt: z.int().min(0),
+    reward: z.number(),
+    metrics: z.record(z.string(), z.number()).optional(),
+  }),
+  z.looseObject({
+    ...given,
+    kind: z.literal('comparison'),
+    left: z.int().min(0),
+    right: z.int().min(0),
+    answer: z.enum(['left', 'right', 'equal']),
+  }),
+  /** The group is decided: rows before it count, and none follows. */
+  z.looseObject({
+    schema,
+    kind: z.literal('closed'),
+    reason: z.enum(['complete', 'timeout', 'stopped']),
+    at: z.iso.datetime(),
+  }),
+]);
 
 export const StepVerdictFileSchema = z.looseObject({
   schema,

@@ -54,6 +54,7 @@ export function summariseGroup(
   const { attempts } = rollouts;
   const rewards = judged.rewards.filter((reward) => reward !== null);
   const data = attempts.filter((_, index) => judged.rewards[index] !== null);
+  const given = (judged.givenMetrics ?? []).filter((_, index) => judged.rewards[index] !== null);
   return {
     step: input.step,
     group: input.group,
@@ -67,7 +68,10 @@ export function summariseGroup(
     sampledTokens: countTokens(attempts),
     rewards,
     ...rewardsByRole(judged),
-    metrics: { ...meanMetrics(data.map(({ metrics }) => metrics)), ...meanScores(judged, data) },
+    metrics: {
+      ...meanMetrics(data.map(({ metrics }, index) => ({ ...metrics, ...given[index] }))),
+      ...meanScores(judged, data),
+    },
     use: decideUse(input, rollouts, judged),
   };
 }

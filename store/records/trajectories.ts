@@ -165,6 +165,8 @@ export interface Judged {
   turnRewards?: (number[] | null)[];
   /** Rewards that the agent's `rewardGroup` gave by name; null if discarded. Absent if it gave none by name. */
   namedRewards?: (Record<string, number> | null)[];
+  /** Metrics that were given with rewards from outside; null if none were. Absent if no attempt has any. */
+  givenMetrics?: (Record<string, number> | null)[];
   /** Length penalty of each attempt's advantage. Absent without an overlong buffer. */
   overlongCosts?: number[];
   explanations: (string | null)[];

@@ -177,6 +177,7 @@ describe('before a command runs', () => {
         "cli/temper.js",
         "cli/terminal/output.ts",
         "core/config-rules.ts",
+        "core/external-rewards.ts",
         "core/failures.ts",
         "core/fill-template.ts",
         "core/named-rewards.ts",

@@ -24,6 +24,10 @@ const STEERING = byTest(
   'crash/steering.test.ts',
   'a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays',
 );
+const GIVEN = byTest(
+  'cli/rewards.test.ts',
+  'a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag',
+);
 const BACKFILL = byTest(
   'workflows/schedules.test.ts',
   'a backfill fires for each time that has passed, one run after the other',
@@ -145,6 +149,15 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'distill --attempts': byTest('cli/distill.test.ts', 'a hosted teacher’s best attempts become chats to train on'),
   'distill --out': ['distill demo --top 9% --out a.jsonl', 'distill demo --top 9% --out b.jsonl'],
   'report --out': added('report demo', '--out here.html'),
+  'reward --file': byTest('cli/rewards.test.ts', 'a file of rewards is given as a whole, and again without effect'),
+  'reward --metric': GIVEN,
+  'reward --by': GIVEN,
+  'reward --note': GIVEN,
+  'reward --key': GIVEN,
+  'rewards --json': byTest(
+    'cli/rewards.test.ts',
+    'awaited attempts are listed oldest first, with the end of what they said, and as JSON',
+  ),
   'rollback --step': STEERING,
   'rollback --set': STEERING,
   'schedule create --name': ['schedule create agent.ts --base-model pocket --name a --every 1d', SCHEDULE],

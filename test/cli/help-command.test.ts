@@ -22,6 +22,8 @@ test('temper alone lists every command', async () => {
       runs         list the runs of this project
       show         show one run: its state, its results and what it is waiting for
       watch        watch a run live
+      reward       give an attempt of a run its reward, or many by a file
+      rewards      list the attempts of a run that wait for a reward, oldest first
       pause        pause a run after its current step
       resume       continue a paused run
       set          change settings of a running run, starting with its next step

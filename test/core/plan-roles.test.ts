@@ -112,11 +112,12 @@ test.each<[string, Partial<RunConfig>, RegExp]>([
 });
 
 /** The contract's example uses options that depend on others. */
-function withoutKl(config: RunConfig): Pick<RunConfig, 'train' | 'startAdapter' | 'maxJudgeUsd'> {
+function withoutKl(config: RunConfig): Pick<RunConfig, 'train' | 'startAdapter' | 'maxJudgeUsd' | 'external'> {
   const { klReference: _reference, ...train } = config.train;
   return {
     train: { ...train, klAs: 'loss', klEstimator: 'k3-ratio' },
     startAdapter: undefined,
+    external: undefined,
     maxJudgeUsd: null,
   } as never;
 }

@@ -4,7 +4,7 @@ import { hasWon, freeCells, parseMove, place, randomOpponent, renderBoard } from
 import agent from '../../examples/tic-tac-toe-ruler/agent.ts';
 import { judgePlay, parseBoard } from '../../examples/tic-tac-toe-ruler/judge-play.ts';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
-import { ruler, seededRandom } from '../../sdk/index.ts';
+import { ruler, seededRandom, type Ruler } from '../../sdk/index.ts';
 import type { Conversation } from '../../play/judge/conversation.ts';
 import { readGroup } from '../../store/records/run-reader.ts';
 import { ROLLOUT } from '../play/play.ts';
@@ -233,7 +233,7 @@ describe('who judges', () => {
     vi.stubEnv('TIC_TAC_TOE_JUDGE', value);
     vi.resetModules();
     const { default: named } = await import('../../examples/tic-tac-toe-ruler/agent.ts');
-    return named.reward?.judge;
+    return (named.reward as Ruler | undefined)?.judge;
   }
 
   test('is the scripted judge beside the agent, at the address that it listens at by default', async () => {

@@ -6,7 +6,7 @@ import { expect, expectTypeOf, test } from 'vitest';
 
 import { isAgent, type Scenario } from '../../play/agent.ts';
 import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
-import { command, resource, ruler, seededRandom, type SetupContext } from '../../sdk/index.ts';
+import { command, external, resource, ruler, seededRandom, type SetupContext } from '../../sdk/index.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 
 const rollout = (): number => 1;
@@ -54,6 +54,42 @@ test('named rewards have exactly the names of their weights, and the compiler sa
     rollout: () => ({ rewards: { right: 1, short: 1 } }),
   });
   defineAgent({ ...named, rollout: command(['true']) });
+});
+
+test('external({ name }) leaves one of the rewards to others, and the rollout returns the rest', () => {
+  const scenarios = [{ id: 'a', seed: 3 }];
+  const named = { name: 'named', scenarios, rewards: { csat: 1, short: 0.1 } } as const;
+  const agent = defineAgent({
+    ...named,
+    reward: external({ name: 'csat', timeoutMs: 1000 }),
+    rollout: ({ scenario }) => ({ rewards: { short: scenario.seed } }),
+  });
+  expect(agent.reward).toMatchObject({ name: 'csat', timeoutMs: 1000, onTimeout: 'drop', minimum: null });
+  defineAgent({
+    name: 'alone',
+    scenarios,
+    rewards: { csat: 1 },
+    reward: external({ name: 'csat' }),
+    rollout: () => {},
+  });
+  defineAgent({ name: 'plain', scenarios, reward: external(), rollout: () => undefined });
+  defineAgent({ name: 'plain', scenarios, reward: external(), rollout: ({ scenario }) => scenario.seed });
+  // @ts-expect-error it is given from outside
+  defineAgent({ ...named, reward: external({ name: 'csat' }), rollout: () => ({ rewards: { csat: 1, short: 1 } }) });
+  // @ts-expect-error a reward is missing
+  defineAgent({ ...named, reward: external({ name: 'csat' }), rollout: () => ({ rewards: {} }) });
+});
+
+test.each<[object, RegExp]>([
+  [{ timeoutMs: 0 }, /^timeoutMs of external must be a whole number of milliseconds, at most two years, got 0; pass/],
+  [{ timeoutMs: '7d' }, /got "7d"; pass for example 7 \* 86_400_000$/],
+  [{ timeoutMs: 1, onTimeout: Number.NaN }, /onTimeout of external must be 'drop' or a finite number, got NaN/],
+  [{ timeoutMs: 1, onTimeout: 'keep' }, /onTimeout of external must be 'drop' or a finite number, got "keep"/],
+  [{ timeoutMs: 1, minimum: -1 }, /minimum of external must be a whole number of at least 0, got -1/],
+  [{ onTimeout: 0 }, /^onTimeout of external has no effect without timeoutMs/],
+  [{ minimum: 2 }, /^minimum of external has no effect without timeoutMs/],
+])('external(%j) is refused', (options, message) => {
+  expect(() => external(options)).toThrow(message);
 });
 
 test('rewardGroup knows the agent’s scenarios, and gives a number to each attempt, or rewards by name', () => {
@@ -153,6 +189,14 @@ test.each<[object, RegExp]>([
   [{ ...plain, rewards: { right: 0, short: 0 } }, /must have another weight than 0, or nothing is learned/],
   [{ ...plain, rewardGroup: [1] }, /rewardGroup of the agent a must be a function, got \[1\]/],
   [{ ...plain, reward: judge, rewardGroup: rollout }, /must have one judge, got reward and rewardGroup; call ruler/],
+  [
+    { ...plain, reward: external(), rewardGroup: rollout },
+    /must have one judge, got reward and rewardGroup; remove one/,
+  ],
+  [{ ...plain, reward: external(), rewards: { a: 1 } }, /must be named where there are rewards by name/],
+  [{ ...plain, reward: external({ name: 'a' }) }, /must name one of its rewards, got none; add rewards: \{ a: 1 \}/],
+  [{ ...plain, reward: external({ name: 'a' }), rewards: { b: 1 } }, /must name one of its rewards, got b; add/],
+  [{ ...plain, reward: external({ name: 'a' }), rewards: { a: 0, b: 1 } }, /the reward a .* another weight than 0/],
   [{ ...plain, reward: judge, rewards: { right: 1 } }, /rewards of the agent a have no effect when only the judge/],
 ])('%j is refused with a clear word', (definition, message) => {
   expect(() => defineAgent(definition as AgentDefinition<Scenario>)).toThrow(message);

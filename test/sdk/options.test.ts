@@ -51,6 +51,7 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
     (options) => testing.playAgent(sdk.defineAgent({ name: 'a', scenarios: [], rollout: play }), options),
   ],
   ruler: [RULER, (options) => sdk.ruler(options)],
+  external: [{}, (options) => sdk.external(options)],
   'ruler.judge': [{ baseUrl: 'https://a.b/v1', model: 'm' }, (judge) => sdk.ruler({ judge })],
   'ruler.context': [{}, (context) => sdk.scoreConversations([], sdk.ruler(RULER), context)],
 };

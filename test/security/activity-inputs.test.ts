@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
+import { planGivenJudging } from '../../core/plan-given.ts';
 import { planBundles } from '../../core/large-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
@@ -29,6 +30,7 @@ async function goodInputs(): Promise<Inputs> {
     prepare: { config: CONFIG },
     rollout,
     judgeGroup: { group: rollout },
+    judgeGiven: { ...planGivenJudging({ ...CONFIG, judge: 'external' }, 0, [rollout], () => null) },
     playGroups: { ...planBundles([dealt])[0] },
     judge: {
       run: 'demo',

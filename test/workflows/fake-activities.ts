@@ -9,6 +9,7 @@ import {
   CheckpointInput,
   EvaluateInput,
   InitialiseInput,
+  JudgeGivenInput,
   JudgeGroupInput,
   JudgeInput,
   LocateInput,
@@ -43,6 +44,8 @@ export interface FakeOptions {
   maxStaleness?: number;
   /** The use of a group; by default all groups are trained. */
   use?: (input: RolloutInput) => GroupResult['use'];
+  /** Attempts of a group that lack a reward from outside; 0: it is decided. */
+  missing?: (place: { step: number; group: number }) => number;
   /** The cost of a group's judging. */
   spent?: (input: RolloutInput) => JudgeSpending;
   /** Called at the beginning of each execution, retries included: to wait, to throw. */
@@ -66,6 +69,8 @@ export interface FakeRun {
   trainings: TrainInput[];
   evaluations: EvaluateInput[];
   judgings: RolloutInput[];
+  /** Looks at rewards from outside. */
+  looks: JudgeGivenInput[];
   amendments: AmendInput[];
 }
 
@@ -79,6 +84,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     trainings: [],
     evaluations: [],
     judgings: [],
+    looks: [],
     amendments: [],
   };
 
@@ -124,6 +130,31 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         group: playGroup(group, options.use?.(group) ?? 'trained'),
         spent: options.spent?.(group) ?? NOTHING,
         seconds: 1,
+      };
+    },
+    async judgeGiven(input) {
+      const asked = JudgeGivenInput.parse(input);
+      await options.before?.('judgeGiven', input);
+      run.looks.push(asked);
+      const ofRun = run.rollouts.filter(({ branch }) => branch === asked.branch);
+      const found = asked.groups.map(({ step, group, over }) => {
+        const played = ofRun.find((each) => each.step === step && each.group === group)!;
+        const missing = over === undefined ? (options.missing?.({ step, group }) ?? 0) : 0;
+        return { played, missing };
+      });
+      return {
+        decided: found
+          .filter(({ missing }) => missing === 0)
+          .map(({ played }) => playGroup(played, options.use?.(played) ?? 'trained')),
+        waiting: found
+          .filter(({ missing }) => missing > 0)
+          .map(({ played: { step, group, attempts }, missing }) => ({
+            step,
+            group,
+            missing,
+            attempts,
+            playedAt: null,
+          })),
       };
     },
     async playGroups(input) {

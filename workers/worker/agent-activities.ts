@@ -13,6 +13,7 @@ import { agentCodeSha256, importAgentFile } from '../user-code/agent-code.ts';
 import type { Logger } from './logs.ts';
 import { sweepLeases } from './sweep-leases.ts';
 import type { WorkerSettings } from './worker-settings.ts';
+import { isRuler } from '../../play/judge/ruler.ts';
 
 export interface WorkerActivities {
   readonly name: string;
@@ -60,7 +61,7 @@ export async function openAgentActivities(
 /** It plays without it; only what it plays can't be judged here. */
 function warnOfMissingKey({ name, reward }: Agent, logger: Logger): void {
   try {
-    if (reward !== undefined) requireJudgeKey(reward.judge, process.env);
+    if (isRuler(reward)) requireJudgeKey(reward.judge, process.env);
   } catch (error) {
     logger.warn({ agent: name, error: String(error) }, 'this worker cannot judge');
   }

@@ -1,5 +1,6 @@
 /** The TypeScript worker: workflows on one queue, and each agent's activities on a separate one. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import {
   NativeConnection,
@@ -10,6 +11,7 @@ import {
 } from '@temporalio/worker';
 import { createContact } from '../../activities/contact.ts';
 import { storeQueue } from '../../core/queues.ts';
+import { wakeWaitingRuns } from '../rewards/wake-run.ts';
 import { openAgentActivities } from './agent-activities.ts';
 import { loadConfig, type TemperConfig } from '../config/config.ts';
 import { cacheFolder } from '../project/folders.ts';
@@ -75,12 +77,14 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
           activities: agent.activities,
         }),
       );
-    await runAll(workers, signal, () =>
-      logger.info(
-        { agents: activities.map(({ name }) => name), queues: workers.map((worker) => worker.options.taskQueue) },
-        WORKER_READY,
-      ),
-    );
+    await runAll(workers, signal, () => {
+      const names = activities.map(({ name }) => name);
+      logger.info({ agents: names, queues: workers.map((worker) => worker.options.taskQueue) }, WORKER_READY);
+      const client = new Client({ connection, namespace });
+      wakeWaitingRuns(client, store, names).catch((error: unknown) =>
+        logger.warn({ error: String(error) }, 'runs that wait for rewards could not be woken'),
+      );
+    });
   } finally {
     isOver.abort();
     await contacting;

@@ -16,6 +16,7 @@ import { hashBytes } from '../../bytes/sha256.ts';
 import type { CallRecord, Judged, Rollouts } from '../trajectories.ts';
 import type { StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
+import { verifyGiven } from './given.ts';
 
 export interface PlayedStep {
   step: StoredStep;
@@ -57,6 +58,10 @@ async function verifyGroup(
   const played = await verifyRollouts(context, place, wantedRollouts(step.key, place, ref, verdict), isDone);
   if (played === null) return null;
   checkHeader(context, place, played.rollouts, planned);
+  if (config?.external !== undefined) {
+    const rules = { ...config.train, ...config, external: config.external };
+    await verifyGiven(context, place, played, verdict?.judged ?? null, rules);
+  }
   if (verdict === null) return null;
   checkVerdict(context, place, played, verdict.judged, findRules(context, step));
   if (planned === null) return null;

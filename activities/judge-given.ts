@@ -1,0 +1,99 @@
+/**
+ * `judgeGiven`: groups that wait for rewards from outside. Those that are complete, or whose time is over, are decided:
+ * the ledger is closed first, so that whoever gives a reward knows whether it counts, and the verdict follows from it.
+ */
+import pLimit from 'p-limit';
+
+import { JudgeGivenInput, type GroupResult, type JudgeGivenResult } from '../core/contract.ts';
+import { rolloutsKey, type GroupPlace } from '../store/layout.ts';
+import { isClosed, readPlayedAt } from '../store/records/awaited-groups.ts';
+import { GROUPS_AT_ONCE } from '../store/records/children.ts';
+import { closeLedger, readGiven, type ClosedRow } from '../store/records/given-rewards.ts';
+import { awaitedAttempts, judgeByGiven, missingAttempts } from '../store/records/given-verdict.ts';
+import {
+  publishVerdict,
+  readRollouts,
+  readVerdict,
+  requireFile,
+  type StoredRollouts,
+  type StoredVerdict,
+} from '../store/records/group-files.ts';
+import { summariseGroup } from '../store/records/group-result.ts';
+import { asActivity, checkInputs, type Scope } from './activity.ts';
+import type { Dependencies } from './dependencies.ts';
+
+type AwaitedGroup = JudgeGivenInput['groups'][number];
+type Waiting = JudgeGivenResult['waiting'][number];
+
+/** About how many groups one answer decides, since Temporal takes up to 2 MiB. The rest is left for the next look. */
+const DECIDED_AT_ONCE = 100;
+
+export function createJudgeGivenActivities(dependencies: Dependencies) {
+  const { store, logger } = dependencies;
+
+  async function judgeGiven(input: JudgeGivenInput, { signal, showDetail }: Scope): Promise<JudgeGivenResult> {
+    const decided: GroupResult[] = [];
+    const waiting: Waiting[] = [];
+    let done = 0;
+    showDetail(() => ({ part: 'rewards', done, of: input.groups.length }));
+    const limit = pLimit(GROUPS_AT_ONCE);
+    const looks = input.groups.map((awaited) =>
+      limit(async () => {
+        signal.throwIfAborted();
+        const looked = done < DECIDED_AT_ONCE ? await look(input, awaited) : leftForLater(awaited);
+        if ('use' in looked) done += 1;
+        return looked;
+      }),
+    );
+    for (const looked of await Promise.all(looks)) {
+      if ('use' in looked) decided.push(looked);
+      else waiting.push(looked);
+    }
+    return { decided, waiting };
+  }
+
+  async function look(input: JudgeGivenInput, awaited: AwaitedGroup): Promise<GroupResult | Waiting> {
+    const { step, group } = awaited;
+    const place: GroupPlace = { run: input.run, branch: input.branch, step, group };
+    const key = rolloutsKey(place);
+    const played = requireFile(await readRollouts(store, key), key);
+    const { header, attempts } = played.rollouts;
+    checkInputs(`group ${group} of step ${step} of the run ${input.run}`, header.inputsSha256, awaited.inputsSha256);
+    const verdict = (await readVerdict(store, place)) ?? null;
+    if (verdict !== null) return summarise(input, awaited, played, verdict);
+    const rows = await readGiven(store, place);
+    const missing = missingAttempts(attempts, rows).length;
+    if (missing === 0 || isClosed(rows) || awaited.over !== undefined) {
+      const decided = await decide(input, place, missing === 0 ? 'complete' : (awaited.over ?? 'timeout'), played);
+      return summarise(input, awaited, played, decided);
+    }
+    const playedAt = await readPlayedAt(store, place);
+    return { step, group, missing, attempts: awaitedAttempts(attempts).length, playedAt };
+  }
+
+  async function decide(
+    rules: JudgeGivenInput,
+    place: GroupPlace,
+    reason: ClosedRow['reason'],
+    played: StoredRollouts,
+  ): Promise<StoredVerdict> {
+    const { gifts, closed } = await closeLedger(store, place, reason);
+    logger.info({ ...place, rewards: gifts.length, reason: closed.reason }, 'decided');
+    return publishVerdict(store, place, judgeByGiven(played, gifts, rules));
+  }
+
+  return { judgeGiven: asActivity(dependencies, JudgeGivenInput, judgeGiven) };
+}
+
+function leftForLater({ step, group }: AwaitedGroup): Waiting {
+  return { step, group, missing: 0, attempts: 0, playedAt: null };
+}
+
+function summarise(
+  input: JudgeGivenInput,
+  { step, group, scenario }: AwaitedGroup,
+  { rollouts }: StoredRollouts,
+  { judged, sha256 }: StoredVerdict,
+): GroupResult {
+  return summariseGroup({ ...input, step, group, scenario }, rollouts, judged, sha256);
+}

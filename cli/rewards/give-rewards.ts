@@ -1,0 +1,91 @@
+/** `temper reward`: checks all rewards before it gives the first, and wakes the run once a group is complete. */
+import { openGiver, type GivingAnswer, type Giver } from '../../store/records/give-reward.ts';
+import type { Store } from '../../store/store.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
+import type { ProjectPlace } from '../connections/server.ts';
+import { plural } from '../terminal/format.ts';
+import type { Output } from '../terminal/output.ts';
+import type { rewardCommand } from './command.ts';
+import { wakeOverServer } from './wake.ts';
+import { readMetrics, readNumber, readRewards, type NamedGift } from './read-rewards.ts';
+
+type Context = CommandContext<typeof rewardCommand>;
+
+export async function giveRewards(context: Context): Promise<number> {
+  const { args, project, env, output } = context;
+  const store = await openProjectStore(project, env);
+  const giver = await openGiver(store, args.run);
+  const gifts = await readGifts(context);
+  await checkAll(giver, gifts);
+  const answers = await giveAll(giver, gifts);
+  tell(output, gifts, answers);
+  if (answers.some((answer) => answer.outcome !== 'refused' && answer.missing === 0 && !answer.isDecided))
+    output.line(await wake(context, store, args.run));
+  const refused = answers.filter((answer) => answer.outcome === 'refused');
+  // Checked before, they were decided meanwhile.
+  if (refused.length > 0)
+    throw new WorkFailed(`${plural(refused.length, 'reward')} came too late: ${refused[0]!.message}`);
+  return EXIT.ok;
+}
+
+async function readGifts({ args, flags, cwd }: Context): Promise<NamedGift[]> {
+  const { file, metric, by, note, key } = flags;
+  if (file !== null) {
+    const useless =
+      args.attempt !== null ? args.attempt : metric.length > 0 ? '--metric' : key !== null ? '--key' : null;
+    if (useless !== null)
+      throw new UsageError(`${useless} has no effect with --file, which names the attempts; leave one out`);
+    return readRewards(file, args.run, cwd, { by, note });
+  }
+  const { attempt, value } = args;
+  if (attempt === null || value === null)
+    throw new UsageError(
+      'ATTEMPT and VALUE are missing; usage: temper reward RUN ATTEMPT VALUE, or temper reward RUN --file FILE',
+    );
+  const gift = { attempt, reward: readNumber(value, 'VALUE'), metrics: readMetrics(metric), by, note, key };
+  return [{ gift, place: null }];
+}
+
+async function checkAll(giver: Giver, gifts: readonly NamedGift[]): Promise<void> {
+  for (const { gift, place } of gifts) {
+    const refusal = await giver.check(gift);
+    if (refusal === null) continue;
+    throw new UsageError(
+      place === null ? refusal.message : `${place}: ${refusal.message}; no reward of the file was given`,
+    );
+  }
+}
+
+async function giveAll(giver: Giver, gifts: readonly NamedGift[]): Promise<GivingAnswer[]> {
+  const answers: GivingAnswer[] = [];
+  for (const { gift } of gifts) answers.push(await giver.give(gift));
+  return answers;
+}
+
+function tell(output: Output, gifts: readonly NamedGift[], answers: readonly GivingAnswer[]): void {
+  const [first] = gifts;
+  if (gifts.length > 1 || first?.place !== null) {
+    const count = (outcome: GivingAnswer['outcome']): number =>
+      answers.filter((each) => each.outcome === outcome).length;
+    const same = count('same');
+    output.line(`${plural(count('given'), 'reward')} given${same === 0 ? '' : `, ${same} given before`}`);
+    return;
+  }
+  const [answer] = answers;
+  if (answer === undefined || answer.outcome === 'refused') return;
+  const { attempt } = first.gift;
+  const { reward } = answer.row;
+  if (answer.outcome === 'same') output.line(`${attempt} has the reward ${reward} already`);
+  else if (answer.missing === 0) output.line(`${attempt} has the reward ${reward}; its group is complete`);
+  else output.line(`${attempt} has the reward ${reward}; ${plural(answer.missing, 'attempt')} of its group still wait`);
+}
+
+/** Wakes the run; the sentence says whether it was. */
+async function wake(place: ProjectPlace, store: Store, run: string): Promise<string> {
+  const isAwake = await wakeOverServer(place, store, run);
+  if (isAwake === null)
+    return `the run ${run} continues once its server and a worker are running (temper train or temper dev)`;
+  return isAwake ? `the run ${run} was told` : `the run ${run} is not running; temper train continues it`;
+}

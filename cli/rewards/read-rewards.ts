@@ -1,0 +1,101 @@
+/** Rewards from a file or from the command line, as they are given. */
+import { extname, resolve } from 'node:path';
+
+import type { GivenReward } from '../../store/records/give-reward.ts';
+import { csvSource } from '../../play/sources/csv.ts';
+import { jsonLinesSource } from '../../play/sources/json-lines.ts';
+import { UsageError } from '../command-line/errors.ts';
+
+/** A reward, and how messages call it. */
+export interface NamedGift {
+  readonly gift: GivenReward;
+  /** `line 3 of rewards.csv`; null for that of the command line. */
+  readonly place: string | null;
+}
+
+interface Shared {
+  readonly by: string | null;
+  readonly note: string | null;
+}
+
+const COLUMNS = ['run', 'attempt', 'reward', 'by', 'note', 'key'];
+const METRIC = 'metric.';
+
+/** Throws for a line that is none; whether the run takes it is not known here. `shared` fills what a line leaves out. */
+export async function readRewards(file: string, run: string, cwd: string, shared: Shared): Promise<NamedGift[]> {
+  const isTable = ['.csv', '.tsv'].includes(extname(file).toLowerCase());
+  const path = resolve(cwd, file);
+  const source = isTable ? csvSource(path) : jsonLinesSource(path);
+  const { rows, placeOf } = source.open();
+  const gifts: NamedGift[] = [];
+  const places = new Map<string, string>();
+  for await (const { value, number } of rows) {
+    const place = placeOf(number);
+    const { run: of, ...gift } = readLine(value, isTable, place);
+    if (of !== undefined && of !== run)
+      throw new UsageError(`${place} must be of the run ${run}, got ${JSON.stringify(of)}; give each run its own file`);
+    const before = places.get(gift.attempt);
+    if (before !== undefined)
+      throw new UsageError(`${place} gives the attempt ${gift.attempt} again, after ${before}; leave one of them out`);
+    places.set(gift.attempt, place);
+    gifts.push({ gift: { ...gift, by: gift.by ?? shared.by, note: gift.note ?? shared.note }, place });
+  }
+  if (gifts.length === 0)
+    throw new UsageError(`${file} must have a reward in each line, got none; see temper reward --help`);
+  return gifts;
+}
+
+type Line = GivenReward & { readonly run?: unknown };
+
+function readLine(value: unknown, isTable: boolean, place: string): Line {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new UsageError(
+      `${place} must be an object, got ${JSON.stringify(value)}; write { "attempt": …, "reward": … }`,
+    );
+  const given = Object.fromEntries(Object.entries(value).filter(([, member]) => !isTable || member !== ''));
+  const line = isTable ? readRecord(given, place) : given;
+  const known = new Set([...COLUMNS, 'metrics']);
+  const unknown = Object.keys(line).find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    const columns = isTable ? [...COLUMNS, `${METRIC}NAME`] : [...known];
+    throw new UsageError(`${place} may have ${columns.join(', ')}, got ${unknown}; correct its name, or remove it`);
+  }
+  const missing = ['attempt', 'reward'].find((name) => line[name] === undefined);
+  if (missing !== undefined) throw new UsageError(`${place} must have attempt and reward, got no ${missing}; add it`);
+  return { ...line, attempt: String(line['attempt']) } as Line;
+}
+
+/** Values of a table are texts. */
+function readRecord(record: Record<string, unknown>, place: string): Record<string, unknown> {
+  const all = Object.entries(record);
+  const metrics = all
+    .filter(([name]) => name.startsWith(METRIC))
+    .map(([name, text]) => {
+      return [name.slice(METRIC.length), readNumber(String(text), `${name} of ${place}`)] as const;
+    });
+  const others = Object.fromEntries(all.filter(([name]) => !name.startsWith(METRIC)));
+  const { reward } = others;
+  return {
+    ...others,
+    ...(reward === undefined ? {} : { reward: readNumber(String(reward), `the reward of ${place}`) }),
+    ...(metrics.length > 0 && { metrics: Object.fromEntries(metrics) }),
+  };
+}
+
+/** `0.7`, `-1`, `1e-3`: what is no number, or none that is finite, is refused with its name. */
+export function readNumber(text: string, name: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  throw new UsageError(`${name} must be a finite number, got ${JSON.stringify(text)}; write for example 0.7`);
+}
+
+export function readMetrics(texts: readonly string[]): Record<string, number> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const [name = '', ...rest] = text.split('=');
+      if (rest.length === 0)
+        throw new UsageError(`--metric must be NAME=VALUE, got ${JSON.stringify(text)}; write --metric tone=0.5`);
+      return [name, readNumber(rest.join('='), `--metric ${name}`)];
+    }),
+  );
+}

@@ -1,0 +1,22 @@
+/** Rewards that are given from outside: by people, other systems, or reviewers who compare attempts. */
+
+import type { AwaitedRewards } from './contract.ts';
+
+/** Judges of such runs, as runs and verdicts name them. A model's name has a slash. */
+export const EXTERNAL = 'external';
+export const REVIEW = 'review';
+
+/** Wakes a run that waits for rewards: it carries nothing, since the store has what was given. */
+export const REWARDS_SIGNAL = 'rewards';
+
+/** Whether the rewards of a run's groups are awaited after they were played. */
+export function isAwaited(judge: string | null): boolean {
+  return judge === EXTERNAL || judge === REVIEW;
+}
+
+/** `12 of 64 rewards, missing in 2 of 8 groups of step 3 since …`: what a run waits for. */
+export function describeAwaited(awaited: AwaitedRewards): string {
+  const { step, missing, attempts, waiting, groups, since, nextDeadline } = awaited;
+  const deadline = nextDeadline === null ? '' : `; the next group is decided at ${nextDeadline} with what it has`;
+  return `${missing} of ${attempts} rewards, missing in ${waiting} of ${groups} groups of step ${step} since ${since}${deadline}`;
+}

@@ -1,0 +1,67 @@
+/** Groups of a run that wait for rewards from outside, read from the store alone. */
+import pLimit from 'p-limit';
+
+import { groupTimesKey, rolloutsKey, stepsPrefix, type GroupPlace } from '../layout.ts';
+import type { Store } from '../store.ts';
+import { childNumbers, GROUPS_AT_ONCE } from './children.ts';
+import { readStored, TimesFileSchema } from './file-schemas.ts';
+import { readGiven, type GivenRow } from './given-rewards.ts';
+import { missingAttempts } from './given-verdict.ts';
+import { listGroups, readRollouts } from './group-files.ts';
+import { readBranches } from './lineage.ts';
+import { readStepVerdict } from './step-verdict.ts';
+import type { AttemptRecord } from './trajectories.ts';
+
+export interface AwaitedGroup {
+  readonly place: GroupPlace;
+  readonly scenarioId: string;
+  /** Milliseconds since 1970; null if the store does not tell. */
+  readonly playedAt: number | null;
+  /** All of its attempts, failed ones included. */
+  readonly attempts: readonly AttemptRecord[];
+  /** Those without a reward; none if it is complete and only has to be decided. */
+  readonly missing: readonly AttemptRecord[];
+}
+
+/** Groups that are not decided, oldest first: of the steps after the last one that is. */
+export async function listAwaited(store: Store, run: string): Promise<AwaitedGroup[]> {
+  const branch = await newestBranch(store, run);
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const found: AwaitedGroup[] = [];
+  for (const step of (await childNumbers(store, stepsPrefix(run, branch))).toReversed()) {
+    if (step === 0 || (await readStepVerdict(store, { run, branch, step })) !== null) break;
+    const groups = await listGroups(store, { run, branch, step });
+    const read = groups.map((group) => limit(() => readAwaited(store, { run, branch, step, group })));
+    found.push(...(await Promise.all(read)).filter((group) => group !== null));
+  }
+  return found.toSorted((one, other) => comparePlaces(one.place, other.place));
+}
+
+/** Null if the group is decided, or was not played. */
+async function readAwaited(store: Store, place: GroupPlace): Promise<AwaitedGroup | null> {
+  const rows = await readGiven(store, place);
+  if (isClosed(rows)) return null;
+  const played = await readRollouts(store, rolloutsKey(place));
+  if (played === null) return null;
+  const { attempts, header } = played.rollouts;
+  const missing = missingAttempts(attempts, rows);
+  return { place, scenarioId: header.scenarioId ?? '', playedAt: await readPlayedAt(store, place), attempts, missing };
+}
+
+export function isClosed(rows: readonly GivenRow[]): boolean {
+  return rows.some(({ kind }) => kind === 'closed');
+}
+
+/** When a group was played, which a sidecar tells. */
+export async function readPlayedAt(store: Store, place: GroupPlace): Promise<number | null> {
+  return (await readStored(store, groupTimesKey(place), TimesFileSchema))?.endedAt ?? null;
+}
+
+/** The branch that the run is on. */
+export async function newestBranch(store: Store, run: string): Promise<number> {
+  return (await readBranches(store, run)).at(-1)?.branch ?? 0;
+}
+
+function comparePlaces(one: GroupPlace, other: GroupPlace): number {
+  return one.step - other.step || one.group - other.group;
+}

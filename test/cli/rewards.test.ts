@@ -1,0 +1,254 @@
+/** `temper reward` and `temper rewards` on the store of a run that waits, without a server. */
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+
+import type { ExternalConfig } from '../../core/contract.ts';
+import { EXTERNAL } from '../../core/external-rewards.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { branchKey, givenPrefix, groupTimesKey, rolloutsKey } from '../../store/layout.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { closeLedger, readGiven } from '../../store/records/given-rewards.ts';
+import { publishRun } from '../../store/records/publish-run.ts';
+import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+const SHA = 'a'.repeat(64);
+const PLAYED = Date.parse('2026-11-22T08:00:00Z');
+let project: string;
+let store: FileStore;
+beforeEach(async () => {
+  project = await temporaryProject();
+  store = new FileStore(join(project, '.temper', 'store'));
+});
+
+/** Two groups of three attempts; the last attempt of the second group failed. */
+async function writeWaitingRun(external: ExternalConfig = {}): Promise<void> {
+  const config = defaultRunConfig({ run: 'demo', agent: 'support', baseModel: 'pocket', judge: EXTERNAL, external });
+  await publishRun(store, { config, agentCodeSha256: SHA });
+  for (const group of [0, 1]) {
+    const place = { run: 'demo', branch: 0, step: 1, group };
+    const attempts = [0, 1, 2].map((attempt) => attemptOf(attempt, group === 1 && attempt === 2));
+    const header = { schema: 1, inputsSha256: SHA, branch: 0, step: 1, group, scenarioId: `ticket-${group}` } as const;
+    const rollouts = { header: { ...header, scenario: group, adapterSha256: SHA, attempts: 3 }, attempts };
+    await store.publish(rolloutsKey(place), await encodeRollouts(rollouts));
+    await store.replace(groupTimesKey(place), encodeJson({ endedAt: PLAYED + group * 1000 }));
+  }
+}
+
+function attemptOf(attempt: number, isFailed: boolean): AttemptRecord {
+  const request = { messages: [{ role: 'user', content: 'Where is my order?' }] };
+  const message = {
+    role: 'assistant',
+    content: `It is\non its way, says answer ${attempt}. ${'Thank you. '.repeat(20)}`,
+  };
+  const tokens = { promptTokenIds: [1], tokenIds: [2], logprobs: [-1], adapterSha256: SHA };
+  const call = { key: 'k', occurrence: 0, label: null, request, message, finishReason: 'stop', ...tokens };
+  return {
+    attempt,
+    status: isFailed ? 'failed' : 'ok',
+    failure: isFailed ? { type: 'AgentFailed', message: 'broken' } : null,
+    reward: null,
+    metrics: {},
+    logs: [],
+    truncated: false,
+    unclaimedAnswers: 0,
+    calls: [call],
+  };
+}
+
+const temper = (...words: string[]) => runCli(project, words);
+const rowsOf = (group: number) => readGiven(store, { run: 'demo', branch: 0, step: 1, group });
+const hasRows = () => {
+  const folder = join(project, '.temper/store', givenPrefix({ run: 'demo', branch: 0, step: 1, group: 0 }), '..');
+  return readdirSync(folder).some((name) => name.endsWith('.given'));
+};
+function write(name: string, text: string): string {
+  writeFileSync(join(project, name), text);
+  return name;
+}
+
+test('awaited attempts are listed oldest first, with the end of what they said, and as JSON', async () => {
+  await writeWaitingRun({ timeoutMs: 86_400_000 });
+  await temper('reward', 'demo', '0.1.0.1', '0.5');
+  const { stdout } = await temper('rewards', 'demo');
+  const lines = stdout.split('\n');
+  expect(lines.map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+    ['attempt', 'scenario', 'step'],
+    ['0.1.0.0', 'ticket-0', '1'],
+    ['0.1.0.2', 'ticket-0', '1'],
+    ['0.1.1.0', 'ticket-1', '1'],
+    ['0.1.1.1', 'ticket-1', '1'],
+    ['4 rewards of the run demo awaited, in 2 groups'],
+  ]);
+  expect(lines[1]).toMatch(/It is on its way, says answer 0\. .*…$/);
+  const { awaited } = JSON.parse((await temper('rewards', 'demo', '--json')).stdout) as { awaited: object[] };
+  expect(awaited).toHaveLength(4);
+  expect(awaited[0]).toMatchObject({
+    attempt: '0.1.0.0',
+    scenario: 'ticket-0',
+    playedAt: '2026-11-22T08:00:00.000Z',
+    deadline: '2026-11-23T08:00:00.000Z',
+  });
+});
+
+test('a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag', async () => {
+  await writeWaitingRun();
+  const first = [
+    'reward',
+    'demo',
+    '0.1.0.0',
+    '-1',
+    '--by',
+    'ann',
+    '--note',
+    'rude',
+    '--metric',
+    'tone=-0.5',
+    '--key',
+    'k',
+  ];
+  expect(await temper(...first)).toMatchObject({
+    exitCode: 0,
+    stdout: '0.1.0.0 has the reward -1; 2 attempts of its group still wait',
+  });
+  expect((await temper(...first)).stdout).toBe('0.1.0.0 has the reward -1 already');
+  expect(await rowsOf(0)).toMatchObject([
+    { attempt: 0, reward: -1, by: 'ann', note: 'rude', metrics: { tone: -0.5 }, key: 'k' },
+  ]);
+  await temper('reward', 'demo', '0.1.0.1', '1e-3');
+  const { stdout } = await temper('reward', 'demo', '0.1.0.2', '.5');
+  expect(stdout.split('\n')).toEqual([
+    '0.1.0.2 has the reward 0.5; its group is complete',
+    'the run demo continues once its server and a worker are running (temper train or temper dev)',
+  ]);
+  expect((await temper('rewards', 'demo')).stdout).toMatch(/1 group complete, and decided once the run continues$/);
+});
+
+test('a file of rewards is given as a whole, and again without effect', async () => {
+  await writeWaitingRun();
+  const table = 'attempt,reward,by,note,metric.tone\n0.1.0.0,1,bob,"short, clear",0.5\n0.1.0.1,-0.5,,,\n';
+  const csv = write('rewards.csv', table);
+  expect((await temper('reward', 'demo', '--file', csv, '--by', 'team')).stdout).toBe('2 rewards given');
+  expect((await temper('reward', 'demo', '--file', csv, '--by', 'team')).stdout).toBe(
+    '0 rewards given, 2 given before',
+  );
+  expect(await rowsOf(0)).toMatchObject([
+    { attempt: 0, reward: 1, by: 'bob', note: 'short, clear', metrics: { tone: 0.5 } },
+    { attempt: 1, reward: -0.5, by: 'team', note: null },
+  ]);
+  const lines = [
+    { run: 'demo', attempt: '0.1.1.0', reward: 2, key: 'a', metrics: { tone: 1 } },
+    { attempt: '0.1.1.1', reward: 0, note: 'none' },
+  ];
+  const jsonl = write('rewards.jsonl', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  expect((await temper('reward', 'demo', '--file', jsonl)).stdout).toMatch(/^2 rewards given\nthe run demo continues/);
+  expect(await rowsOf(1)).toMatchObject([
+    { reward: 2, key: 'a', metrics: { tone: 1 } },
+    { reward: 0, note: 'none' },
+  ]);
+});
+
+describe('one line refuses', () => {
+  beforeEach(() => writeWaitingRun({ name: 'csat', weight: 1e300 }));
+
+  test.each<[string, string[], RegExp]>([
+    ['an attempt that was not played', ['0.1.0.7', '1'], /has played no attempt 0\.1\.0\.7; see temper rewards demo$/],
+    ['a group that was not played', ['0.2.0.0', '1'], /has played no attempt 0\.2\.0\.0/],
+    ['what names no attempt', ['ticket-0', '1'], /must be named BRANCH\.STEP\.GROUP\.ATTEMPT, .* got "ticket-0"/],
+    ['a path', ['../../0.1.0.0', '1'], /got "\.\.\/\.\.\/0\.1\.0\.0"/],
+    ['a failed attempt', ['0.1.1.2', '1'], /attempt 0\.1\.1\.2 failed and is not trained, so it takes no reward/],
+    ['what is no number', ['0.1.0.0', 'good'], /VALUE must be a finite number, got "good"/],
+    ['infinity', ['0.1.0.0', 'Infinity'], /VALUE must be a finite number, got "Infinity"/],
+    ['a weighted reward that is infinite', ['0.1.0.0', '1e200'], /the weighted reward must be finite, got 1e\+200/],
+    ['a metric without a value', ['0.1.0.0', '1', '--metric', 'tone'], /--metric must be NAME=VALUE, got "tone"/],
+    ['a metric that is none', ['0.1.0.0', '1', '--metric', 'tone=x'], /--metric tone must be a finite number/],
+    ['the name of a reward', ['0.1.0.0', '1', '--metric', 'reward/a=1'], /a metric must be named by letters/],
+    ['an empty giver', ['0.1.0.0', '1', '--by', ' '], /by must be a text of 1 to 200 characters, got " "/],
+    ['a note without end', ['0.1.0.0', '1', '--note', 'x'.repeat(2001)], /note must be a text of 1 to 2000 characters/],
+    ['no attempt', [], /ATTEMPT and VALUE are missing/],
+  ])('%s', async (_name, words, message) => {
+    const { exitCode, stderr } = await temper('reward', 'demo', ...words);
+    expect({ exitCode, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, lines: 1 });
+    expect(stderr).toMatch(message);
+    expect(hasRows()).toBe(false);
+  });
+
+  test.each<[string, string, string, RegExp]>([
+    [
+      'an unknown column',
+      'a.csv',
+      'attempt,reward,score\n0.1.0.0,1,2\n',
+      /line 2 of \S+a\.csv may have run, .*, got score/,
+    ],
+    ['no number', 'a.csv', 'attempt,reward\n0.1.0.0,1\n0.1.0.1,x\n', /reward of line 3 .* finite number, got "x"/],
+    ['no reward', 'a.csv', 'attempt,reward\n0.1.0.0,\n', /line 2 .* must have attempt and reward, got no reward/],
+    [
+      'an attempt twice',
+      'a.csv',
+      'attempt,reward\n0.1.0.0,1\n0.1.0.0,2\n',
+      /line 3 .* gives the attempt 0\.1\.0\.0 again/,
+    ],
+    ['another run', 'a.csv', 'run,attempt,reward\nother,0.1.0.0,1\n', /must be of the run demo, got "other"/],
+    [
+      'an unknown attempt',
+      'a.csv',
+      'attempt,reward\n0.1.0.0,1\n0.9.0.1,2\n',
+      /line 3 .*no reward of the file was given/,
+    ],
+    ['nothing', 'a.csv', 'attempt,reward\n', /must have a reward in each line, got none/],
+    [
+      'text for a number',
+      'a.jsonl',
+      '{"attempt":"0.1.0.0","reward":"1"}\n',
+      /the reward must be a finite number, got "1"/,
+    ],
+    ['other JSON', 'a.jsonl', '[1]\n', /line 1 of \S+ must be an object, got \[1\]/],
+  ])('a file with %s, and gives nothing of it', async (_name, file, text, message) => {
+    const { exitCode, stderr } = await temper('reward', 'demo', '--file', write(file, text));
+    expect({ exitCode, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, lines: 1 });
+    expect(stderr).toMatch(message);
+    expect(hasRows()).toBe(false);
+  });
+
+  test('a reward after the decision, with the number of the step', async () => {
+    await temper('reward', 'demo', '0.1.0.0', '1');
+    await closeLedger(store, { run: 'demo', branch: 0, step: 1, group: 0 }, 'timeout');
+    const { exitCode, stderr } = await temper('reward', 'demo', '0.1.0.1', '1');
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/step 1 of the run demo is decided \(group 0 since \S+\); 0\.1\.0\.1 keeps what it had$/);
+    expect((await temper('reward', 'demo', '0.1.0.0', '1')).stdout).toBe('0.1.0.0 has the reward 1 already');
+    expect(await rowsOf(0)).toHaveLength(2);
+  });
+
+  test('an idempotency key for another reward', async () => {
+    await temper('reward', 'demo', '0.1.0.0', '1', '--key', 'k');
+    const { stderr } = await temper('reward', 'demo', '0.1.0.1', '1', '--key', 'k');
+    expect(stderr).toMatch(/an idempotency key must belong to one reward, but "k" was sent with another one/);
+  });
+
+  test('an attempt of a branch that the run has left', async () => {
+    const branch = { schema: 1, branch: 1, fromBranch: 0, fromStep: 0, requestId: 'r' };
+    await store.publish(branchKey('demo', 1), encodeJson(branch));
+    const { stderr } = await temper('reward', 'demo', '0.1.0.0', '1');
+    expect(stderr).toMatch(/it is on branch 1, and the attempt 0\.1\.0\.0 on branch 0; see temper rewards demo$/);
+  });
+
+  test('flags that a file replaces', async () => {
+    const { stderr } = await temper('reward', 'demo', '--file', 'a.csv', '--metric', 'tone=1');
+    expect(stderr).toMatch(/--metric has no effect with --file/);
+  });
+});
+
+test('a run that rewards itself takes none, and says so', async () => {
+  await writeFixtureRun(project, { steps: 1 });
+  const { exitCode, stderr } = await temper('reward', 'demo', '0.1.0.0', '1');
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/give its agent reward: external/) as string,
+  });
+  expect((await temper('rewards', 'demo')).stdout).toMatch(/^the run demo waits for no rewards/);
+  expect((await temper('reward', 'none', '0.1.0.0', '1')).stderr).toMatch(/no run none in the store/);
+});

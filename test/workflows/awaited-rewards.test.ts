@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate, pauseUpdate } from '../../workflows/messages.ts';
+import { CACHES, eventually, openTestBed, type RunHandle, type RunSetup, type TestBed } from './harness.ts';
+
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
+});
+afterAll(() => bed.close());
+
+/** Rewards that were given so far: `give('1.0', 4)` gives 4 rewards to group 0 of step 1. */
+function createRewards() {
+  const given = new Map<string, number>();
+  const missing = ({ step, group }: { step: number; group: number }) => 4 - (given.get(`${step}.${group}`) ?? 0);
+  return { missing, give: (place: string, count = 4) => void given.set(place, count) };
+}
+
+const config = { judge: 'external', external: {}, steps: 1 };
+const untilAwaited = (handle: RunHandle, missing: number) =>
+  eventually(
+    () => handle.query(progressQuery),
+    ({ awaited }) => awaited?.missing === missing,
+  );
+const lengthOf = async (handle: RunHandle) => (await handle.describe()).historyLength;
+
+describe('a run with rewards from outside', () => {
+  const play = <T>(setup: RunSetup, scene: Parameters<typeof bed.play<T>>[1]) => bed.play(setup, scene);
+
+  test.each(CACHES)(
+    'waits until every group is complete, and trains what was given, %s',
+    async (_, maxCachedWorkflows) => {
+      const { missing, give } = createRewards();
+      await play({ maxCachedWorkflows, config, fake: { missing } }, async ({ handle, fake, input }) => {
+        const waiting = await untilAwaited(handle, 8);
+        expect(waiting).toMatchObject({ phase: 'judge', awaited: { step: 1, attempts: 8, waiting: 2, groups: 2 } });
+        const told = /^8 of 8 rewards, missing in 2 of 2 groups of step 1 since \S+Z; see temper rewards (\S+)$/;
+        expect(told.exec(waiting.waitingFor!)?.[1]).toBe(input.config.run);
+        give('1.1');
+        await handle.signal(rewardsSignal);
+        await untilAwaited(handle, 4);
+        // A signal that brings nothing changes nothing.
+        await handle.signal(rewardsSignal);
+        await eventually(
+          async () => fake.looks.length,
+          (looks) => looks === 3,
+        );
+        give('1.0');
+        await handle.signal(rewardsSignal);
+        expect(await handle.result()).toMatchObject({ state: 'completed', step: 1, awaited: null, waitingFor: null });
+        expect(fake.looks.map(({ groups }) => groups.map(({ group }) => group))).toEqual([[0, 1], [0, 1], [0], [0]]);
+        expect(fake.trainings.map(({ groups }) => groups.map(({ group }) => group))).toEqual([[0, 1]]);
+      });
+    },
+  );
+
+  test('sleeps: its history does not grow while nothing is given', async () => {
+    const { missing } = createRewards();
+    await play({ config, fake: { missing } }, async ({ handle }) => {
+      await untilAwaited(handle, 8);
+      const before = await eventually(
+        async () => [await lengthOf(handle), await lengthOf(handle)] as const,
+        ([one, other]) => one === other,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(await lengthOf(handle)).toBe(before[1]);
+      await handle.cancel();
+      await expect(handle.result()).rejects.toThrow();
+    });
+  });
+
+  test('decides at the deadline with what it has, without being woken', async () => {
+    const { missing, give } = createRewards();
+    give('1.0', 2);
+    const timed = { ...config, external: { timeoutMs: 1500 } };
+    await play({ config: timed, fake: { missing } }, async ({ handle, fake }) => {
+      const { awaited } = await untilAwaited(handle, 6);
+      expect(Date.parse(awaited!.nextDeadline!) - Date.parse(awaited!.since)).toBe(1500);
+      await handle.result();
+      expect(fake.looks.map(({ groups }) => groups.map(({ over = null }) => over))).toEqual([
+        [null, null],
+        ['timeout', 'timeout'],
+      ]);
+    });
+  });
+
+  test('a stop decides the step with what it has, and keeps the result', async () => {
+    const { missing } = createRewards();
+    await play({ config: { ...config, steps: 3 }, fake: { missing } }, async ({ handle, fake }) => {
+      await untilAwaited(handle, 8);
+      await handle.executeUpdate(pauseUpdate, { args: [{ reason: null }] });
+      expect(await handle.query(progressQuery)).toMatchObject({ state: 'pausing', awaited: { missing: 8 } });
+      await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
+      expect(await handle.result()).toMatchObject({ state: 'stopped', step: 1, awaited: null });
+      expect(fake.looks.at(-1)?.groups.map(({ over }) => over)).toEqual(['stopped', 'stopped']);
+      expect(fake.trainings).toHaveLength(1);
+    });
+  });
+
+  test('a rollback gives up the wait, and the step is played again on the new branch', async () => {
+    const { missing, give } = createRewards();
+    give('1.0');
+    give('1.1');
+    await play({ config: { ...config, steps: 2 }, fake: { missing } }, async ({ handle, fake }) => {
+      await eventually(
+        () => handle.query(progressQuery),
+        ({ awaited }) => awaited?.step === 2,
+      );
+      give('2.0');
+      give('2.1');
+      await handle.executeUpdate(rollbackUpdate, { args: [{ step: 1, settings: null, reason: null }] });
+      expect(await handle.result()).toMatchObject({ state: 'completed', step: 2, branch: 1, awaited: null });
+      expect(fake.looks.at(-1)).toMatchObject({ branch: 1 });
+    });
+  });
+
+  test('groups without variance are replaced, and the replacements are awaited likewise', async () => {
+    const { missing, give } = createRewards();
+    give('1.0');
+    give('1.1');
+    const use = ({ group }: { group: number }) => (group === 0 ? ('no-variance' as const) : ('trained' as const));
+    await play({ config, fake: { missing, use } }, async ({ handle, fake }) => {
+      await untilAwaited(handle, 4);
+      give('1.2');
+      await handle.signal(rewardsSignal);
+      await handle.result();
+      expect(fake.trainings[0]!.groups.map(({ group }) => group)).toEqual([1, 2]);
+    });
+  });
+});
