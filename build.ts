@@ -21,6 +21,7 @@ const COPIED = [
   'LICENSE',
   'cli/temper.js',
   'cli/report/browser',
+  'cli/review/browser',
   'cli/init/templates',
   'workers/typescript.js',
   'gpu-worker/temper_gpu',

@@ -17,6 +17,7 @@ import { runsCommand } from './runs/command.ts';
 import { scenariosCommand } from './scenarios/command.ts';
 import { scheduleCommand } from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
+import { reviewCommand } from './review/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { sftCommand } from './sft/command.ts';
 import { showCommand } from './show/command.ts';
@@ -37,7 +38,7 @@ import { workerCommand } from './worker/command.ts';
 const GROUPS: readonly (readonly Command[])[] = [
   [initCommand, autoCommand, scenariosCommand, trainCommand, sftCommand, distillCommand, forkCommand],
   [runsCommand, showCommand, watchCommand],
-  [rewardCommand, rewardsCommand],
+  [rewardCommand, rewardsCommand, reviewCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
   [tryCommand, evalCommand, exportCommand, serveCommand],

@@ -20,3 +20,6 @@ export function describeAwaited(awaited: AwaitedRewards): string {
   const deadline = nextDeadline === null ? '' : `; the next group is decided at ${nextDeadline} with what it has`;
   return `${missing} of ${attempts} rewards, missing in ${waiting} of ${groups} groups of step ${step} since ${since}${deadline}`;
 }
+
+/** Variable with the key of `temper review`. No worker has it, so that no agent can give rewards. */
+export const REVIEW_KEY_VARIABLE = 'TEMPER_REVIEW_KEY';

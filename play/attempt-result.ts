@@ -30,6 +30,11 @@ export function mayLackReward({ reward, rewardGroup }: Rewarding): boolean {
   return rewardGroup !== undefined || isExternal(reward) || (isRuler(reward) && reward.weights.agent === 0);
 }
 
+/** True if others than the rollout reward its attempts, alone or beside it. */
+export function isGraded({ reward, rewardGroup }: Rewarding): boolean {
+  return reward !== undefined || rewardGroup !== undefined;
+}
+
 /** Throws if turn rewards are no part of the reward. */
 export function checkTurnsCount({ reward, roles }: Rewarding): void {
   if (roles !== undefined) {

@@ -7,7 +7,7 @@ import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
-import { checkTurnsCount, mayLackReward, readResult, type PlayedOutcome } from './attempt-result.ts';
+import { checkTurnsCount, isGraded, mayLackReward, readResult, type PlayedOutcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
@@ -206,6 +206,7 @@ function createPlayer(options: AttemptOptions, { log, programs }: Playing, hooks
       seed,
       folder,
       mayLackReward: mayLack,
+      isGraded: isGraded(agent),
       log: write,
       countDeath,
     };

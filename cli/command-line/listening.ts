@@ -14,6 +14,21 @@ export const ALLOW_HOST_FLAG = {
   description: 'host name that clients may use, besides --host and localhost; repeatable',
 } satisfies Flag;
 
+/** Flags of a command that opens a server to people and programs, who need a key. */
+export function placeFlags({ keyVariable, defaultPort }: { keyVariable: string; defaultPort: number }) {
+  return {
+    host: {
+      kind: 'text',
+      form: { pattern: /^[\w.:-]+$/, rule: 'an address or a host name', example: '127.0.0.1' },
+      placeholder: 'ADDRESS',
+      description: `address to listen on; one that is not loopback needs ${keyVariable}`,
+      default: '127.0.0.1',
+    },
+    port: { kind: 'port', minimum: 0, placeholder: 'N', description: `port to listen on [${defaultPort}]` },
+    'allow-host': ALLOW_HOST_FLAG,
+  } as const satisfies Record<string, Flag>;
+}
+
 /** Names that clients may use, besides those of loopback; `host`: null for loopback. */
 export function checkAllowedHosts(host: string | null, allowed: readonly string[]): readonly string[] {
   if (host === null || !EVERY_ADDRESS.includes(host)) return host === null ? allowed : [host, ...allowed];

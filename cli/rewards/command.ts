@@ -35,8 +35,26 @@ export const rewardCommand = defineCommand({
 export const rewardsCommand = defineCommand({
   name: 'rewards',
   summary: 'list the attempts of a run that wait for a reward, oldest first',
-  details: ['Reads the store and needs no server. See temper reward for how to give one.'],
+  details: [
+    'Reads the store and needs no server. See temper reward for how to give one.',
+    '--links prints a signed link for each attempt, to a page of temper review on which a person gives its reward, once.',
+  ],
+  examples: ['temper rewards support', 'temper rewards support --links https://rewards.example'],
   arguments: { run: RUN_ARGUMENT },
-  flags: { json: JSON_FLAG },
+  flags: {
+    links: {
+      kind: 'text',
+      placeholder: 'URL',
+      description: 'also print links; address of temper review, with the key in TEMPER_REVIEW_KEY',
+    },
+    'expires-days': {
+      kind: 'number',
+      minimum: 0.01,
+      maximum: 365,
+      placeholder: 'N',
+      description: 'how long links are valid [7]',
+    },
+    json: JSON_FLAG,
+  },
   run: async (context): Promise<number> => (await import('./list-rewards.ts')).listRewards(context),
 });

@@ -8,7 +8,7 @@ import type { ProjectPlace } from '../connections/server.ts';
 import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
 import type { rewardCommand } from './command.ts';
-import { wakeOverServer } from './wake.ts';
+import { wakeOverServer } from '../connections/wake.ts';
 import { readMetrics, readNumber, readRewards, type NamedGift } from './read-rewards.ts';
 
 type Context = CommandContext<typeof rewardCommand>;

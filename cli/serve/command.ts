@@ -6,9 +6,10 @@ import {
   type CommandContext,
 } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';
+import { placeFlags } from '../command-line/listening.ts';
 
 export const DEFAULT_SERVE_PORT = 8018;
+export const SERVE_KEY_VARIABLE = 'TEMPER_SERVE_KEY';
 
 export const serveCommand = defineCommand({
   name: 'serve',
@@ -22,15 +23,7 @@ export const serveCommand = defineCommand({
   examples: ['temper serve demo@best', 'temper serve demo --host 0.0.0.0 --allow-host models.internal'],
   arguments: { checkpoint: CHECKPOINT_ARGUMENT },
   flags: {
-    host: {
-      kind: 'text',
-      form: { pattern: /^[\w.:-]+$/, rule: 'an address or a host name', example: '127.0.0.1' },
-      placeholder: 'ADDRESS',
-      description: 'address to listen on; one that is not loopback needs TEMPER_SERVE_KEY',
-      default: '127.0.0.1',
-    },
-    port: { kind: 'port', minimum: 0, placeholder: 'N', description: `port to listen on [${DEFAULT_SERVE_PORT}]` },
-    'allow-host': ALLOW_HOST_FLAG,
+    ...placeFlags({ keyVariable: SERVE_KEY_VARIABLE, defaultPort: DEFAULT_SERVE_PORT }),
     'model-name': {
       kind: 'texts',
       placeholder: 'NAME',

@@ -1,26 +1,21 @@
 /** Lines that `temper serve` prints when it is ready: address, names of the model, and example requests. */
-import { SERVE_KEY_VARIABLE, type ServePlace } from './plan-serve.ts';
+import { originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
+import { SERVE_KEY_VARIABLE } from './command.ts';
 
-export interface Served extends Pick<ServePlace, 'host' | 'port' | 'key' | 'isNewKey'> {
+export interface Served extends Pick<KeyedPlace, 'host' | 'port' | 'key' | 'isNewKey'> {
   readonly policy: string;
   readonly models: readonly string[];
   readonly adapterSha256: string;
 }
 
-/** Base URL for clients on this machine; a wildcard address includes loopback. */
-function baseUrlOf({ host, port }: Served): string {
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}/v1`;
-}
-
 export function servedJson(served: Served): object {
   const { policy, models, adapterSha256 } = served;
-  return { baseUrl: baseUrlOf(served), model: policy, models, adapterSha256, keyVariable: SERVE_KEY_VARIABLE };
+  return { baseUrl: `${originOf(served)}/v1`, model: policy, models, adapterSha256, keyVariable: SERVE_KEY_VARIABLE };
 }
 
 export function servedLines(served: Served): string[] {
   const { policy, models, key, isNewKey } = served;
-  const baseUrl = baseUrlOf(served);
+  const baseUrl = `${originOf(served)}/v1`;
   const body = JSON.stringify({ model: policy, messages: [{ role: 'user', content: 'Hello' }] });
   return [
     `${policy} is served; Ctrl-C stops it`,

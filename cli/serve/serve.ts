@@ -13,9 +13,9 @@ import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { ServeContext } from './command.ts';
+import { SERVE_KEY_VARIABLE, type ServeContext } from './command.ts';
 import { servedJson, servedLines } from './lines.ts';
-import { planServe, SERVE_KEY_VARIABLE } from './plan-serve.ts';
+import { planServe } from './plan-serve.ts';
 
 export async function serve(context: ServeContext): Promise<number> {
   const { args, project, env, output, signal, flags } = context;

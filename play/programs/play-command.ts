@@ -9,6 +9,7 @@ import { isOwnSignal } from './own-signals.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
 import { describeProgram, ProgramError, ProgramKilled, type CommandProgram } from './program.ts';
 import type { ProgramLeash } from './program-leash.ts';
+import { isResult } from './result.ts';
 import { openFolder } from './program-folders.ts';
 import { MAX_OUTPUT_BYTES, ProgramOutput } from './program-output.ts';
 import { ProcessTree, type Exit } from './process-tree.ts';
@@ -95,11 +96,20 @@ async function run(program: CommandProgram, attempt: ProgramAttempt, options: Ru
         output.lastErrors.map((line) => hide(line).slice(0, SHOWN_CHARACTERS)),
       );
   const file = failure === null ? await readResultFile(options.resultFile, program) : null;
-  const isLine = failure === null && file === null && endpoint.posted === null;
-  const line = output.close(isLine && (!attempt.mayLackReward || LOOKS_LIKE_RESULT.test(output.lastLine ?? '')));
+  const line = output.close(failure === null && file === null && isLastLineResult(attempt, endpoint, output));
   if (failure !== null) throw failure;
   if (file !== null) return { text: file, where: `the result file of ${describeProgram(program)}` };
   return { text: line === null ? null : hide(line), where: `the last line of stdout of ${describeProgram(program)}` };
+}
+
+/** It must be one, unless the program may have none or has posted one: then another last line is part of the log. */
+function isLastLineResult(
+  { mayLackReward }: ProgramAttempt,
+  { posted }: AttemptEndpoint,
+  { lastLine }: ProgramOutput,
+): boolean {
+  if (posted !== null) return isResult(lastLine ?? '');
+  return !mayLackReward || LOOKS_LIKE_RESULT.test(lastLine ?? '');
 }
 
 function start(program: CommandProgram, options: ConstructorParameters<typeof ProcessTree>[1]): ProcessTree {

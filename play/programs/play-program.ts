@@ -5,7 +5,7 @@ import { createRequestHandler } from '../transports/gateway-calls.ts';
 import { askEndpoint } from './ask-endpoint.ts';
 import { describeProgram, ProgramError, ProgramKilled, type Program, type ProgramResult } from './program.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
-import { noResult, parseResult } from './result.ts';
+import { isResult, noResult, parseResult } from './result.ts';
 import { playCommand } from './play-command.ts';
 
 /** Resolves or rejects once nothing of the program is left. Rejects with a ProgramError where the attempt failed as data. */
@@ -33,8 +33,9 @@ function judgeDeath(death: ProgramKilled, { recorder, program, countDeath }: Pro
 }
 
 async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
-  const { program, recorder, log } = attempt;
-  const takesResult = program.kind === 'endpoint' || program.result === 'any';
+  const { program, recorder, log, isGraded } = attempt;
+  // The policy may have the key with which its program calls the model.
+  const takesResult = !isGraded && (program.kind === 'endpoint' || program.result === 'any');
   const endpoint = await gateway.open(createRequestHandler({ recorder, log, rewrite: program.rewrite, takesResult }));
   try {
     const told =
@@ -47,13 +48,15 @@ async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   }
 }
 
-/** A posted result comes before any other. */
+/** A posted result comes after any other, because the key with which it is posted is the one that calls the model. */
 function readResult(
-  { program, mayLackReward }: ProgramAttempt,
+  { program, mayLackReward, log }: ProgramAttempt,
   { posted }: AttemptEndpoint,
   told: ToldResult,
 ): ProgramResult {
-  if (posted !== null) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
+  const isTold = told.text !== null && isResult(told.text);
+  if (posted !== null && !isTold) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
+  if (posted !== null) log(`the posted result has no effect, because ${told.where} is one`);
   if (told.text !== null) return parseResult(told.text, told.where);
   if (mayLackReward) return {};
   throw noResult(describeProgram(program));

@@ -16,6 +16,8 @@ export interface ProgramAttempt {
   readonly folder: string;
   /** True if a judge alone gives the rewards. */
   readonly mayLackReward: boolean;
+  /** True if others than the program reward attempts: a judge, people, or the agent's `rewardGroup`. */
+  readonly isGraded: boolean;
   readonly log: (line: string) => void;
   /** How often it was ended from outside at one place, this time included: over all of its repetitions. */
   readonly countDeath: (place: string) => number;

@@ -14,6 +14,16 @@ export function parseResult(text: string, where: string): ProgramResult {
   return value as ProgramResult;
 }
 
+/** Whether a text says a reward or a metric, and not something else that a program printed or answered. */
+export function isResult(text: string): boolean {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return findProblem(value) === null && (typeof value === 'number' || Object.keys(value as object).length > 0);
+  } catch {
+    return false;
+  }
+}
+
 function findProblem(value: unknown): string | null {
   if (typeof value === 'number') return null;
   if (!isObject(value)) return 'must be a number or an object';
@@ -44,6 +54,6 @@ function clip(text: string): string {
 
 export function noResult(program: string): ProgramError {
   const ways =
-    'print it as the last line of stdout, write it to the file TEMPER_RESULT_FILE, or POST it to /attempt/result';
+    'print it as the last line of stdout, write it to the file TEMPER_RESULT_FILE, or POST it to /attempt/result unless others reward the attempts';
   return new ProgramError(`${program} gave no reward; give ${SHAPE}: ${ways}`);
 }

@@ -189,7 +189,11 @@ async function answer(
 ): Promise<void> {
   const { handler } = endpoint;
   if (asked.path === RESULT_PATH) {
-    if (!handler.takesResult) throw new HttpRefusal(403, 'the result must be the last line of stdout');
+    if (!handler.takesResult)
+      throw new HttpRefusal(
+        403,
+        'this key calls the model and takes no result here; print the result as the last line of stdout',
+      );
     endpoint.posted = asked.body;
     response.writeHead(204).end();
     return;

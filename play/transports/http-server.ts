@@ -63,10 +63,13 @@ function headersOf({ headers }: IncomingMessage): Headers {
 /** Room for the bodies of requests that are answered at the same time. */
 export class BodyRoom {
   readonly #maxBytes: number;
+  readonly #maxBodyBytes: number;
   #heldBytes = 0;
 
-  constructor(maxBytes: number) {
+  /** `maxBytes`: of all bodies together. */
+  constructor(maxBytes: number, maxBodyBytes: number = MAX_BODY_BYTES) {
     this.#maxBytes = maxBytes;
+    this.#maxBodyBytes = maxBodyBytes;
   }
 
   /** A body is held until `answer` has ended, which may be a stream that has just begun. */
@@ -81,7 +84,7 @@ export class BodyRoom {
       return this.#heldBytes <= this.#maxBytes;
     };
     try {
-      await answer({ headers: headersOf(request), body: await readBody(request, hasRoom) });
+      await answer({ headers: headersOf(request), body: await readBody(request, this.#maxBodyBytes, hasRoom) });
     } finally {
       this.#heldBytes -= held;
     }
@@ -89,21 +92,21 @@ export class BodyRoom {
 }
 
 /** `hold` is told of each piece that is kept, and says whether there is room for it. */
-async function readBody(request: IncomingMessage, hold: (bytes: number) => boolean): Promise<string> {
+async function readBody(request: IncomingMessage, maxBytes: number, hold: (bytes: number) => boolean): Promise<string> {
   const chunks: Buffer[] = [];
   let sent = 0;
   let hasRoom = true;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     sent += chunk.length;
     if (sent > MAX_SENT_BYTES) break;
-    if (sent <= MAX_BODY_BYTES && hasRoom) hasRoom = hold(chunk.length);
-    if (sent <= MAX_BODY_BYTES && hasRoom) chunks.push(chunk);
+    if (sent <= maxBytes && hasRoom) hasRoom = hold(chunk.length);
+    if (sent <= maxBytes && hasRoom) chunks.push(chunk);
     else chunks.length = 0;
   }
-  if (sent > MAX_BODY_BYTES)
+  if (sent > maxBytes)
     throw new HttpRefusal(
       413,
-      `a request may have ${MAX_BODY_BYTES} bytes, this one has more; shorten the conversation`,
+      `a request may have ${maxBytes} bytes, this one has more; shorten ${maxBytes === MAX_BODY_BYTES ? 'the conversation' : 'it'}`,
       BODY_TOO_LARGE,
     );
   if (!hasRoom) throw new HttpRefusal(429, 'too many long requests at once; send fewer');

@@ -22,8 +22,8 @@ export interface CommandProgramOptions {
   /** How many processes run at once in one worker; by default as many as the machine has processors. */
   readonly concurrency?: number;
   /**
-   * `stdout`: its reward is the last line that it prints, and no other. Where the policy has a shell, it could post a
-   * reward with the attempt's key, or write one to `TEMPER_RESULT_FILE`. By default `any`.
+   * `stdout`: its reward is the last line that it prints, and no other. Where the policy has a shell, it could write one
+   * to `TEMPER_RESULT_FILE`, or post one with the attempt's key if the program tells none itself. By default `any`.
    */
   readonly result?: ResultPlace;
 }

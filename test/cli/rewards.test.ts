@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { ExternalConfig } from '../../core/contract.ts';
 import { EXTERNAL } from '../../core/external-rewards.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { ReviewKeys } from '../../cli/review/keys.ts';
 import { branchKey, givenPrefix, groupTimesKey, rolloutsKey } from '../../store/layout.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
@@ -251,4 +252,57 @@ test('a run that rewards itself takes none, and says so', async () => {
   });
   expect((await temper('rewards', 'demo')).stdout).toMatch(/^the run demo waits for no rewards/);
   expect((await temper('reward', 'none', '0.1.0.0', '1')).stderr).toMatch(/no run none in the store/);
+});
+
+describe('links', () => {
+  const key = 'a review key of these tests';
+  const links = (words: string[], env: NodeJS.ProcessEnv = { TEMPER_REVIEW_KEY: key }) =>
+    runCli(project, ['rewards', 'demo', ...words], { env });
+
+  test('one for each attempt that waits, signed for it, also as JSON', async () => {
+    await writeWaitingRun();
+    await temper('reward', 'demo', '0.1.0.0', '1');
+    const { stdout } = await links(['--links', 'https://rewards.example/team/']);
+    const found = [...stdout.matchAll(/^(\S+) {2}https:\/\/rewards\.example\/team\/r\/(\S+)$/gm)];
+    expect(found.map(([, attempt]) => attempt)).toEqual(['0.1.0.1', '0.1.0.2', '0.1.1.0', '0.1.1.1']);
+    const keys = new ReviewKeys(key, await store.id());
+    for (const [, attempt, token] of found) expect(keys.read(token!, 'link')).toMatchObject({ run: 'demo', attempt });
+    const day = await links(['--links', 'http://localhost:8019', '--expires-days', '1', '--json']);
+    const { awaited } = JSON.parse(day.stdout) as { awaited: { link: string }[] };
+    const { expiresAt } = keys.read(awaited[0]!.link.replace('http://localhost:8019/r/', ''), 'link')!;
+    expect(Math.round((expiresAt - Date.now()) / 3_600_000)).toBe(24);
+    expect(stdout).not.toContain(key);
+  });
+
+  test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
+    [
+      'without a key',
+      ['--links', 'https://a.example'],
+      {},
+      /--links needs the key of temper review in TEMPER_REVIEW_KEY/,
+    ],
+    [
+      'with a short key',
+      ['--links', 'https://a.example'],
+      { TEMPER_REVIEW_KEY: 'a' },
+      /must have at least 24 characters/,
+    ],
+    [
+      'to no address',
+      ['--links', 'a.example'],
+      { TEMPER_REVIEW_KEY: key },
+      /must be the http\(s\) address .* got a\.example/,
+    ],
+    [
+      'with a password',
+      ['--links', 'https://a:b@c.example'],
+      { TEMPER_REVIEW_KEY: key },
+      /without user, query or fragment/,
+    ],
+    ['that expire and are none', ['--expires-days', '1'], {}, /--expires-days must come with --links/],
+  ])('%s: refused in one line', async (_, words, env, message) => {
+    const { exitCode, stdout, stderr } = await links(words, env);
+    expect([exitCode, stdout, stderr.split('\n').length]).toEqual([2, '', 1]);
+    expect(stderr).toMatch(message);
+  });
 });

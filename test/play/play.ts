@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { RewardWeights } from '../../core/named-rewards.ts';
-import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
+import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import type { Resources } from '../../play/resources/resource.ts';
 import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
@@ -74,6 +74,8 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   /** Weights of named rewards. */
   rewards?: RewardWeights;
   needs?: Resources;
+  /** Who rewards the attempts, if not the rollout alone. */
+  graded?: Pick<Agent, 'reward' | 'rewardGroup'>;
 }
 
 const connections = new Map<string, EngineConnection>();
@@ -81,11 +83,12 @@ const connections = new Map<string, EngineConnection>();
 export function prepareAttempts(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Attempts {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
-  const { attempts = 1, scenario = { id: 'one' }, folder, needs, rewards } = options;
+  const { attempts = 1, scenario = { id: 'one' }, folder, needs, rewards, graded } = options;
   const agent = defineAgent({ name: 'test', scenarios: [], rollout, ...(needs && { resources: needs }) });
   return new Attempts({
     agent: {
       ...agent,
+      ...graded,
       ...(folder === undefined ? {} : { folder }),
       ...(rewards === undefined ? {} : { rewards }),
     },

@@ -1,6 +1,7 @@
 /**
  * `npm run pictures`: makes the pictures in docs/pictures anew, from real runs in a temporary project. With
- * `--project FOLDER` in that project, which is kept: its runs go on, and those that are complete are only reported.
+ * `--project FOLDER` in that project, which is kept: its runs go on, and those that are complete are only reported. With
+ * `--only review` those of the pages of `temper review` alone, which need no run.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,6 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chromium, type Browser, type Frame, type Page } from 'playwright-core';
 import { terminalPage } from './ansi.ts';
+import { takeReviewPictures } from './review-pictures.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const TEMPER = [process.execPath, join(ROOT, 'cli/temper.js')];
@@ -27,7 +29,7 @@ const LIVE_STEPS = 50;
 const LOAD_MS = 120_000;
 const TERMINAL = { columns: 110, rows: 32 };
 
-const { values } = parseArgs({ options: { project: { type: 'string' } } });
+const { values } = parseArgs({ options: { project: { type: 'string' }, only: { type: 'string' } } });
 const project = values.project ?? mkdtempSync(join(tmpdir(), 'temper-pictures-'));
 const tmux = (...args: string[]) =>
   execFileSync('tmux', ['-L', `temper-pictures-${process.pid}`, '-f', '/dev/null', ...args], {
@@ -38,15 +40,20 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu'],
 });
 try {
-  await takeLivePictures();
-  await takeReportPictures();
-  await play('multiplication');
-  await takeCurve();
+  await takeReviewPictures(browser, picture);
+  if (values.only !== 'review') await takePicturesOfRuns();
 } finally {
   await browser.close();
   if (isTerminalOpen()) tmux('kill-server');
   // A failure above is told even where a stack that still ends keeps writing to the folder.
   if (values.project === undefined) rmSync(project, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
+}
+
+async function takePicturesOfRuns(): Promise<void> {
+  await takeLivePictures();
+  await takeReportPictures();
+  await play('multiplication');
+  await takeCurve();
 }
 
 /** The demo in a terminal, and the same moment in Temporal's UI; then the demo's end. */

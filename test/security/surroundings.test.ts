@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { connectClient } from '../../workers/connection/connection.ts';
 import { programEnvironment, withoutLoopbackProxy } from '../../play/programs/environment.ts';
+import { typescriptWorker, type ChildContext } from '../../workers/local-stack/children/children.ts';
 import { gpuWorkerEnvironment, serverEnvironment } from '../../workers/process/child-environment.ts';
 import { modulePath, nodeFlags } from '../../workers/process/module-path.ts';
 
@@ -41,6 +42,14 @@ describe('the environment of a child', () => {
 
   it('of the GPU worker has what loads models and reaches the store, and no key of a hosted model', () => {
     expect(gpuWorkerEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU })).toEqual({ ...SYSTEM, ...GPU });
+  });
+
+  it('of what plays or serves a policy has no key that gives rewards', () => {
+    vi.stubEnv('TEMPER_REVIEW_KEY', 'k');
+    const context = { spec: { workerCommand: [] }, folders: {}, stack: {} } as unknown as ChildContext;
+    const worker = typescriptWorker(context, 'worker', null).env;
+    const envs = [worker, gpuWorkerEnvironment(process.env), programEnvironment(process.env)];
+    expect(envs.map((env) => env['TEMPER_REVIEW_KEY'])).toEqual([undefined, undefined, undefined]);
   });
 
   it('of an agent’s program has what finds its language, and neither key nor setting of Temper’s', () => {

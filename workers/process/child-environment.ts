@@ -1,4 +1,5 @@
 /** Environment of the local stack's children: only the variables that each of them needs. */
+import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
 import { systemEnvironment } from '../../play/programs/environment.ts';
 
 /** Settings of Go's runtime. */
@@ -13,7 +14,12 @@ export function serverEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** Without the keys of hosted models: its weights are its only model. */
 export function gpuWorkerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return systemEnvironment(env, GPU_WORKER);
+  return withoutReviewKey(systemEnvironment(env, GPU_WORKER));
+}
+
+/** For what plays or serves a policy: it must not be able to give rewards. */
+export function withoutReviewKey({ [REVIEW_KEY_VARIABLE]: _, ...env }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return env;
 }
 
 /** Environment with the stack's own server instead of that of the user's profile. */

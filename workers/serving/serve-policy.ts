@@ -1,7 +1,8 @@
 /** Serves a policy over HTTP with a separate engine, in every dialect. */
 import { DEADLINE_HEADER } from '../../core/wire-constants.ts';
 import { answerRequest, type ModelReply, type ModelRequest } from '../../play/dialects/answer-request.ts';
-import { openServingHttp, type ServingHttp, type ServingOptions } from './serving-http.ts';
+import type { KeyedServer } from '../../play/transports/keyed-server.ts';
+import { openServingHttp, type ServingOptions } from './serving-http.ts';
 import { KeptAnswers, RecentCalls } from './kept-answers.ts';
 import { PolicyAnswerer, type ServedPolicy } from './policy-answerer.ts';
 import type { ServedEngine } from './served-engine.ts';
@@ -12,7 +13,7 @@ export type PolicyServingOptions = Omit<ServingOptions, 'models' | 'answer' | 'k
   readonly engine: () => Pick<ServedEngine, 'connection'> | null;
 };
 
-export function servePolicy({ policy, engine, ...options }: PolicyServingOptions): Promise<ServingHttp> {
+export function servePolicy({ policy, engine, ...options }: PolicyServingOptions): Promise<KeyedServer> {
   const memory = new KeptAnswers();
   const answered = new RecentCalls();
   const answer = async (request: ModelRequest): Promise<ModelReply> => {

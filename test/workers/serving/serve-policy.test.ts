@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from 'node:http';
 import OpenAI, { NotFoundError } from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
-import type { ServingHttp } from '../../../workers/serving/serving-http.ts';
+import type { KeyedServer } from '../../../play/transports/keyed-server.ts';
 import { servePolicy } from '../../../workers/serving/serve-policy.ts';
 import { until } from '../../crash/project.ts';
 import { askAt } from './asking.ts';
@@ -15,7 +15,7 @@ const ASKED = { model: 'demo', messages: [{ role: 'user' as const, content: 'n?'
 
 let engine: FakeEngine;
 let connection: EngineConnection | null;
-let serving: ServingHttp;
+let serving: KeyedServer;
 let client: OpenAI;
 
 beforeEach(async () => {

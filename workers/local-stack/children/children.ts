@@ -9,7 +9,12 @@ import type { StackPorts } from '../protocol/stack-file.ts';
 import type { PrivateAddress } from './ui.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
 import { withoutLoopbackProxy } from '../../../play/programs/environment.ts';
-import { forOwnServer, gpuWorkerEnvironment, serverEnvironment } from '../../process/child-environment.ts';
+import {
+  forOwnServer,
+  gpuWorkerEnvironment,
+  serverEnvironment,
+  withoutReviewKey,
+} from '../../process/child-environment.ts';
 import { WORKER_READY, type WorkerProcessOptions } from '../../worker/worker-options.ts';
 
 /** Names of children, also of their logs. */
@@ -125,7 +130,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
     agentFile,
     command: [...spec.workerCommand, JSON.stringify(options)],
     standbyCommand: null,
-    env: workerEnvironment({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }, context),
+    env: workerEnvironment(withoutReviewKey({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }), context),
     cwd: folders.project,
     ready: { kind: 'line', text: WORKER_READY },
     stopMs: STOP_WORKER_MS,

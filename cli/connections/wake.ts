@@ -1,6 +1,6 @@
 /** Tells a run that waits for rewards, if a server answers. The rewards are in the store in any case. */
 import type { Store } from '../../store/store.ts';
-import { tryServer, type ProjectPlace } from '../connections/server.ts';
+import { tryServer, type ProjectPlace } from './server.ts';
 
 const SERVER_WITHIN_MS = 3000;
 

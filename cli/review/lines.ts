@@ -1,0 +1,23 @@
+/** Lines that `temper review` prints when it is ready: its address, its key, and an example request. */
+import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
+
+type ReviewPlace = Pick<KeyedPlace, 'host' | 'port' | 'key' | 'isNewKey'>;
+
+export function reviewJson(place: ReviewPlace): object {
+  return { url: originOf(place), keyVariable: REVIEW_KEY_VARIABLE };
+}
+
+export function reviewLines(place: ReviewPlace): string[] {
+  const { key, isNewKey } = place;
+  const url = originOf(place);
+  return [
+    `rewards are taken at ${url}; Ctrl-C stops it`,
+    `key     ${isNewKey ? `new at each start; set ${REVIEW_KEY_VARIABLE} to choose one` : `in ${REVIEW_KEY_VARIABLE}`}`,
+    `links   temper rewards RUN --links ${url}${isNewKey ? `, with the key in ${REVIEW_KEY_VARIABLE}` : ''}`,
+    '',
+    ...(isNewKey ? [`export ${REVIEW_KEY_VARIABLE}=${key}`] : []),
+    `curl ${url}/v1/runs/RUN/rewards -H "Authorization: Bearer $${REVIEW_KEY_VARIABLE}"`,
+    `curl ${url}/v1/runs/RUN/attempts/ATTEMPT/reward -H "Authorization: Bearer $${REVIEW_KEY_VARIABLE}" -d '{"reward": 0.7}'`,
+  ];
+}

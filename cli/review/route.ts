@@ -1,0 +1,38 @@
+/** Endpoints of `temper review` as data: who may ask, and what answers. */
+import type { Html } from '../report/html.ts';
+import type { RewardDesk } from './desk.ts';
+import type { ReviewKeys, Scope } from './keys.ts';
+
+export interface Asked {
+  /** Groups of the path's pattern, decoded. */
+  readonly parts: readonly string[];
+  readonly headers: Pick<Headers, 'get'>;
+  readonly query: URLSearchParams;
+  /** Empty for GET. */
+  readonly body: string;
+  /** What the sender's token or session key opens; null for the review key itself. */
+  readonly scope: Scope | null;
+  readonly desk: RewardDesk;
+  readonly keys: ReviewKeys;
+}
+
+export type Reply = { readonly status: number; readonly headers?: Readonly<Record<string, string>> } & (
+  | { readonly json: object }
+  | { readonly html: Html }
+);
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: RegExp;
+  /** Form of the answer, refusals included. */
+  readonly kind: 'json' | 'page';
+  /**
+   * `key`: the review key in a header. `link` and `run`: a signed token, the first part of the path. `session`: a signed
+   * key in a header. A GET changes nothing, because mail scanners and previews follow links.
+   */
+  readonly access: 'key' | Scope['kind'];
+  answer(this: void, asked: Asked): Promise<Reply>;
+}
+
+/** Session keys begin as AReaL's do. */
+export const SESSION_KEY_START = 'sk-sess-';

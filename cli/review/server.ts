@@ -1,0 +1,142 @@
+/** The HTTP server of `temper review`: who gets in, limits, and the form of answers. `routes.ts` lists its endpoints. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { TemperError, type FailureType } from '../../core/failures.ts';
+import { BodyRoom, discardBody, HttpRefusal, keyOf } from '../../play/transports/http-server.ts';
+import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../play/transports/keyed-server.ts';
+import type { KeyedPlace } from '../command-line/keyed-place.ts';
+import { htmlText } from '../report/html.ts';
+import type { RewardDesk } from './desk.ts';
+import type { ReviewKeys, Scope } from './keys.ts';
+import { notFoundPage, PAGE_HEADERS, refusalPage } from './pages/page.ts';
+import { SESSION_KEY_START, type Reply, type Route } from './route.ts';
+
+/** A reward with its note and metrics is small. */
+const MAX_BODY_BYTES = 256 * 1024;
+const MAX_HELD_BYTES = 32 * 1024 ** 2;
+const MAX_CONNECTIONS = 4096;
+
+export interface ReviewServerOptions {
+  readonly place: Pick<KeyedPlace, 'host' | 'port' | 'hosts' | 'key'>;
+  readonly keys: ReviewKeys;
+  readonly desk: RewardDesk;
+  readonly routes: readonly Route[];
+  /** Milliseconds since 1970; tests set it. */
+  readonly now?: () => number;
+}
+
+export function openReviewServer(options: ReviewServerOptions): Promise<KeyedServer> {
+  const server = new ReviewServer(options);
+  const place = { ...options.place, command: 'temper review', maxConnections: MAX_CONNECTIONS };
+  return openKeyedServer(place, (request, response, access) => server.serve(request, response, access));
+}
+
+class ReviewServer {
+  readonly #options: ReviewServerOptions;
+  readonly #bodies = new BodyRoom(MAX_HELD_BYTES, MAX_BODY_BYTES);
+  readonly #now: () => number;
+
+  constructor(options: ReviewServerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
+    // Writes after the client has gone have no reader.
+    response.on('error', () => undefined);
+    let kind: Route['kind'] = 'json';
+    try {
+      access.checkHost(request);
+      const path = pathOf(request);
+      if (path === '/health') return write(response, { status: 200, json: { status: 'ok' } });
+      const { route, parts } = this.#find(request, path);
+      kind = route.kind;
+      const scope = this.#admit(route, parts, request, access);
+      const { keys, desk } = this.#options;
+      const { searchParams: query } = new URL(request.url ?? '/', 'http://front');
+      await this.#bodies.hold(request, async ({ headers, body }) =>
+        write(response, await route.answer({ parts, headers, query, body, scope, desk, keys })),
+      );
+    } catch (error) {
+      if (response.headersSent) return void response.destroy();
+      await discardBody(request);
+      write(response, refuse(error, kind));
+    }
+  }
+
+  #find({ method = 'GET' }: IncomingMessage, path: string): { route: Route; parts: string[] } {
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    const atPath = this.#options.routes.filter((route) => route.path.test(path));
+    const route = atPath.find((each) => each.method === wanted);
+    if (route !== undefined) return { route, parts: route.path.exec(path)!.slice(1).map(decode) };
+    if (atPath.length === 0)
+      throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper review --help`, 'not_found');
+    const methods = atPath.map((each) => each.method).join(' or ');
+    throw new HttpRefusal(405, `this address must be requested with ${methods}, not with ${method}`, 'method');
+  }
+
+  /** Checks before the body is read. Returns what a token opens. */
+  #admit({ access: wanted }: Route, parts: readonly string[], request: IncomingMessage, access: Access): Scope | null {
+    if (wanted === 'key') {
+      access.checkKey(request);
+      return null;
+    }
+    const sent = wanted === 'session' ? keyOf(request.headers) : `${SESSION_KEY_START}${parts[0]}`;
+    const token = sent.startsWith(SESSION_KEY_START) ? sent.slice(SESSION_KEY_START.length) : '';
+    const scope = this.#options.keys.read(token, wanted);
+    if (scope === null) throw wanted === 'session' ? wrongSession() : wrongLink();
+    if (scope.expiresAt <= this.#now()) throw expired(scope);
+    access.keep(request);
+    return scope;
+  }
+}
+
+/** Malformed text stays as it was sent, and names nothing. */
+function decode(text: string | undefined): string {
+  try {
+    return decodeURIComponent(text ?? '');
+  } catch {
+    return text ?? '';
+  }
+}
+
+function wrongSession(): HttpRefusal {
+  return new HttpRefusal(
+    401,
+    'the key must be the api_key that /rl/start_session answered; send it as "Authorization: Bearer KEY"',
+    'invalid_api_key',
+  );
+}
+
+function wrongLink(): HttpRefusal {
+  return new HttpRefusal(404, 'this link is not valid here; ask for a new one', 'invalid_link');
+}
+
+function expired({ kind, expiresAt }: Scope): HttpRefusal {
+  const what = kind === 'session' ? 'key' : 'link';
+  const day = new Date(expiresAt).toISOString().slice(0, 10);
+  return new HttpRefusal(410, `this ${what} expired on ${day}; ask for a new one`, 'expired');
+}
+
+const STATUS: Partial<Record<FailureType, number>> = { BadConfig: 422, StoreUnavailable: 503 };
+
+function refuse(error: unknown, kind: Route['kind']): Reply {
+  const { status, message, code } = describe(error);
+  if (kind === 'page') return { status, html: status === 404 ? notFoundPage(message) : refusalPage(message) };
+  const type = status === 401 ? 'authentication_error' : 'invalid_request_error';
+  return { status, json: { error: { message, type, code, param: null } } };
+}
+
+function describe(error: unknown): { status: number; message: string; code: string | null } {
+  if (error instanceof HttpRefusal) return error;
+  if (error instanceof TemperError && STATUS[error.type] !== undefined)
+    return { status: STATUS[error.type]!, message: error.message, code: error.type };
+  console.error(error);
+  return { status: 500, message: 'temper review failed on this request; its terminal says more', code: 'internal' };
+}
+
+function write(response: ServerResponse, reply: Reply): void {
+  const isPage = 'html' in reply;
+  const headers = isPage ? PAGE_HEADERS : { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  response.writeHead(reply.status, { ...headers, ...reply.headers });
+  response.end(isPage ? htmlText(reply.html) : JSON.stringify(reply.json));
+}

@@ -1,0 +1,31 @@
+/** Wakes runs that wait, behind the answers to givers: the store has the reward, and Temporal may be away. */
+import type { Store } from '../../store/store.ts';
+import type { ProjectPlace } from '../connections/server.ts';
+import { wakeOverServer } from '../connections/wake.ts';
+
+export class Waker {
+  readonly #place: ProjectPlace;
+  readonly #store: Store;
+  /** By run. Whoever comes while one is on its way needs no other, unless it was sent already. */
+  readonly #waking = new Map<string, Promise<unknown>>();
+  readonly #again = new Set<string>();
+
+  constructor(place: ProjectPlace, store: Store) {
+    this.#place = place;
+    this.#store = store;
+  }
+
+  wake(run: string): void {
+    if (this.#waking.has(run)) return void this.#again.add(run);
+    const waking = wakeOverServer(this.#place, this.#store, run).finally(() => {
+      this.#waking.delete(run);
+      if (this.#again.delete(run)) this.wake(run);
+    });
+    this.#waking.set(run, waking);
+  }
+
+  /** Waits for signals that are on their way. */
+  async close(): Promise<void> {
+    while (this.#waking.size > 0) await Promise.all(this.#waking.values());
+  }
+}

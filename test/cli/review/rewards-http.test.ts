@@ -1,0 +1,170 @@
+/** Rewards over HTTP: what is given, and that what is refused changes nothing. */
+import { expect, test } from 'vitest';
+import { ReviewKeys } from '../../../cli/review/keys.ts';
+import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
+import { KEY, serveReview } from './served.ts';
+
+const GROUP = { run: 'demo', branch: 0, step: 1, group: 0 };
+
+/** Status and words of a refusal as JSON. */
+function told({ status, text }: { status: number; text: string }): string {
+  const { error } = JSON.parse(text) as { error: { message: string; code: string } };
+  expect(error.message).not.toContain('\n');
+  return `${status} ${error.code}: ${error.message.replaceAll(/\d{4}-[\dT:.-]*Z/g, 'TIME')}`;
+}
+
+test('a reward is stored with its author, and the run is woken once its group is complete', async () => {
+  const served = await serveReview();
+  const body = { reward: 0.7, metrics: { tone: 1 }, by: 'ann', note: 'late, but kind', idempotencyKey: 'ticket-1' };
+  const answer = await served.give('0.1.0.0', body);
+  expect([answer.status, JSON.parse(answer.text)]).toEqual([
+    200,
+    { run: 'demo', attempt: '0.1.0.0', reward: 0.7, outcome: 'given' },
+  ]);
+  expect(await readGiven(served.store, GROUP)).toEqual([
+    {
+      schema: 1,
+      kind: 'reward',
+      attempt: 0,
+      reward: 0.7,
+      metrics: { tone: 1 },
+      by: 'ann',
+      note: 'late, but kind',
+      at: expect.any(String),
+      key: 'ticket-1',
+    },
+  ]);
+  await served.give('0.1.0.1', { reward: 0 }, { 'idempotency-key': 'ticket-2' });
+  expect(served.woken).toEqual([]);
+  await served.give('0.1.0.2', { reward: 1 });
+  expect(served.woken).toEqual(['demo']);
+  expect(await readGiven(served.store, GROUP)).toMatchObject([{ key: 'ticket-1' }, { key: 'ticket-2' }, { key: null }]);
+});
+
+test('the same reward again adds nothing, and another value takes its place', async () => {
+  const served = await serveReview();
+  await served.give('0.1.0.0', { reward: 0.7 });
+  await served.give('0.1.0.1', { reward: 0.2 }, { 'idempotency-key': 'k' });
+  const files = await served.files();
+  for (const [attempt, reward, headers] of [
+    ['0.1.0.0', 0.7, {}],
+    ['0.1.0.1', 0.2, { 'idempotency-key': 'k' }],
+  ] as const) {
+    const { status, text } = await served.give(attempt, { reward }, headers);
+    expect([status, JSON.parse(text)]).toEqual([200, { run: 'demo', attempt, reward, outcome: 'same' }]);
+  }
+  expect(await served.files()).toEqual(files);
+  expect((await served.give('0.1.0.0', { reward: 0.9 })).status).toBe(200);
+  expect(await readGiven(served.store, GROUP)).toHaveLength(3);
+});
+
+test('what cannot be is refused in one line, and nothing changes', async () => {
+  const served = await serveReview();
+  await served.give('0.1.0.0', { reward: 0.7 }, { 'idempotency-key': 'k' });
+  await served.give('0.1.1.0', { reward: 0.5 });
+  await closeLedger(served.store, { ...GROUP, group: 1 }, 'complete');
+  const files = await served.files();
+  const one = '/v1/runs/demo/attempts/0.1.0.1/reward';
+  const give = async (attempt: string, body: object | string, headers = {}) =>
+    told(await served.give(attempt, body, headers));
+  const ask = async (...request: Parameters<typeof served.ask>) => told(await served.ask(...request));
+  expect([
+    await ask('POST', one, '{"reward": 1}', {}),
+    await ask('POST', one, '{"reward": 1}', { authorization: 'Bearer wrong' }),
+    await ask('POST', one, '{"reward": 1}', { authorization: `Bearer ${KEY}`, host: 'evil.example' }),
+    await ask('POST', '/v1/runs/other/attempts/0.1.0.1/reward', '{"reward": 1}'),
+    await ask('POST', '/v1/runs/..%2F..%2Fdemo/attempts/0.1.0.1/reward', '{"reward": 1}'),
+    await give('0.1.7.1', { reward: 1 }),
+    await give('first', { reward: 1 }),
+    await give('0.1.0.3', { reward: 1 }),
+    await give('0.1.0.1', '{"reward": NaN}'),
+    await give('0.1.0.1', '{"reward": 1e999}'),
+    await give('0.1.0.1', { reward: '1' }),
+    await give('0.1.0.1', { metrics: { tone: 1 } }),
+    await give('0.1.0.1', { reward: 1, metrics: { tone: 'kind' } }),
+    await give('0.1.0.1', { reward: 1, author: 'ann' }),
+    await give('0.1.0.1', { reward: 1, by: 7 }),
+    await give('0.1.0.1', [1]),
+    await give('0.1.0.1', 'reward=1'),
+    await give('0.1.0.0', { reward: 0.8 }, { 'idempotency-key': 'k' }),
+    await give('0.1.0.1', { reward: 0.7 }, { 'idempotency-key': 'k' }),
+    await give('0.1.0.1', { reward: 1, idempotencyKey: 'a' }, { 'idempotency-key': 'b' }),
+    await give('0.1.1.0', { reward: 1 }),
+    await give('0.1.1.1', { reward: 1 }),
+    await give('0.1.0.1', { reward: 1, note: 'x'.repeat(300_000) }),
+    await ask('PUT', one, '{"reward": 1}'),
+    await ask('GET', '/v1/runs'),
+  ]).toMatchInlineSnapshot(`
+    [
+      "401 invalid_api_key: the key must be the one that temper review was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"",
+      "401 invalid_api_key: the key must be the one that temper review was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"",
+      "403 host: Host must be one of 127.0.0.1, localhost, ::1, got "evil.example"; use one of these, or start temper review with --allow-host",
+      "404 unknown_run: no run "other" in this store; see temper runs",
+      "404 unknown_run: no run "../../demo" in this store; see temper runs",
+      "404 unknown_attempt: the run demo has played no attempt 0.1.7.1; see temper rewards demo",
+      "404 bad_attempt: an attempt must be named BRANCH.STEP.GROUP.ATTEMPT, such as 0.3.2.5, got "first"; see temper rewards demo",
+      "409 failed_attempt: the attempt 0.1.0.3 failed and is not trained, so it takes no reward; leave it out",
+      "422 invalid_value: numbers must be finite, got "{\\"reward\\": NaN}"; send a finite number",
+      "422 bad_value: the reward must be a finite number, got Infinity; give one (attempt 0.1.0.1)",
+      "422 bad_value: the reward must be a finite number, got "1"; give one (attempt 0.1.0.1)",
+      "422 bad_value: the reward must be a finite number, got undefined; give one (attempt 0.1.0.1)",
+      "422 bad_value: the metric tone must be a finite number, got "kind"; correct it, or leave it out (attempt 0.1.0.1)",
+      "422 invalid_value: a body may have the members reward, metrics, by, note, idempotencyKey, not "author"; remove it",
+      "422 bad_value: by must be a text of 1 to 200 characters, got 7; shorten it, or leave it out (attempt 0.1.0.1)",
+      "422 invalid_value: a body must be a JSON object, such as {"reward": 0.7}, got [1]",
+      "400 invalid_json: a body must be JSON, got "reward=1"; send {"reward": 0.7}",
+      "409 key_reused: an idempotency key must belong to one reward, but "k" was sent with another one; send 0.1.0.0 with a new key",
+      "409 key_reused: an idempotency key must belong to one reward, but "k" was sent with another one; send 0.1.0.1 with a new key",
+      "422 invalid_value: the header Idempotency-Key and the member idempotencyKey must be equal, got two keys; send one of them",
+      "409 decided: a reward must be given before its step is decided, and step 1 of the run demo is decided (group 1 since TIME); 0.1.1.0 keeps what it had",
+      "409 decided: a reward must be given before its step is decided, and step 1 of the run demo is decided (group 1 since TIME); 0.1.1.1 keeps what it had",
+      "413 too_large: a request may have 262144 bytes, this one has more; shorten it",
+      "405 method: this address must be requested with POST, not with PUT",
+      "404 not_found: no endpoint /v1/runs; see temper review --help",
+    ]
+  `);
+  expect(await served.files()).toEqual(files);
+  expect(served.woken).toEqual([]);
+});
+
+test('a reward that was given before the decision is the same again after it', async () => {
+  const served = await serveReview();
+  await served.give('0.1.0.0', { reward: 0.7 });
+  await closeLedger(served.store, GROUP, 'timeout');
+  const { status, text } = await served.give('0.1.0.0', { reward: 0.7 });
+  expect([status, JSON.parse(text)]).toMatchObject([200, { outcome: 'same' }]);
+  expect(served.woken).toEqual([]);
+});
+
+test('what is awaited is listed as temper rewards --json prints it', async () => {
+  const served = await serveReview();
+  await served.give('0.1.0.0', { reward: 0.7 });
+  const { status, text } = await served.ask('GET', '/v1/runs/demo/rewards');
+  expect([status, JSON.parse(text)]).toMatchObject([200, expect.anything()]);
+  expect(text).toContain('0.1.0.1');
+  expect(text).not.toContain('0.1.0.0');
+});
+
+test('says that it lives to anybody, and answers pages of other sites nothing', async () => {
+  const served = await serveReview();
+  expect(await served.ask('GET', '/health', null, {})).toMatchObject({ status: 200, text: '{"status":"ok"}' });
+  const { status, headers } = await served.ask('OPTIONS', '/v1/runs/demo/rewards', null, {
+    origin: 'https://evil.example',
+  });
+  expect([status, Object.keys(headers).filter((name) => name.startsWith('access-control'))]).toEqual([405, []]);
+});
+
+test('a token opens one thing in one store', () => {
+  const keys = new ReviewKeys(KEY, 'store');
+  const scope = { kind: 'link', run: 'demo', attempt: '0.1.0.0', expiresAt: 5 } as const;
+  const token = keys.sign(scope);
+  expect(keys.read(token, 'link')).toEqual(scope);
+  expect([keys.read(token, 'session'), keys.read(token, 'run'), keys.read('', 'link')]).toEqual([null, null, null]);
+  expect(new ReviewKeys(KEY, 'other').read(token, 'link')).toBeNull();
+  expect(new ReviewKeys(`${KEY}.`, 'store').read(token, 'link')).toBeNull();
+  const [text = '', seal = ''] = token.split('.');
+  const other = Buffer.from(JSON.stringify(['link', 'demo', '0.1.0.1', 5])).toString('base64url');
+  expect(keys.read(`${other}.${seal}`, 'link')).toBeNull();
+  expect(keys.read(`${text}.${seal.slice(0, -1)}`, 'link')).toBeNull();
+  expect(token).not.toContain(KEY);
+});
