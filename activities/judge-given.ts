@@ -62,7 +62,7 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     const verdict = (await readVerdict(store, place)) ?? null;
     if (verdict !== null) return summarise(input, awaited, played, verdict);
     const rows = await readGiven(store, place);
-    const missing = missingAttempts(attempts, rows).length;
+    const missing = missingAttempts(played.rollouts, rows, input.external).length;
     if (missing === 0 || isClosed(rows) || awaited.over !== undefined) {
       const decided = await decide(input, place, missing === 0 ? 'complete' : (awaited.over ?? 'timeout'), played);
       return summarise(input, awaited, played, decided);

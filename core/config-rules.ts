@@ -1,6 +1,6 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
-import { isAwaited } from './external-rewards.ts';
+import { isAwaited, REVIEW } from './external-rewards.ts';
 import { REWARD_GROUP } from './named-rewards.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { findRoleSettingsProblem } from './role-rules.ts';
@@ -55,6 +55,8 @@ function findExternalProblem({ judge, external, groupsPerStep, groupSize, maxSta
   if (isAwaited(judge) !== (external !== undefined))
     return `the judge ${judge} and the rewards from outside contradict each other; give the agent reward: external({ … }), and leave judge out`;
   if (external === undefined) return null;
+  if ((judge === REVIEW) !== (external.review !== undefined))
+    return `the judge ${judge} and the review contradict each other; give the agent reward: review({ … }), and leave judge out`;
   if (maxStaleness > 0)
     return `maxStaleness must be 0 with rewards from outside (a step waits for its rewards before the next one is played), got ${maxStaleness}; leave maxStaleness out`;
   if (groupsPerStep > MOST_AWAITED_GROUPS)

@@ -3,6 +3,22 @@ import { z } from 'zod';
 
 import { count, positive } from './contract-values.ts';
 
+/** The agent's `review({ … })`: what reviewers are asked, and what their answers weigh. */
+export const ReviewConfig = z
+  .strictObject({
+    /** Two attempts are compared at a time; false: each attempt gets a score from 0 to 1. */
+    pairwise: z.boolean(),
+    comparisonsPerAttempt: z.int().min(2),
+    /** Those who answer each pair, or score each attempt. */
+    reviewers: positive,
+    /** The criterion as reviewers see it; null: one of Temper's own. */
+    question: z.string().max(2000).nullable(),
+    /** The reward is the weighted sum of the reviewers' score and the agent's own reward. */
+    weights: z.strictObject({ review: z.number().positive(), agent: z.number().min(0) }),
+  })
+  .meta({ id: 'ReviewConfig' });
+export type ReviewConfig = z.infer<typeof ReviewConfig>;
+
 /** The agent's `external({ … })` as a run records it. */
 export const ExternalConfig = z
   .strictObject({
@@ -15,6 +31,8 @@ export const ExternalConfig = z
     onTimeout: z.number().optional(),
     /** Fewest given rewards with which a group is used once its time is over; absent: `minimumGroupSize`. */
     minimum: count.optional(),
+    /** Present exactly if the judge is `review`. */
+    review: ReviewConfig.optional(),
   })
   .meta({ id: 'ExternalConfig' });
 export type ExternalConfig = z.infer<typeof ExternalConfig>;

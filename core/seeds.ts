@@ -43,3 +43,11 @@ export function createRandom(seed: number): () => number {
   for (let warmUp = 0; warmUp < 12; warmUp++) next();
   return next;
 }
+
+export function shuffle<T>(items: readonly T[], seed: number): T[] {
+  const random = createRandom(seed);
+  return items
+    .map((item) => ({ item, at: random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

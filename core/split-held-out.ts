@@ -1,5 +1,5 @@
 /** Splits items into training and held-out ones so that both have all strata in the same proportions. */
-import { createRandom, deriveSeed } from './seeds.ts';
+import { deriveSeed, shuffle } from './seeds.ts';
 
 export interface HeldOutSplit<T> {
   readonly train: T[];
@@ -40,12 +40,4 @@ function planShares(strata: readonly (readonly [number, number[]])[], rate: numb
   const byRemainder = floor.toSorted((a, b) => b.exact - b.share - (a.exact - a.share) || a.stratum - b.stratum);
   const raised = new Set(byRemainder.slice(0, missing).map(({ stratum }) => stratum));
   return floor.map((each) => ({ ...each, share: each.share + (raised.has(each.stratum) ? 1 : 0) }));
-}
-
-function shuffle(indices: readonly number[], seed: number): number[] {
-  const random = createRandom(seed);
-  return indices
-    .map((index) => ({ index, at: random() }))
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ index }) => index);
 }

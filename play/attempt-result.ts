@@ -27,7 +27,9 @@ const MAX_METRIC_NAME = 100;
 
 /** True if attempts may return no reward of their own: it comes from a judge alone, from `rewardGroup` or from outside. */
 export function mayLackReward({ reward, rewardGroup }: Rewarding): boolean {
-  return rewardGroup !== undefined || isExternal(reward) || (isRuler(reward) && reward.weights.agent === 0);
+  if (rewardGroup !== undefined) return true;
+  if (isExternal(reward)) return reward.review === undefined || reward.review.weights.agent === 0;
+  return reward?.weights.agent === 0;
 }
 
 /** True if others than the rollout reward its attempts, alone or beside it. */

@@ -1,5 +1,6 @@
 /** `external({ … })`, as what plays and judges sees it: the rewards of attempts come from outside, later. */
 import { TemperError } from '../core/failures.ts';
+import type { ReviewRules } from '../core/review.ts';
 
 /** `Name`: of the named reward that it gives; never, if it gives the attempt's whole reward. */
 export interface External<Name extends string = string> {
@@ -11,6 +12,16 @@ export interface External<Name extends string = string> {
   readonly onTimeout: 'drop' | number;
   /** Fewest given rewards with which a group is used once its time is over; null: those that a group needs at least. */
   readonly minimum: number | null;
+  /** Present if people compare or score the attempts: `review({ … })`. */
+  readonly review?: Review;
+}
+
+/** Reviewers and what they are asked. */
+export interface Review extends ReviewRules {
+  /** Shown above the attempts; null: a question of Temper's own. */
+  readonly question: string | null;
+  /** The reward is the weighted sum of the reviewers' score and the agent's own reward. */
+  readonly weights: { readonly review: number; readonly agent: number };
 }
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
@@ -22,10 +33,12 @@ export function isExternal(value: unknown): value is External {
 }
 
 /** Throws if turn rewards would be replaced with the rest of the attempt's own reward. */
-export function checkTurnsOfExternal({ name }: External): void {
-  if (name !== null) return;
+export function checkTurnsOfExternal({ name, review }: External): void {
+  if (name !== null || (review !== undefined && review.weights.agent > 0)) return;
+  const remedy =
+    review === undefined ? 'name it, as in external({ name })' : 'give the agent a weight in review({ weights })';
   throw new TemperError(
     'BadConfig',
-    'rewardTurn has no effect when the whole reward is given from outside; name it, as in external({ name }), or remove the call',
+    `rewardTurn has no effect when the whole reward is given from outside; ${remedy}, or remove the call`,
   );
 }

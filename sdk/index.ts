@@ -41,6 +41,7 @@ export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
 export type { RoleContext, RoleResult } from '../play/roles/role-context.ts';
 export type { FrozenPlayer, LeaguePlayer, PolicyPlayer, RoleDefinition } from '../play/roles/role-definition.ts';
 export { external, type ExternalOptions } from './external/create-external.ts';
+export { review, type ReviewOptions } from './review/review.ts';
 export type { External } from '../play/external.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';

@@ -1,6 +1,6 @@
 /** The judge of an agent's file or `--judge`, checked before anything is started. */
 import type { ExternalConfig, RunConfig } from '../../core/contract.ts';
-import { EXTERNAL } from '../../core/external-rewards.ts';
+import { EXTERNAL, isAwaited, REVIEW } from '../../core/external-rewards.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import { adapterOf, parsePolicyName, type Policy } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
@@ -19,18 +19,25 @@ export function judgeOptions({
   rewardGroup,
 }: Agent): Pick<RunOptions, 'external'> & Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
   if (rewardGroup !== undefined) return { judge: REWARD_GROUP, maxJudgeUsd: null };
-  if (isExternal(reward)) return { judge: EXTERNAL, maxJudgeUsd: null, external: toConfig(reward, rewards) };
+  if (isExternal(reward)) {
+    const judge = reward.review === undefined ? EXTERNAL : REVIEW;
+    return { judge, maxJudgeUsd: null, external: toConfig(reward, rewards) };
+  }
   if (reward === undefined) return { judge: null, maxJudgeUsd: null };
   return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
 }
 
 /** Absent members are the defaults. */
-function toConfig({ name, timeoutMs, onTimeout, minimum }: External, weights: Agent['rewards']): ExternalConfig {
+function toConfig(
+  { name, timeoutMs, onTimeout, minimum, review }: External,
+  weights: Agent['rewards'],
+): ExternalConfig {
   return {
     ...(name !== null && { name, weight: weights?.[name] ?? 1 }),
     ...(timeoutMs !== null && { timeoutMs }),
     ...(onTimeout !== 'drop' && { onTimeout }),
     ...(minimum !== null && { minimum }),
+    ...(review !== undefined && { review }),
   };
 }
 
@@ -46,7 +53,7 @@ export async function checkJudge(
   { store, env }: { store: Store; env: NodeJS.ProcessEnv },
 ): Promise<void> {
   if (name === null || (name === REWARD_GROUP && rewardGroup !== undefined)) return;
-  if (name === EXTERNAL && isExternal(reward)) return;
+  if (isAwaited(name) && isExternal(reward)) return;
   if (reward === undefined || isExternal(reward)) {
     const ownRewards = describeRewards(reward, rewardGroup);
     throw new UsageError(

@@ -13,6 +13,7 @@ const JUDGE_NOTES: Readonly<Record<string, string>> = {
   judgeUsd: 'cost of the judge per step, in US dollars',
   agentReward: 'the agent’s own reward, averaged over the attempts of a step',
   rulerScore: 'the judge’s score, averaged over the attempts of a step',
+  reviewScore: 'the reviewers’ score, averaged over the attempts of a step',
 };
 export function planCharts(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart[] {
   if (steps.length === 0) return [];

@@ -1,5 +1,6 @@
 /** Data of a report, and the limits that keep it small enough to mail. */
 import type { RunConfig, RunState, StepSummary } from '../../core/contract.ts';
+import type { ReviewAgreement } from '../../store/records/review-agreement.ts';
 
 export interface ReportData {
   readonly state: RunState;
@@ -8,6 +9,8 @@ export interface ReportData {
   readonly attemptSets: readonly AttemptSet[];
   /** Sentences that say what was left out. */
   readonly leftOut: readonly string[];
+  /** Null unless people review the run. */
+  readonly agreement: ReviewAgreement | null;
   readonly storeUri: string;
   readonly version: string;
 }

@@ -1,5 +1,6 @@
 /** A run's report. */
 import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
+import { agreementCharts } from './agreement.ts';
 import type { Section } from './chart.ts';
 import { findConstants, planCharts } from './charts.ts';
 import type { ReportData } from './data.ts';
@@ -8,7 +9,7 @@ import { renderPage } from './shell.ts';
 import { renderSummary } from './summary.ts';
 
 export function renderReport(data: ReportData): string {
-  const charts = planCharts(data.steps, data.state.evals);
+  const charts = [...planCharts(data.steps, data.state.evals), ...agreementCharts(data.agreement)];
   return renderPage({
     title: data.state.run,
     data: { charts, attemptSets: data.attemptSets },

@@ -1,7 +1,7 @@
 /** Reads the attempts that a report shows: some steps, some groups of each, and the first games of the evaluations. */
 import type { RunState } from '../../core/contract.ts';
 import { formatAttemptId } from '../../core/attempt-id.ts';
-import { isAwaited } from '../../core/external-rewards.ts';
+import { isAwaited, REVIEW } from '../../core/external-rewards.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { toRewardMetrics } from '../../core/named-rewards.ts';
 import { mean } from '../../core/statistics.ts';
@@ -100,7 +100,7 @@ function viewVerdict(
   if (judged === null || judged.judge === 'agent') return NO_VERDICT;
   const score = judged.scores?.[index] ?? null;
   const numbers = [
-    ['rulerScore', score],
+    [judged.judge === REVIEW ? 'reviewScore' : 'rulerScore', score],
     ['agentReward', judged.namedRewards ? null : reward],
   ] as const;
   return {

@@ -15,11 +15,12 @@ import {
   sortMetrics,
   valueOf,
 } from '../terminal/format.ts';
+import { describeAgreement } from './agreement.ts';
 import { estimateShare } from './statistics.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
 
-export function renderSummary({ state, steps, config }: ReportData): Html {
+export function renderSummary({ state, steps, config, agreement }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);
   const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
   return markup`<header class="masthead">
@@ -38,6 +39,7 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
       </div>
     </div>
     ${warnOfTraining(steps).map(({ text }) => markup`<p class="card warning">${text}</p>`)}
+    ${agreement === null ? null : markup`<p class="note">${describeAgreement(agreement.all)}</p>`}
     ${renderNotes(steeringNotes(state))}`;
 }
 

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { REVIEW } from '../../core/external-rewards.ts';
 import { TemperError } from '../../core/failures.ts';
+import { readAgreement } from '../../store/records/review-agreement.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';
@@ -23,6 +25,7 @@ export async function writeReport(store: Store, run: string, file: string, versi
     steps,
     attemptSets: sets,
     leftOut,
+    agreement: recorded.config.judge === REVIEW ? await readAgreement(store, state) : null,
     storeUri: store.uri,
     version,
   });

@@ -1,13 +1,17 @@
 /** What `temper review` reads and writes, apart from HTTP: attempts of the project's store, and the ledgers of their rewards. */
 import { parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
+import type { ExternalConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { rolloutsKey, runKey } from '../../store/layout.ts';
+import { RunFileSchema, readStored } from '../../store/records/file-schemas.ts';
+import { giveComparison, type GivenComparison } from '../../store/records/give-comparison.ts';
 import { openGiver, type GivenReward, type Giver, type RewardRefusal } from '../../store/records/give-reward.ts';
 import { lastRewards, readGiven, type RewardRow } from '../../store/records/given-rewards.ts';
 import { readRollouts } from '../../store/records/group-files.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
+import { RunQuestions } from './questions.ts';
 
 /** One attempt as its reviewer sees it. */
 export interface ShownAttempt {
@@ -32,11 +36,13 @@ const STATUS: Readonly<Record<RewardRefusal, number>> = {
 /** Every refusal is an HttpRefusal. Opened for each request, because runs come, go on and are deleted. */
 export class RewardDesk {
   readonly store: Store;
+  readonly questions: RunQuestions;
   readonly #wake: (run: string) => void;
 
   /** `wake` lets a run look at its ledgers; it must not fail. */
   constructor(store: Store, wake: (run: string) => void) {
     this.store = store;
+    this.questions = new RunQuestions(store);
     this.#wake = wake;
   }
 
@@ -65,6 +71,22 @@ export class RewardDesk {
     // Repeated, too: an earlier signal may have been lost.
     if (answer.missing === 0 && !answer.isDecided) this.#wake(run);
     return answer.outcome;
+  }
+
+  async compare(run: string, gift: GivenComparison): Promise<'given' | 'same'> {
+    await this.requireRun(run);
+    const answer = await giveComparison(this.store, run, gift);
+    if (answer.outcome === 'refused') throw toHttp(answer);
+    if (answer.missing === 0) this.#wake(run);
+    return answer.outcome;
+  }
+
+  /** Rules by which the run takes rewards. */
+  async readRules(run: string): Promise<ExternalConfig> {
+    await this.requireRun(run);
+    const { external } = (await readStored(this.store, runKey(run), RunFileSchema))!.config;
+    if (external !== undefined) return external;
+    throw new HttpRefusal(409, `the run ${run} rewards itself and waits for no review`, 'not_awaited');
   }
 
   async #open(run: string): Promise<Giver> {

@@ -56,7 +56,8 @@ function linkKey({ parts: [token = ''] }: Asked): string {
   return `link:${createHash('sha256').update(token).digest('hex').slice(0, 32)}`;
 }
 
-function readDecision(fields: Readonly<Record<string, unknown>>): number {
+/** Approve, reject, or the score field. */
+export function readDecision(fields: Readonly<Record<string, unknown>>): number {
   const pressed = fields[FIELDS.reward];
   if (pressed === '0' || pressed === '1') return Number(pressed);
   const score = fields[FIELDS.score];

@@ -16,6 +16,11 @@ export function rewardLink({ keys, base, expiresAt }: LinkPlace, run: string, at
   return `${base}/r/${keys.sign({ kind: 'link', run, attempt, expiresAt })}`;
 }
 
+/** Opens the questions of a run, one after the other. */
+export function reviewLink({ keys, base, expiresAt }: LinkPlace, run: string): string {
+  return `${base}/review/${keys.sign({ kind: 'run', run, attempt: null, expiresAt })}`;
+}
+
 export function expiryOf(days: number, now = Date.now()): number {
   return now + days * DAY_MS;
 }

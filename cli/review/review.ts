@@ -1,10 +1,14 @@
 import { aborted } from 'node:util';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
+import { isEnded, listRuns, readRun } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { originOf } from '../command-line/keyed-place.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ReviewContext } from './command.ts';
 import { RewardDesk } from './desk.ts';
 import { ReviewKeys } from './keys.ts';
+import { DEFAULT_LINK_DAYS, expiryOf, reviewLink } from './links.ts';
 import { reviewJson, reviewLines } from './lines.ts';
 import { planReview } from './plan-review.ts';
 import { ROUTES } from './routes.ts';
@@ -21,12 +25,21 @@ export async function review(context: ReviewContext): Promise<number> {
   const server = await openReviewServer({ place, keys, desk, routes: ROUTES });
   try {
     const told = { ...place, port: server.port };
-    if (flags.json) printJson(output, reviewJson(told));
-    else for (const line of reviewLines(told)) output.line(line);
+    const links = { keys, base: originOf(told), expiresAt: expiryOf(DEFAULT_LINK_DAYS) };
+    const reviews = (await listWaiting(store)).map((run) => ({ run, url: reviewLink(links, run) }));
+    if (flags.json) printJson(output, reviewJson(told, reviews));
+    else for (const line of reviewLines(told, reviews)) output.line(line);
     await aborted(signal, signal);
   } finally {
     await server.close();
     await waker.close();
   }
   return EXIT.ok;
+}
+
+/** Runs that await rewards, and have not ended. */
+async function listWaiting(store: Store): Promise<string[]> {
+  const runs = await Promise.all((await listRuns(store)).map((run) => readRun(store, run)));
+  const waiting = runs.filter((run) => run?.file.config.external !== undefined && !(run.state && isEnded(run.state)));
+  return waiting.map((run) => run!.file.config.run);
 }

@@ -142,16 +142,6 @@ class ExampleRendering(Strict):
     ] = None
 
 
-class ExternalConfig(Strict):
-    name: Annotated[str | None, Field(max_length=63)] = None
-    weight: float | None = None
-    timeout_ms: Annotated[
-        int | None, Field(alias="timeoutMs", ge=1, le=9007199254740991)
-    ] = None
-    on_timeout: Annotated[float | None, Field(alias="onTimeout")] = None
-    minimum: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
-
-
 class GpuWorkerSettings(Strict):
     store: str
     models: str | None = None
@@ -238,23 +228,6 @@ class Group(Strict):
     scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
     over: Literal["timeout", "stopped"] | None = None
-
-
-class JudgeGivenInput(Strict):
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
-    ]
-    truncated: Literal["mask", "penalise", "keep"]
-    overlong_buffer: Annotated[
-        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = 0
-    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
-    baseline: Literal["group", "rae"] | None = None
-    judge: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")]
-    external: ExternalConfig
-    groups: Annotated[list[Group], Field(min_length=1)]
 
 
 class WaitingItem(Strict):
@@ -420,6 +393,21 @@ class Prepared(Strict):
         str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
     ]
     datasets: list[HubDataset] | None = None
+
+
+class Weights(Strict):
+    review: Annotated[float, Field(gt=0.0)]
+    agent: Annotated[float, Field(ge=0.0)]
+
+
+class ReviewConfig(Strict):
+    pairwise: bool
+    comparisons_per_attempt: Annotated[
+        int, Field(alias="comparisonsPerAttempt", ge=2, le=9007199254740991)
+    ]
+    reviewers: Annotated[int, Field(ge=1, le=9007199254740991)]
+    question: Annotated[str | None, Field(max_length=2000)]
+    weights: Weights
 
 
 Role = TypeAliasType(
@@ -636,6 +624,17 @@ class EvaluateInput(Strict):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
+class ExternalConfig(Strict):
+    name: Annotated[str | None, Field(max_length=63)] = None
+    weight: float | None = None
+    timeout_ms: Annotated[
+        int | None, Field(alias="timeoutMs", ge=1, le=9007199254740991)
+    ] = None
+    on_timeout: Annotated[float | None, Field(alias="onTimeout")] = None
+    minimum: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+    review: ReviewConfig | None = None
+
+
 class InitialiseInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -664,6 +663,23 @@ class InitialiseInput(Strict):
         Literal["adamw", "adamw_8bit"], Field(alias="optimizerKind")
     ] = "adamw"
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class JudgeGivenInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
+    judge: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")]
+    external: ExternalConfig
+    groups: Annotated[list[Group], Field(min_length=1)]
 
 
 class JudgeGroupResult(Strict):

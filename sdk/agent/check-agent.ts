@@ -46,7 +46,7 @@ function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definiti
 
 function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
   if (reward !== undefined && !isRuler(reward) && !isExternal(reward))
-    return `the reward of the agent ${agent} must be ruler({ … }) or external({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
+    return `the reward of the agent ${agent} must be ruler({ … }), external({ … }) or review({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
   if (rewardGroup !== undefined && typeof rewardGroup !== 'function')
     return `rewardGroup of the agent ${agent} must be a function, got ${showOption(rewardGroup)}; pass one that returns a reward for each attempt`;
   if (reward !== undefined && rewardGroup !== undefined)
@@ -59,9 +59,11 @@ function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Defi
 }
 
 /** Named, it is one of the weights; without a name, it is the whole reward. */
-function findExternalProblem(agent: string, { name }: External, rewards: unknown): string | null {
+function findExternalProblem(agent: string, { name, review }: External, rewards: unknown): string | null {
   const problem = rewards === undefined ? null : findWeightsProblem(agent, rewards);
   if (problem !== null) return problem;
+  if (review !== undefined && rewards !== undefined)
+    return `rewards of the agent ${agent} cannot be combined with review({ … }); return one reward, and weigh it with review({ weights })`;
   const names = Object.keys(rewards ?? {});
   if (name === null && names.length > 0)
     return `external({ … }) of the agent ${agent} must be named where there are rewards by name, got no name; pass external({ name: '${names[0]}' })`;

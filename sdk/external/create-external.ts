@@ -19,25 +19,25 @@ export interface ExternalOptions<Name extends string = never> {
 const MOST_TIMEOUT_MS = 2 * 366 * 86_400_000;
 
 export function external<const Name extends string = never>(options: ExternalOptions<Name> = {}): External<Name> {
-  const complaint = findProblem(checkOptions('external', options));
+  const complaint = findWaitProblem('external', checkOptions('external', options));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   const { name = null, timeoutMs = null, onTimeout = 'drop', minimum = null } = options;
   return Object.freeze({ [EXTERNAL_REWARD]: true as const, name, timeoutMs, onTimeout, minimum });
 }
 
-/** A JavaScript caller may pass values of any type. */
-function findProblem(options: object): string | null {
+/** The mistake in how long a run waits, and what then. A JavaScript caller may pass values of any type. */
+export function findWaitProblem(of: string, options: object): string | null {
   const { timeoutMs, onTimeout, minimum } = options as Record<string, unknown>;
   const isTime = isCount(timeoutMs) && timeoutMs > 0 && timeoutMs <= MOST_TIMEOUT_MS;
   if (timeoutMs !== undefined && !isTime)
-    return `timeoutMs of external must be a whole number of milliseconds, at most two years, got ${showOption(timeoutMs)}; pass for example 7 * 86_400_000`;
+    return `timeoutMs of ${of} must be a whole number of milliseconds, at most two years, got ${showOption(timeoutMs)}; pass for example 7 * 86_400_000`;
   if (onTimeout !== undefined && onTimeout !== 'drop' && !Number.isFinite(onTimeout))
-    return `onTimeout of external must be 'drop' or a finite number, got ${showOption(onTimeout)}; pass the reward of attempts that nobody rewarded`;
+    return `onTimeout of ${of} must be 'drop' or a finite number, got ${showOption(onTimeout)}; pass the reward of attempts that nobody rewarded`;
   if (minimum !== undefined && !isCount(minimum))
-    return `minimum of external must be a whole number of at least 0, got ${showOption(minimum)}; pass how many rewards a group needs`;
+    return `minimum of ${of} must be a whole number of at least 0, got ${showOption(minimum)}; pass how many rewards a group needs`;
   const useless = Object.entries({ onTimeout, minimum }).find(([, value]) => value !== undefined);
   return timeoutMs === undefined && useless !== undefined
-    ? `${useless[0]} of external has no effect without timeoutMs, since the run then waits for every reward; add timeoutMs`
+    ? `${useless[0]} of ${of} has no effect without timeoutMs, since the run then waits for every reward; add timeoutMs`
     : null;
 }
 

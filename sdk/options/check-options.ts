@@ -167,6 +167,16 @@ export const OPTION_TABLES = {
     request: 'optional',
   },
   external: { name: 'optional', timeoutMs: 'optional', onTimeout: 'optional', minimum: 'optional' },
+  review: {
+    pairwise: 'optional',
+    comparisonsPerAttempt: 'optional',
+    reviewers: 'optional',
+    question: 'optional',
+    timeoutMs: 'optional',
+    onTimeout: 'optional',
+    minimum: 'optional',
+    weights: 'optional',
+  },
   'ruler.judge': { baseUrl: 'required', model: 'required', name: 'optional', keyVariable: 'optional' },
   'ruler.context': {
     store: 'optional',

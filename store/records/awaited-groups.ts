@@ -1,51 +1,62 @@
 /** Groups of a run that wait for rewards from outside, read from the store alone. */
 import pLimit from 'p-limit';
 
-import { groupTimesKey, rolloutsKey, stepsPrefix, type GroupPlace } from '../layout.ts';
+import type { ExternalConfig } from '../../core/contract.ts';
+import { groupTimesKey, rolloutsKey, runKey, stepsPrefix, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { childNumbers, GROUPS_AT_ONCE } from './children.ts';
-import { readStored, TimesFileSchema } from './file-schemas.ts';
+import { readStored, RunFileSchema, TimesFileSchema } from './file-schemas.ts';
 import { readGiven, type GivenRow } from './given-rewards.ts';
 import { missingAttempts } from './given-verdict.ts';
 import { listGroups, readRollouts } from './group-files.ts';
 import { readBranches } from './lineage.ts';
 import { readStepVerdict } from './step-verdict.ts';
-import type { AttemptRecord } from './trajectories.ts';
+import type { AttemptRecord, Rollouts } from './trajectories.ts';
 
 export interface AwaitedGroup {
   readonly place: GroupPlace;
   readonly scenarioId: string;
   /** Milliseconds since 1970; null if the store does not tell. */
   readonly playedAt: number | null;
+  readonly rollouts: Rollouts;
   /** All of its attempts, failed ones included. */
   readonly attempts: readonly AttemptRecord[];
+  /** Everything that it was given so far. */
+  readonly rows: readonly GivenRow[];
   /** Those without a reward; none if it is complete and only has to be decided. */
   readonly missing: readonly AttemptRecord[];
 }
 
 /** Groups that are not decided, oldest first: of the steps after the last one that is. */
 export async function listAwaited(store: Store, run: string): Promise<AwaitedGroup[]> {
+  return (await listOpenSteps(store, run)).filter(({ rows }) => !isClosed(rows));
+}
+
+/** Groups of the steps after the last one that is decided, oldest first. */
+export async function listOpenSteps(store: Store, run: string): Promise<AwaitedGroup[]> {
+  const external = (await readStored(store, runKey(run), RunFileSchema))?.config.external ?? {};
   const branch = await newestBranch(store, run);
   const limit = pLimit(GROUPS_AT_ONCE);
   const found: AwaitedGroup[] = [];
   for (const step of (await childNumbers(store, stepsPrefix(run, branch))).toReversed()) {
     if (step === 0 || (await readStepVerdict(store, { run, branch, step })) !== null) break;
     const groups = await listGroups(store, { run, branch, step });
-    const read = groups.map((group) => limit(() => readAwaited(store, { run, branch, step, group })));
+    const read = groups.map((group) => limit(() => readAwaited(store, { run, branch, step, group }, external)));
     found.push(...(await Promise.all(read)).filter((group) => group !== null));
   }
   return found.toSorted((one, other) => comparePlaces(one.place, other.place));
 }
 
-/** Null if the group is decided, or was not played. */
-async function readAwaited(store: Store, place: GroupPlace): Promise<AwaitedGroup | null> {
+/** Null if the group was not played. */
+async function readAwaited(store: Store, place: GroupPlace, external: ExternalConfig): Promise<AwaitedGroup | null> {
   const rows = await readGiven(store, place);
-  if (isClosed(rows)) return null;
   const played = await readRollouts(store, rolloutsKey(place));
   if (played === null) return null;
-  const { attempts, header } = played.rollouts;
-  const missing = missingAttempts(attempts, rows);
-  return { place, scenarioId: header.scenarioId ?? '', playedAt: await readPlayedAt(store, place), attempts, missing };
+  const { rollouts } = played;
+  const { attempts, header } = rollouts;
+  const missing = missingAttempts(rollouts, rows, external);
+  const playedAt = await readPlayedAt(store, place);
+  return { place, scenarioId: header.scenarioId ?? '', playedAt, rollouts, attempts, rows, missing };
 }
 
 export function isClosed(rows: readonly GivenRow[]): boolean {

@@ -11,7 +11,7 @@ import { addGift, findAnswer, lastRewards, readGiven, type Added, type RewardRow
 import { missingAttempts, rewardWith } from './given-verdict.ts';
 import { readRollouts } from './group-files.ts';
 import { requireRun } from './run-reader.ts';
-import type { AttemptRecord } from './trajectories.ts';
+import type { AttemptRecord, Rollouts } from './trajectories.ts';
 
 /** A reward as somebody gives it. JSON from outside may hold anything. */
 export interface GivenReward {
@@ -50,9 +50,9 @@ export interface RefusedReward {
   readonly message: string;
 }
 
-const MAX_BY = 200;
-const MAX_NOTE = 2000;
-const MAX_KEY = 200;
+export const MAX_BY = 200;
+export const MAX_NOTE = 2000;
+export const MAX_KEY = 200;
 const MAX_METRICS = 32;
 const METRIC_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/;
 
@@ -79,15 +79,15 @@ export async function openGiver(store: Store, run: string): Promise<Giver> {
 interface Found {
   readonly place: GroupPlace;
   readonly record: AttemptRecord;
-  readonly attempts: readonly AttemptRecord[];
+  readonly rollouts: Rollouts;
 }
 
 class RunGiver implements Giver {
   readonly #store: Store;
   readonly #run: string;
   readonly #external: ExternalConfig;
-  /** Attempts of groups by key: they are written once, and a file of rewards names many of one group. */
-  readonly #played = new Map<string, readonly AttemptRecord[]>();
+  /** Groups by key: they are written once, and a file of rewards names many of one group. */
+  readonly #played = new Map<string, Rollouts>();
 
   constructor(store: Store, run: string, external: ExternalConfig) {
     this.#store = store;
@@ -112,7 +112,7 @@ class RunGiver implements Giver {
     return {
       outcome: added.outcome as 'given' | 'same',
       row: added.row as RewardRow,
-      missing: missingAttempts(found.attempts, rows).length,
+      missing: missingAttempts(found.rollouts, rows, this.#external).length,
       isDecided: rows.some(({ kind }) => kind === 'closed'),
     };
   }
@@ -123,14 +123,14 @@ class RunGiver implements Giver {
     const wanted = showValue(gift.attempt);
     if (id === null)
       return refuse('bad-attempt', `an attempt must be named ${ATTEMPT_ID_RULE}, got ${wanted}; ${see(run)}`);
-    const problem = findGiftProblem(gift);
+    const problem = findGiftProblem(gift) ?? findReviewProblem(run, gift.reward, this.#external);
     if (problem !== null) return refuse('bad-value', `${problem} (attempt ${gift.attempt})`);
     const place = { run, branch: id.branch, step: id.step, group: id.group };
-    const attempts = await this.#readAttempts(place);
-    const record = attempts?.find(({ attempt }) => attempt === id.attempt);
-    if (attempts === null || record === undefined)
+    const rollouts = await this.#readRollouts(place);
+    const record = rollouts?.attempts.find(({ attempt }) => attempt === id.attempt);
+    if (rollouts === null || record === undefined)
       return refuse('unknown-attempt', `the run ${run} has played no attempt ${gift.attempt}; ${see(run)}`);
-    return (await this.#refuseAttempt(id, record, gift.reward)) ?? { place, record, attempts };
+    return (await this.#refuseAttempt(id, record, gift.reward)) ?? { place, record, rollouts };
   }
 
   async #refuseAttempt(id: AttemptPlace, record: AttemptRecord, reward: number): Promise<RefusedReward | null> {
@@ -148,9 +148,9 @@ class RunGiver implements Giver {
     return refuse('abandoned-branch', `${rule}, and the attempt ${name} on branch ${id.branch}; ${see(this.#run)}`);
   }
 
-  async #readAttempts(place: GroupPlace): Promise<readonly AttemptRecord[] | null> {
+  async #readRollouts(place: GroupPlace): Promise<Rollouts | null> {
     const key = rolloutsKey(place);
-    const known = this.#played.get(key) ?? (await readRollouts(this.#store, key))?.rollouts.attempts ?? null;
+    const known = this.#played.get(key) ?? (await readRollouts(this.#store, key))?.rollouts ?? null;
     if (known !== null) this.#played.set(key, known);
     return known;
   }
@@ -170,11 +170,19 @@ class RunGiver implements Giver {
   }
 }
 
-function see(run: string): string {
+/** Null unless people review the run: they score from 0 to 1, or compare. */
+function findReviewProblem(run: string, reward: number, { review }: ExternalConfig): string | null {
+  if (review === undefined) return null;
+  if (review.pairwise)
+    return `the run ${run} is reviewed by pairs, which takes comparisons and no rewards; use temper review`;
+  return reward >= 0 && reward <= 1 ? null : `the score of a review must be from 0 to 1, got ${reward}; give one`;
+}
+
+export function see(run: string): string {
   return `see temper rewards ${run}`;
 }
 
-function refuse(reason: RewardRefusal, message: string): RefusedReward {
+export function refuse(reason: RewardRefusal, message: string): RefusedReward {
   return { outcome: 'refused', reason, message };
 }
 
@@ -224,7 +232,7 @@ function findMetricsProblem(metrics: unknown): string | null {
     : `the metric ${wrong[0]} must be a finite number, got ${showValue(wrong[1])}; correct it, or leave it out`;
 }
 
-function findTextProblem(name: string, text: unknown, most: number): string | null {
+export function findTextProblem(name: string, text: unknown, most: number): string | null {
   if (text === null || (typeof text === 'string' && text.length <= most && text.trim() !== '')) return null;
   return `${name} must be a text of 1 to ${most} characters, got ${showValue(text)}; shorten it, or leave it out`;
 }

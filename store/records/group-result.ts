@@ -1,5 +1,6 @@
 /** Summary of a group's two files: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
+import { REVIEW } from '../../core/external-rewards.ts';
 import { toRewardMetrics } from '../../core/named-rewards.ts';
 import type { RewardRules } from '../../core/plan-step.ts';
 import { overlongCosts, trainedRewards, type OverlongRules } from '../../core/shaped-rewards.ts';
@@ -89,7 +90,7 @@ function meanScores(
   const means = {
     // With names, it is among them already.
     agentReward: namedRewards ? null : mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
-    rulerScore: mean((scores ?? []).filter((score) => score !== null)),
+    [judge === REVIEW ? 'reviewScore' : 'rulerScore']: mean((scores ?? []).filter((score) => score !== null)),
   };
   const known = Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null);
   return { ...Object.fromEntries(known), ...meanMetrics(named) };

@@ -24,6 +24,7 @@ function tableHeads(trained: Record<string, number>[]): string[] {
     steps: stepsWith(...trained),
     attemptSets: [],
     leftOut: [],
+    agreement: null,
     storeUri: 'file:///store',
     version: '1',
   });

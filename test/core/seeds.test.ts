@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 
-import { callSeed, createRandom, deriveSeed } from '../../core/seeds.ts';
+import { callSeed, createRandom, deriveSeed, shuffle } from '../../core/seeds.ts';
 
 const PLACE = { seed: 1, branch: 0, step: 2, scenario: 3, attempt: 4, key: 'k', occurrence: 0 };
 
@@ -24,4 +24,11 @@ test('random numbers repeat for a seed, and lie evenly in [0, 1)', () => {
   expect(Math.min(...drawn)).toBeGreaterThanOrEqual(0);
   expect(Math.max(...drawn)).toBeLessThan(1);
   expect(drawn.reduce((sum, value) => sum + value, 0) / 1000).toBeCloseTo(0.5, 1);
+});
+
+test('a shuffle has the same items, in an order that its seed alone decides', () => {
+  const items = Array.from({ length: 20 }, (_, index) => index);
+  expect(shuffle(items, 7)).toEqual(shuffle(items, 7));
+  expect(shuffle(items, 7)).not.toEqual(shuffle(items, 8));
+  expect(shuffle(items, 7).toSorted((a, b) => a - b)).toEqual(items);
 });

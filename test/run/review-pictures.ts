@@ -1,4 +1,4 @@
-/** Pictures of the pages of `temper review`, of an attempt that is made up. */
+/** Pictures of the pages of `temper review`, of attempts that are made up. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,11 +24,22 @@ const MESSAGES: readonly ChatMessage[] = [
 ];
 const ANSWER = 'Your bike is on its way with DHL and arrives tomorrow, on Saturday. Enjoy the ride on Sunday!';
 
+const PATIENCE = 'Orders can take a while at this time of the year. Please be patient, and ask again next week.';
+const REVIEW = {
+  pairwise: true,
+  comparisonsPerAttempt: 2,
+  reviewers: 1,
+  question: 'Which reply would you rather get?',
+  weights: { review: 1, agent: 0 },
+};
+
 /** `picture` says where one of this name belongs. */
 export async function takeReviewPictures(browser: Browser, picture: (name: string) => string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'temper-review-pictures-'));
   const store = await openStore(join(folder, 'store'));
   await awaitRewards(store, { run: 'support', messages: MESSAGES, answer: ANSWER, scenarioId: 'order-4217' });
+  const answers = [PATIENCE, ANSWER, 'I cannot find this order.'];
+  await awaitRewards(store, { run: 'desk', messages: MESSAGES, answers, external: { review: REVIEW } });
   const keys = new ReviewKeys(KEY, await store.id());
   const desk = new RewardDesk(store, () => undefined);
   const place = { host: '127.0.0.1', port: 0, hosts: [], key: KEY };
@@ -39,6 +50,11 @@ export async function takeReviewPictures(browser: Browser, picture: (name: strin
     const page = await browser.newPage({ viewport: { width: 780, height: 400 } });
     await page.goto(`http://127.0.0.1:${server.port}/r/${token}`);
     await page.screenshot({ path: picture('review-attempt'), fullPage: true });
+    const link = keys.sign({ kind: 'run', run: 'desk', attempt: null, expiresAt });
+    await page.setViewportSize({ width: 1000, height: 780 });
+    await page.goto(`http://127.0.0.1:${server.port}/review/${link}?by=Ann`);
+    // Not the full page: its buttons stay at the edge of the window.
+    await page.screenshot({ path: picture('review-pair') });
     await page.close();
   } finally {
     await server.close();

@@ -17,6 +17,7 @@ import type { TrajectoryGroupOptions } from '../../sdk/loop/trajectory-group.ts'
 import type { TrajectoryInit } from '../../sdk/loop/trajectory.ts';
 import type { JudgeEndpoint } from '../../sdk/ruler/judge-endpoint.ts';
 import type { ExternalOptions } from '../../sdk/external/create-external.ts';
+import type { ReviewOptions } from '../../sdk/review/review.ts';
 import type { RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import type { McpCommandOptions, McpUrlOptions } from '../../sdk/mcp/mcp.ts';
 import type { PlayAgentOptions } from '../../sdk/testing/play-agent.ts';
@@ -62,6 +63,7 @@ export interface OptionTables {
   readonly playAgent: Table<PlayAgentOptions<Scenario>>;
   readonly ruler: Table<RulerOptions>;
   readonly external: Table<ExternalOptions>;
+  readonly review: Table<ReviewOptions>;
   readonly 'ruler.judge': Table<JudgeEndpoint>;
   readonly 'ruler.context': Table<ScoreContext>;
 }

@@ -52,6 +52,7 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   ],
   ruler: [RULER, (options) => sdk.ruler(options)],
   external: [{}, (options) => sdk.external(options)],
+  review: [{}, (options) => sdk.review(options)],
   'ruler.judge': [{ baseUrl: 'https://a.b/v1', model: 'm' }, (judge) => sdk.ruler({ judge })],
   'ruler.context': [{}, (context) => sdk.scoreConversations([], sdk.ruler(RULER), context)],
 };

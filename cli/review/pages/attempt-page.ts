@@ -28,8 +28,8 @@ export interface GivenView {
 export const FIELDS = { reward: 'reward', score: 'score', by: 'by', note: 'note' } as const;
 /** Value of the button that sends the score field. */
 export const SCORE = 'score';
-const MAX_NAME = 200;
-const MAX_NOTE = 2000;
+export const MAX_NAME = 200;
+export const MAX_NOTE = 2000;
 
 export function attemptPage(view: AttemptView): Html {
   const { run, attempt, scenarioId, conversation, given, isReplacing, refusal } = view;

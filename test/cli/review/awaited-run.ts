@@ -16,13 +16,15 @@ export interface AwaitedOptions {
   /** By default another one for each attempt. */
   readonly answer?: string;
   readonly scenarioId?: string;
+  /** Last answer of each attempt. */
+  readonly answers?: readonly string[];
 }
 
 /** Step 1 of `demo`: two groups of four attempts; the last one of each has failed. */
 export async function awaitRewards(store: Store, options: AwaitedOptions = {}): Promise<void> {
   const { run = 'demo', external = {} } = options;
   const settings = { run, agent: 'toy', baseModel: 'pocket', steps: 1, groupsPerStep: 2, groupSize: 4 };
-  const config = { ...defaultRunConfig(settings), judge: 'external', external };
+  const config = { ...defaultRunConfig(settings), judge: external.review ? 'review' : 'external', external };
   await publishRun(store, { config, agentCodeSha256: SHA('a') });
   for (const group of [0, 1]) await playGroup(store, group, options);
 }
@@ -42,7 +44,7 @@ async function playGroup(store: Store, group: number, { run = 'demo', ...options
 const QUESTION: ChatMessage = { role: 'user', content: 'Where is my order?' };
 
 function record(attempt: number, options: AwaitedOptions): AttemptRecord {
-  const { messages = [QUESTION], answer = `answer ${attempt}` } = options;
+  const { messages = [QUESTION], answer = options.answers?.[attempt] ?? `answer ${attempt}` } = options;
   const hasFailed = attempt === 3;
   const call = {
     key: 'k',

@@ -79,7 +79,11 @@ test('it takes rewards until Ctrl-C, while Temporal is away', async () => {
   expect([exitCode, stderr, JSON.parse(stdout)]).toEqual([
     0,
     '',
-    { url: `http://127.0.0.1:${port}`, keyVariable: 'TEMPER_REVIEW_KEY' },
+    {
+      url: `http://127.0.0.1:${port}`,
+      keyVariable: 'TEMPER_REVIEW_KEY',
+      reviews: [{ run: 'demo', url: expect.stringContaining(`http://127.0.0.1:${port}/review/`) as string }],
+    },
   ]);
   const rows = await readGiven(store, { run: 'demo', branch: 0, step: 1, group: 0 });
   expect(rows).toMatchObject([{ reward: 0 }, { reward: 0.5 }, { reward: 1 }]);

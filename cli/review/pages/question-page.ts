@@ -1,0 +1,159 @@
+/** Pages of a reviewer: two attempts side by side, or one, and the next question once it is answered. */
+import { commonLength, conversationOf, type Conversation } from '../../../play/judge/conversation.ts';
+import { markup, type Html } from '../../report/html.ts';
+import { plural } from '../../terminal/format.ts';
+import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions.ts';
+import { FIELDS, MAX_NAME, MAX_NOTE, SCORE } from './attempt-page.ts';
+import { conversationHtml, textHtml } from './conversation.ts';
+import { page } from './page.ts';
+
+/** Fields of the forms beside those of one attempt's page. */
+export const QUESTION_FIELDS = {
+  ...FIELDS,
+  left: 'left',
+  right: 'right',
+  attempt: 'attempt',
+  answer: 'answer',
+} as const;
+/** Values of buttons that give no answer. */
+export const SKIP = 'skip';
+export const AGAIN = 'again';
+
+const DEFAULT_CRITERION = 'Which one is better?';
+const SCORE_CRITERION = 'How good is this?';
+
+/** Asks for the reviewer's name, which is recorded with each answer. */
+export function namePage(run: string): Html {
+  return page({
+    title: `Review ${run}`,
+    body: markup`<h1>Review ${run}</h1>
+<form method="get">
+<div class="fields"><label>Your name, recorded with your answers <input name="${FIELDS.by}" maxlength="${MAX_NAME}" autocomplete="name" required autofocus></label></div>
+<div class="buttons"><button class="good">Start</button></div>
+</form>`,
+  });
+}
+
+export interface ReviewerPage extends NextQuestion {
+  readonly run: string;
+  readonly by: string;
+}
+
+export function questionPage(view: ReviewerPage): Html {
+  const { question, run } = view;
+  if (question === null) return page({ title: `Review ${run}`, body: donePart(view) });
+  const isPair = 'left' in question;
+  return page({
+    title: `Review ${run}`,
+    body: isPair ? pairPart(view, question) : scorePart(view, question),
+    isWide: isPair,
+    hasKeys: true,
+  });
+}
+
+function header(
+  { run, by, review, answered, needed, skipped }: ReviewerPage,
+  fallback: string,
+  scenario: string,
+): Html {
+  const putOff = skipped === 0 ? null : markup` · you skipped ${skipped}`;
+  return markup`<header>
+<h1 dir="auto">${review?.question ?? fallback}</h1>
+<p class="dim">${answered} of ${plural(needed, 'answer')}${putOff} · ${run}, scenario <bdi>${scenario}</bdi> · you are <bdi>${by}</bdi></p>
+<progress max="${Math.max(1, needed)}" value="${answered}"></progress>
+</header>`;
+}
+
+/** What both begin with stands once, above. */
+function pairPart(view: ReviewerPage, question: PairQuestion): Html {
+  const [left, right] = [question.left, question.right].map(({ record }) => conversationOf(record)) as [
+    Conversation,
+    Conversation,
+  ];
+  const common = commonLength([left.messages, right.messages]);
+  return markup`${header(view, DEFAULT_CRITERION, question.scenarioId)}
+${common === 0 ? null : conversationHtml(left.messages.slice(0, common))}
+<div class="pair">
+${side('Left', left, common)}
+${side('Right', right, common)}
+</div>
+${toolsHtml([...new Map([...(left.tools ?? []), ...(right.tools ?? [])].map((tool) => [JSON.stringify(tool), tool])).values()])}
+${answerForm(view.by, question)}`;
+}
+
+function side(name: string, { messages, additionalHistories = [] }: Conversation, common: number): Html {
+  const rest = messages.slice(common);
+  return markup`<section class="side"><h2>${name}</h2>
+${rest.length === 0 ? markup`<p class="dim">Nothing more.</p>` : conversationHtml(rest)}
+${additionalHistories.map((history) => markup`<h3>Another conversation of the same attempt</h3>\n${conversationHtml(history)}`)}
+</section>`;
+}
+
+function answerForm(by: string, { left, right }: PairQuestion): Html {
+  return markup`<form method="post" class="answers">
+<input type="hidden" name="${QUESTION_FIELDS.by}" value="${by}">
+<input type="hidden" name="${QUESTION_FIELDS.left}" value="${left.id}">
+<input type="hidden" name="${QUESTION_FIELDS.right}" value="${right.id}">
+<div class="buttons">
+<button class="choice" name="${QUESTION_FIELDS.answer}" value="left" data-keys="1 ArrowLeft">Left <kbd>1</kbd></button>
+<button name="${QUESTION_FIELDS.answer}" value="equal" data-keys="0 ArrowDown">Equal <kbd>0</kbd></button>
+<button class="choice" name="${QUESTION_FIELDS.answer}" value="right" data-keys="2 ArrowRight">Right <kbd>2</kbd></button>
+<button class="quiet" name="${QUESTION_FIELDS.answer}" value="${SKIP}" data-keys="s">Skip <kbd>S</kbd></button>
+</div>
+</form>`;
+}
+
+/** Enter in a field must not press a button: the first one, which it would press, is disabled. */
+function scorePart(view: ReviewerPage, question: ScoreQuestion): Html {
+  const { messages, tools = [], additionalHistories = [] } = conversationOf(question.attempt.record);
+  const bounds = view.review !== null ? markup` min="0" max="1"` : null;
+  return markup`${header(view, SCORE_CRITERION, question.scenarioId)}
+${conversationHtml(messages)}
+${additionalHistories.map((history) => markup`<h2>Another conversation of the same attempt</h2>\n${conversationHtml(history)}`)}
+${toolsHtml(tools)}
+<form method="post" class="answers">
+<button type="submit" disabled hidden></button>
+<input type="hidden" name="${QUESTION_FIELDS.by}" value="${view.by}">
+<input type="hidden" name="${QUESTION_FIELDS.attempt}" value="${question.attempt.id}">
+<div class="fields"><label>Note <input name="${QUESTION_FIELDS.note}" maxlength="${MAX_NOTE}"></label></div>
+<div class="buttons">
+<button class="good" name="${QUESTION_FIELDS.reward}" value="1" data-keys="1">Approve <kbd>1</kbd></button>
+<button class="bad" name="${QUESTION_FIELDS.reward}" value="0" data-keys="0">Reject <kbd>0</kbd></button>
+<span class="score"><label>or a score <input name="${QUESTION_FIELDS.score}" type="number" step="any"${bounds} placeholder="0.5"></label>
+<button name="${QUESTION_FIELDS.reward}" value="${SCORE}">Give the score</button></span>
+<button class="quiet" name="${QUESTION_FIELDS.reward}" value="${SKIP}" data-keys="s" formnovalidate>Skip <kbd>S</kbd></button>
+</div>
+</form>`;
+}
+
+function toolsHtml(tools: readonly unknown[]): Html | null {
+  if (tools.length === 0) return null;
+  return markup`<details class="tools"><summary>${plural(tools.length, 'tool')} that the assistant may call</summary>${tools.map((tool) => textHtml(JSON.stringify(tool, null, 2)))}</details>`;
+}
+
+/** Nothing is left for this reviewer: others may have to answer, or the run plays its next attempts. */
+function donePart({ run, by, answered, needed, skipped }: ReviewerPage): Html {
+  const state =
+    needed === 0
+      ? 'Nothing waits for a review now. The next questions come once the run has played further attempts.'
+      : `${answered} of ${plural(needed, 'answer')} are given; the others are for other reviewers.`;
+  return markup`<h1>${skipped === 0 ? 'Nothing left for you' : `You skipped ${plural(skipped, 'question')}`}</h1>
+<p class="notice">${state}</p>
+<form method="post" class="answers">
+<input type="hidden" name="${QUESTION_FIELDS.by}" value="${by}">
+<div class="buttons">
+<button class="choice" name="${QUESTION_FIELDS.answer}" value="${AGAIN}">${skipped === 0 ? 'Look again' : 'Ask me again'}</button>
+</div>
+</form>
+<p class="dim">${run} · you are <bdi>${by}</bdi></p>`;
+}
+
+/** An answer that came too late, with the way to the next question. */
+export function refusedPage(message: string, next: string): Html {
+  return page({
+    title: 'Not accepted',
+    body: markup`<h1>Not accepted</h1>
+<p class="notice" dir="auto">${message}</p>
+<p><a href="${next}">Next question</a></p>`,
+  });
+}

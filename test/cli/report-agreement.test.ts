@@ -1,0 +1,67 @@
+/** Agreement of reviewers in the report: from the ledgers of the groups, by step and for the run. */
+import { expect, test } from 'vitest';
+
+import { agreementCharts, describeAgreement } from '../../cli/report/agreement.ts';
+import type { Answer } from '../../core/bradley-terry.ts';
+import { addGift, type Gift } from '../../store/records/given-rewards.ts';
+import { readAgreement } from '../../store/records/review-agreement.ts';
+import type { Store } from '../../store/store.ts';
+import { fixtureState, temporaryProject, writeFixtureRun } from './fixture-store.ts';
+
+const STEPS = 2;
+const row = { schema: 1, note: null, key: null, at: '2026-11-27T08:00:00.000Z' } as const;
+const compared = (left: number, right: number, answer: Answer, by: string | null): Gift => {
+  return { ...row, kind: 'comparison', left, right, answer, by };
+};
+const scored = (attempt: number, reward: number, by: string | null): Gift => {
+  return { ...row, kind: 'reward', attempt, reward, by };
+};
+
+async function openRun(): Promise<Store> {
+  return writeFixtureRun(await temporaryProject(), { run: 'demo', steps: STEPS });
+}
+
+async function give(store: Store, step: number, group: number, ...gifts: Gift[]): Promise<void> {
+  for (const gift of gifts) await addGift(store, { run: 'demo', branch: 0, step, group }, gift);
+}
+
+test('two reviewers who mostly agree on pairs have a number for each step and one for the run', async () => {
+  const store = await openRun();
+  await give(store, 1, 0, compared(0, 1, 'left', 'ada'), compared(1, 0, 'right', 'bob'));
+  await give(store, 1, 1, compared(0, 1, 'right', 'ada'), compared(0, 1, 'right', 'bob'));
+  await give(store, 2, 0, compared(0, 1, 'left', 'ada'), compared(0, 1, 'equal', 'bob'), compared(1, 2, 'left', 'ada'));
+  const agreement = await readAgreement(store, fixtureState('demo', STEPS));
+  expect(agreement.steps.map(({ alpha }) => alpha)).toEqual([1, 0]);
+  // Observed 2 of 6, expected (2·3·2 + 2·3·1 + 2·2·1) / 5 = 22 / 5: 1 − 2 · 5 / 22.
+  expect(agreement.all).toEqual({ alpha: 1 - 10 / 22, reviewers: 2, units: 3 });
+  expect(describeAgreement(agreement.all)).toBe(
+    'Agreement between reviewers: Krippendorff’s alpha 0.545 over 3 questions that at least two of 2 reviewers answered (1 is perfect, 0 is chance)',
+  );
+  expect(agreementCharts(agreement)).toMatchObject([
+    { title: 'Agreement between reviewers', x: [1, 2], series: [{ values: [1, 0], style: 'points' }] },
+  ]);
+});
+
+test('scores are compared as numbers: near ones agree better than distant ones', async () => {
+  const store = await openRun();
+  await give(store, 1, 0, scored(0, 0.9, 'ada'), scored(0, 0.8, 'bob'), scored(1, 0.1, 'ada'), scored(1, 0.2, 'bob'));
+  await give(store, 2, 0, scored(0, 0.9, 'ada'), scored(0, 0.1, 'bob'), scored(1, 0.1, 'ada'), scored(1, 0.9, 'bob'));
+  const { steps } = await readAgreement(store, fixtureState('demo', STEPS));
+  expect(steps[0]!.alpha).toBeGreaterThan(0.9);
+  expect(steps[1]!.alpha).toBeLessThan(0);
+});
+
+test('with one reviewer the report says so in place of a number', async () => {
+  const store = await openRun();
+  await give(store, 1, 0, compared(0, 1, 'left', null), compared(1, 2, 'left', null));
+  const agreement = await readAgreement(store, fixtureState('demo', STEPS));
+  expect(describeAgreement(agreement.all)).toBe(
+    'Agreement between reviewers: not measured, because there was one reviewer',
+  );
+  expect(agreementCharts(agreement)).toEqual([]);
+  expect(describeAgreement({ alpha: null, reviewers: 0, units: 0 })).toMatch(/nothing has been reviewed yet$/);
+  expect(describeAgreement({ alpha: null, reviewers: 2, units: 0 })).toMatch(/no two of 2 reviewers answered the same/);
+  expect(describeAgreement({ alpha: null, reviewers: 2, units: 4 })).toMatch(
+    /undefined, because all answers .* equal$/,
+  );
+});
