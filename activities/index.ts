@@ -1,6 +1,7 @@
 /** The activities of a TypeScript worker, for the agents it was started with. */
 import type { PlayDependencies } from './dependencies.ts';
 import { createAmendAndLocateActivities } from './amend-and-locate.ts';
+import { createChooseActivities } from './choose.ts';
 import { createEvaluateActivities } from './evaluate.ts';
 import { createJudgeGivenActivities } from './judge-given.ts';
 import { createJudgeGroupActivities } from './judge-group.ts';
@@ -19,6 +20,7 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createJudgeGivenActivities(dependencies),
     ...createPlayGroupsActivities(dependencies),
     ...createJudgeActivities(dependencies),
+    ...createChooseActivities(dependencies),
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),
     ...createScheduleActivities(dependencies),

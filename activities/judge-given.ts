@@ -53,8 +53,8 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
   }
 
   async function look(input: JudgeGivenInput, awaited: AwaitedGroup): Promise<GroupResult | Waiting> {
-    const { step, group } = awaited;
-    const place: GroupPlace = { run: input.run, branch: input.branch, step, group };
+    const { step, group, branch = input.branch } = awaited;
+    const place: GroupPlace = { run: input.run, branch, step, group };
     const key = rolloutsKey(place);
     const played = requireFile(await readRollouts(store, key), key);
     const { header, attempts } = played.rollouts;

@@ -39,6 +39,7 @@ function findOptionsProblem(config: RunConfig): string | null {
     findOverlongProblem(config.train) ??
     findSupervisedProblem(config) ??
     findOverlapProblem(config) ??
+    findWindowProblem(config) ??
     findRoleSettingsProblem(config)
   );
 }
@@ -48,7 +49,7 @@ function findBudgetProblem({ maxJudgeUsd, judge }: RunConfig): string | null {
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 
-/** Each group wakes the run once it is complete, and its history has room for 51,200 events. */
+/** Each group wakes the run once it is complete, and its history has room for 51,200 events. Open ones ride in its state. */
 const MOST_AWAITED_GROUPS = 500;
 
 function findExternalProblem({ judge, external, groupsPerStep, groupSize, maxStaleness }: RunConfig): string | null {
@@ -58,7 +59,7 @@ function findExternalProblem({ judge, external, groupsPerStep, groupSize, maxSta
   if ((judge === REVIEW) !== (external.review !== undefined))
     return `the judge ${judge} and the review contradict each other; give the agent reward: review({ … }), and leave judge out`;
   if (maxStaleness > 0)
-    return `maxStaleness must be 0 with rewards from outside (a step waits for its rewards before the next one is played), got ${maxStaleness}; leave maxStaleness out`;
+    return `maxStaleness must be 0 with rewards from outside (a step waits for its rewards before the next one is played), got ${maxStaleness}; leave maxStaleness out, or set groupsAhead instead`;
   if (groupsPerStep > MOST_AWAITED_GROUPS)
     return `groupsPerStep must be at most ${MOST_AWAITED_GROUPS} with rewards from outside, got ${groupsPerStep}; lower it, and raise steps`;
   const { minimum = 0 } = external;
@@ -134,6 +135,23 @@ function findOverlapProblem({ maxStaleness, supervised }: RunConfig): string | n
   return `maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got ${maxStaleness}; leave maxStaleness out`;
 }
 
+function findWindowProblem(config: RunConfig): string | null {
+  const { groupsAhead, maxRewardStaleness, groupsPerStep, judge, replacementRounds } = config;
+  if (groupsAhead === 0) {
+    if (maxRewardStaleness === SCHEMA_DEFAULTS.maxRewardStaleness) return null;
+    return `maxRewardStaleness ${maxRewardStaleness} has no effect without groupsAhead; set groupsAhead, or leave maxRewardStaleness out`;
+  }
+  if (!isAwaited(judge))
+    return `groupsAhead ${groupsAhead} has no effect, because this agent's groups wait for no reward; set maxStaleness to play ahead of training, or give the agent reward: external({ … })`;
+  if (replacementRounds > 0)
+    return `replacementRounds ${replacementRounds} has no effect with groupsAhead, which plays further groups anyway; leave replacementRounds out`;
+  if (groupsPerStep + groupsAhead > MOST_AWAITED_GROUPS)
+    return `groupsPerStep and groupsAhead must be at most ${MOST_AWAITED_GROUPS} together, got ${groupsPerStep} and ${groupsAhead}; lower groupsAhead`;
+  const most = groupsPerStep * maxRewardStaleness;
+  if (groupsAhead <= most) return null;
+  return `groupsAhead must be at most groupsPerStep × maxRewardStaleness, ${most} (later groups would be left out as too old), got ${groupsAhead}; lower groupsAhead, or raise maxRewardStaleness`;
+}
+
 function findUpdatesProblem({ groupsPerStep, train: { miniBatches } }: RunConfig): string | null {
   if (miniBatches <= groupsPerStep) return null;
   return `miniBatches must be at most groupsPerStep (a mini-batch is made of whole groups), got ${miniBatches} of ${groupsPerStep}; lower miniBatches`;
@@ -155,7 +173,7 @@ export function withoutDependents(train: TrainConfig, isChanged: (name: keyof Tr
   return Object.fromEntries(Object.entries(train).filter(([name]) => !gone.has(name))) as TrainConfig;
 }
 
-/** Adapters that a step reads besides its parent's: the reference, and the one that sampled. */
-export function countCompared({ train, maxStaleness }: RunConfig): number {
-  return (train.klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
+/** Adapters that a step reads besides its parent's at the same time: the reference, and one that sampled. */
+export function countCompared({ train, maxStaleness, groupsAhead }: RunConfig): number {
+  return (train.klReference === undefined ? 0 : 1) + (maxStaleness + groupsAhead === 0 ? 0 : 1);
 }

@@ -239,6 +239,16 @@ export const RunConfig = z
       'play up to N steps [ahead of training](training.md#overlap-rollouts-and-training), sampled from checkpoints that many steps older',
       { more: `at most ${MAX_STALENESS}, and less than \`--steps\`` },
     ),
+    /** Open groups that a step may have beyond those that it trains. */
+    groupsAhead: ofRun(
+      count.default(RUN.groupsAhead),
+      'while groups wait for rewards from people or other systems, play up to N [further groups](external-rewards.md#train-on-the-groups-that-are-complete)',
+      { more: 'at most 500 together with `--groups-per-step`' },
+    ),
+    maxRewardStaleness: ofRun(
+      positive.max(MAX_STALENESS).default(RUN.maxRewardStaleness),
+      'with `--groups-ahead`: leave out groups whose policy is more than N optimizer steps old',
+    ),
     continueAsNewEvery: ofRun(
       positive.nullable(),
       'steps after which the workflow continues as new, with a fresh history',

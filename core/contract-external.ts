@@ -51,6 +51,9 @@ export const AwaitedRewards = z
     since: z.string(),
     /** Time at which the next group is decided with what it has; null: none. */
     nextDeadline: z.string().nullable(),
+    /** Groups that are complete, and those that the step needs, where further groups are open. */
+    complete: count.optional(),
+    needed: positive.optional(),
   })
   .meta({ id: 'AwaitedRewards' });
 export type AwaitedRewards = z.infer<typeof AwaitedRewards>;

@@ -67,7 +67,15 @@ export const GroupResult = z
     /** Rewards of each role in the same order, null where it did not play; absent without roles. */
     roleRewards: z.record(roleName, z.array(z.number().nullable())).optional(),
     /** `trained`, or the reason for which the group carries no signal. */
-    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'all-truncated', 'unjudged']),
+    use: z.enum([
+      'trained',
+      'no-variance',
+      'too-few-attempts',
+      'no-sampled-tokens',
+      'all-truncated',
+      'stale',
+      'unjudged',
+    ]),
   })
   .meta({ id: 'GroupResult' });
 export type GroupResult = z.infer<typeof GroupResult>;
@@ -111,11 +119,13 @@ export const JudgeGivenInput = RolloutInput.pick({ run: true, branch: true, mini
       .array(
         z.strictObject({
           step: positive,
+          /** Branch of a group that an earlier branch dealt; absent: that of the input. */
+          branch: count.optional(),
           group: count,
           scenario: count,
           inputsSha256: sha256,
           /** Why it is decided with what it has; absent: it waits for every reward. */
-          over: z.enum(['timeout', 'stopped']).optional(),
+          over: z.enum(['timeout', 'stopped', 'stale']).optional(),
         }),
       )
       .min(1),
@@ -190,3 +200,39 @@ export type JudgeInput = z.infer<typeof JudgeInput>;
  */
 export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });
 export type JudgeResult = z.infer<typeof JudgeResult>;
+
+/** A group that was dealt and that no step has taken yet: it waits for rewards, or for its turn. */
+export const OpenGroup = z
+  .strictObject({
+    branch: count,
+    /** Sampled it. */
+    policy: Checkpoint,
+    /** Number of optimizer steps since its policy. */
+    staleness: count,
+    /** Of its rollouts. */
+    inputsSha256: sha256,
+    result: GroupResult,
+  })
+  .meta({ id: 'OpenGroup' });
+export type OpenGroup = z.infer<typeof OpenGroup>;
+
+/** All open groups of a step in plan order: the first that are complete are trained. Decided once. */
+export const ChooseInput = JudgeInput.omit({ groups: true, played: true, resultsSha256: true })
+  .extend({
+    /** Number of groups that the step trains. */
+    most: positive,
+    window: z.array(
+      GroupRef.omit({ judgedSha256: true }).extend({
+        /** Null: it waits. Not part of the hash, and neither is the number of those that wait. */
+        judgedSha256: sha256.nullable(),
+        /** Left out, because its policy is too old. */
+        isStale: z.literal(true).optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'ChooseInput' });
+export type ChooseInput = z.infer<typeof ChooseInput>;
+
+/** Groups that leave the window: those that are trained, and those that never will be. */
+export const ChooseResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'ChooseResult' });
+export type ChooseResult = z.infer<typeof ChooseResult>;

@@ -16,6 +16,8 @@ export const Sampler = z
     adapterSha256: sha256,
     /** Number of optimizer steps between it and the parent. */
     staleness: positive,
+    /** A checkpoint of another run, known here by its adapter alone. Absent: one of this run. */
+    foreign: z.literal(true).optional(),
   })
   .meta({ id: 'Sampler' });
 export type Sampler = z.infer<typeof Sampler>;
@@ -50,8 +52,10 @@ export const Manifest = z
     seed: count,
     /** Null in a run's first commit, for which nothing is trained. */
     train: TrainConfig.nullable(),
-    /** Absent: the parent sampled. */
+    /** Absent: the parent sampled, or `samplers` did. */
     sampler: Sampler.optional(),
+    /** Older policies that sampled some of the groups; the parent may have sampled others. Replaces `sampler`. */
+    samplers: z.array(Sampler).min(1).optional(),
     /** The examples that were trained. Absent: the step trained its groups. */
     supervised: SupervisedStep.optional(),
     /** The policies beside `main`, each with its adapter's weights; `adapterConfig` is that of all. */

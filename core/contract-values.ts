@@ -22,7 +22,14 @@ export const StartAdapter = z.strictObject({ weights: BlobRef, config: BlobRef }
 export type StartAdapter = z.infer<typeof StartAdapter>;
 /** A group of a step, by the hashes of its two files. */
 export const GroupRef = z
-  .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
+  .strictObject({
+    group: count,
+    rolloutsSha256: sha256,
+    judgedSha256: sha256,
+    /** Place of a group that was dealt to an earlier step, or on an earlier branch. Absent: those of the trained step. */
+    step: positive.optional(),
+    branch: count.optional(),
+  })
   .meta({ id: 'GroupRef' });
 export type GroupRef = z.infer<typeof GroupRef>;
 /** Number of a step's groups and the hash of their list as canonical JSON; the list itself is in the store. */

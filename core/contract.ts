@@ -9,8 +9,8 @@ import { z } from 'zod';
 import { RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
 import { EvalResult } from './contract-evaluation.ts';
 import { AwaitedRewards } from './contract-external.ts';
-import { JudgeSpending } from './contract-groups.ts';
-import { Sampler, StepMetrics } from './contract-manifest.ts';
+import { JudgeSpending, OpenGroup } from './contract-groups.ts';
+import { Manifest, Sampler, StepMetrics } from './contract-manifest.ts';
 import { LoraConfig } from './contract-optimizer.ts';
 import { Checkpoint, LeagueOpponent, LeagueScores, TrainedRoles } from './contract-roles.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
@@ -110,8 +110,10 @@ export const TrainInput = z
     step: positive,
     baseModel,
     parent: Checkpoint,
-    /** Absent: the parent sampled. */
+    /** The policy that sampled all groups. Absent: the parent, or `samplers` say it. */
     sampler: Sampler.optional(),
+    /** Same as in `Manifest`: each group's rollouts name the adapter that sampled it. */
+    samplers: Manifest.shape.samplers,
     /** The groups to train, in plan order; none in a supervised step. */
     groups: z.array(GroupRef),
     /** Groups that a large step's verdict trains; replaces `groups`. */
@@ -297,6 +299,8 @@ export const Located = z
     /** Opponents of each role that a league plays, with their scores. */
     league: z.record(roleName, z.array(LeagueOpponent)).optional(),
     dealt: count,
+    /** Groups that wait for rewards or for their turn, in plan order. Absent: none ever does. */
+    open: z.array(OpenGroup).optional(),
     /** How many of the last steps have no manifest: they had nothing to train. */
     emptySteps: count,
     /** The newest evaluations up to the step, and the first. */

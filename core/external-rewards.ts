@@ -16,9 +16,13 @@ export function isAwaited(judge: string | null): boolean {
 
 /** `12 of 64 rewards, missing in 2 of 8 groups of step 3 since …`: what a run waits for. */
 export function describeAwaited(awaited: AwaitedRewards): string {
-  const { step, missing, attempts, waiting, groups, since, nextDeadline } = awaited;
+  const { step, missing, attempts, waiting, groups, since, nextDeadline, complete, needed } = awaited;
   const deadline = nextDeadline === null ? '' : `; the next group is decided at ${nextDeadline} with what it has`;
-  return `${missing} of ${attempts} rewards, missing in ${waiting} of ${groups} groups of step ${step} since ${since}${deadline}`;
+  const where =
+    needed === undefined
+      ? `${groups} groups of step ${step}`
+      : `${groups} open groups (${complete} of ${needed} that step ${step} needs are complete)`;
+  return `${missing} of ${attempts} rewards, missing in ${waiting} of ${where} since ${since}${deadline}`;
 }
 
 /** Variable with the key of `temper review`. No worker has it, so that no agent can give rewards. */

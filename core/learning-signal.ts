@@ -15,6 +15,10 @@ const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
     had: 'no tokens sampled by the model',
     remedy: 'calling the model through the client of the rollout',
   },
+  stale: {
+    had: 'a policy that was too old when their rewards were complete',
+    remedy: 'rewards that are given sooner, a higher --max-reward-staleness, fewer --groups-ahead',
+  },
   'all-truncated': { had: 'only truncated attempts', remedy: 'a higher token limit, shorter prompts' },
 };
 

@@ -21,14 +21,16 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
 }
 
 /** From 1, at which all losses are the same. */
-function doRatiosMove({ maxStaleness, train: { passes, miniBatches } }: WithUpdates): boolean {
-  return passes * miniBatches > 1 || maxStaleness > 0;
+function doRatiosMove({ maxStaleness, groupsAhead, train: { passes, miniBatches } }: WithUpdates): boolean {
+  return passes * miniBatches > 1 || maxStaleness + groupsAhead > 0;
 }
 
 /** Largest GSPO epsilon accepted: 100 × the paper's. */
 const MAX_SEQUENCE_EPSILON = 0.04;
 
-type WithUpdates = Pick<RunConfig, 'maxStaleness'> & { train: Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'> };
+type WithUpdates = Pick<RunConfig, 'maxStaleness' | 'groupsAhead'> & {
+  train: Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'>;
+};
 
 /**
  * Names the loss options that would do nothing; null if there are none. Values that equal the defaults are accepted:

@@ -15,33 +15,43 @@ export function deadlineOf({ external }: Pick<RunConfig, 'external'>, playedAt: 
   return external?.timeoutMs === undefined || playedAt === undefined ? null : playedAt + external.timeoutMs;
 }
 
+/** What is needed of a group that was played to wait for its rewards. */
+export type AwaitedGroup = Pick<RolloutInput, 'branch' | 'step' | 'group' | 'scenario' | 'inputsSha256'>;
+
+/** A group's name within a lineage, whose steps have one branch each. */
+export function groupName({ step, group }: { step: number; group: number }): string {
+  return `${step}.${group}`;
+}
+
 export type Over = NonNullable<JudgeGivenInput['groups'][number]['over']>;
 
 /** `over`: why a group is decided with what it has; null if it is not. */
 export function planGivenJudging(
   config: RunConfig,
   branch: number,
-  groups: readonly RolloutInput[],
-  over: (group: number) => Over | null,
+  groups: readonly AwaitedGroup[],
+  over: (group: AwaitedGroup) => Over | null,
 ): JudgeGivenInput {
   const { run, judge, external = {}, minimumGroupSize, train } = config;
-  const asked = groups.map(({ step, group, scenario, inputsSha256 }) => {
-    const reason = over(group);
-    return { step, group, scenario, inputsSha256, ...(reason && { over: reason }) };
+  const asked = groups.map((each) => {
+    const { step, group, scenario, inputsSha256 } = each;
+    const reason = over(each);
+    const elsewhere = each.branch === branch ? {} : { branch: each.branch };
+    return { step, ...elsewhere, group, scenario, inputsSha256, ...(reason && { over: reason }) };
   });
   const rules = { minimumGroupSize, ...rewardRules(train) };
   return { run, branch, ...rules, judge: judge ?? EXTERNAL, external, groups: asked };
 }
 
-/** Rewards that a step still waits for, for display. `playedAt`: times by group. */
+/** Rewards that a step still waits for, for display. `playedAt`: times by name of the group. */
 export function summariseAwaited(
   config: RunConfig,
   step: number,
   waiting: JudgeGivenResult['waiting'],
   decided: readonly GroupResult[],
-  playedAt: ReadonlyMap<number, number>,
+  playedAt: ReadonlyMap<string, number>,
 ): AwaitedRewards {
-  const times = waiting.map(({ group }) => playedAt.get(group) ?? 0);
+  const times = waiting.map((group) => playedAt.get(groupName(group)) ?? 0);
   const deadlines = times.map((time) => deadlineOf(config, time)).filter((time) => time !== null);
   const rewarded = decided.reduce((total, { rewards }) => total + rewards.length, 0);
   return {

@@ -9,6 +9,7 @@ import type {
   GroupResult,
   InitialiseInput,
   JudgeInput,
+  OpenGroup,
   Prepared,
   RolloutInput,
   RunConfig,
@@ -47,6 +48,8 @@ export interface RunPosition extends PlayPosition {
   upcoming?: Checkpoint[];
   /** The run's first checkpoint, where roles compete or a league plays. */
   start?: Checkpoint;
+  /** Groups of earlier steps that no step has taken yet, in plan order (plan-window.ts). */
+  open?: OpenGroup[];
 }
 
 interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming'> {
@@ -110,9 +113,18 @@ export function planGroup(config: RunConfig, position: PlayPosition, group: numb
   return withInputsHash(dealGroups(config, position, group, 1)[0]!);
 }
 
+/** As many of a step's groups as are played. */
+export function planFirstGroups(config: RunConfig, position: PlayPosition, count: number): RolloutInput[] {
+  return dealGroups(config, position, 0, count).map(withInputsHash);
+}
+
 /** The groups that are trained, in plan order. */
 export function trainedGroups(played: GroupResult[]): GroupResult[] {
-  return played.filter((group) => group.use === 'trained').toSorted((a, b) => a.group - b.group);
+  return played.filter((group) => group.use === 'trained').toSorted(inPlanOrder);
+}
+
+export function inPlanOrder(a: Pick<GroupResult, 'step' | 'group'>, b: Pick<GroupResult, 'step' | 'group'>): number {
+  return a.step - b.step || a.group - b.group;
 }
 
 /** Input of a step's verdict: all groups played for it, whatever their results. */
@@ -153,6 +165,19 @@ export function rewardRules({ truncated, overlongBuffer, overlongPenalty, baseli
 /** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
 export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   const groups = trainedGroups(played).map(toGroupRef);
+  return planTrainingOf(config, position, groups, {
+    ...planSampler(position),
+    ...planScores(config, position, played),
+  });
+}
+
+/** The same for groups of any steps. */
+export function planTrainingOf(
+  config: RunConfig,
+  position: RunPosition,
+  groups: GroupRef[],
+  given: Pick<TrainInput, 'sampler' | 'samplers' | 'league'>,
+): TrainInput | null {
   if (groups.length === 0) return null;
   const hashed = {
     branch: position.branch,
@@ -162,9 +187,8 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
     learningRate: learningRateOf(config, position.step + 1),
     seed: config.seed,
     train: config.train,
-    ...planSampler(position),
     ...planRoles(config),
-    ...planScores(config, position, played),
+    ...given,
   };
   const { parent } = position;
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };

@@ -28,6 +28,8 @@ function findPoliciesProblem(config: RunConfig): string | null {
 
 function findLeagueProblem(config: RunConfig): string | null {
   const [league] = leagueRoles(config);
+  if (league !== undefined && config.groupsAhead > 0)
+    return `groupsAhead must be 0 with a league (its opponents are drawn by the newest scores), got ${config.groupsAhead} with the role ${league.name}; leave groupsAhead out`;
   if (league === undefined || config.maxStaleness === 0) return null;
   return `maxStaleness must be 0 with a league (its opponents are drawn by the newest scores), got ${config.maxStaleness} with the role ${league.name}; leave maxStaleness out`;
 }

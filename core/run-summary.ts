@@ -3,6 +3,7 @@ import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from 
 import { countUnused } from './learning-signal.ts';
 import { NOT_STEERED } from './lineage.ts';
 import { trainedGroups, type RunPosition } from './plan-step.ts';
+import { hasWindow } from './plan-window.ts';
 import { mean } from './statistics.ts';
 import { learningRateOf } from './supervised.ts';
 
@@ -71,7 +72,7 @@ export function summariseStep({ config, position, played, judged, trained, secon
     train: trained?.metrics ?? {},
     learningRate: learningRateOf(config, position.step),
     groups: trainedGroups(played).length,
-    replacedGroups: played.length - config.groupsPerStep,
+    replacedGroups: hasWindow(config) ? 0 : played.length - config.groupsPerStep,
     unused: countUnused(played),
     failedAttempts: sum(played.map((group) => group.failed)),
     ...counted('truncatedAttempts', sum(played.map((group) => group.truncated))),

@@ -6,6 +6,8 @@
 export const SCHEMA_DEFAULTS = {
   learningRateRestarts: 0,
   maxStaleness: 0,
+  groupsAhead: 0,
+  maxRewardStaleness: 4,
   train: {
     lora: { dropout: 0, rslora: false, dora: false },
     optimizer: { kind: 'adamw' },

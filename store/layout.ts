@@ -1,3 +1,4 @@
+import type { GroupRef } from '../core/contract.ts';
 import { fillTemplate } from '../core/fill-template.ts';
 import { STORE_KEYS } from '../core/wire-constants.ts';
 
@@ -55,6 +56,12 @@ export const manifestTimesKey = (place: StepPlace): string => fillTemplate(STORE
 export const prunedKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.pruned, place);
 /** The view on a checkpoint's blobs. */
 export const viewPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.view, place);
+
+/** Place of a group that a step trains: a group may have been dealt to an earlier step. */
+export const placeOfGroup = (
+  trained: StepPlace,
+  { group, step = trained.step, branch = trained.branch }: Pick<GroupRef, 'group' | 'step' | 'branch'>,
+): GroupPlace => ({ run: trained.run, branch, step, group });
 
 export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
 export const rolloutsKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.rollouts, place);

@@ -18,6 +18,8 @@ import type {
   JudgeGroupResult,
   JudgeInput,
   JudgeResult,
+  ChooseInput,
+  ChooseResult,
   Located,
   LocateInput,
   PlayGroupsInput,
@@ -44,6 +46,8 @@ export interface AgentActivities {
   /** Both of them, for each of several groups of a large step. */
   playGroups(input: PlayGroupsInput): Promise<PlayGroupsResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
+  /** The verdict on a step whose groups come from a window. */
+  choose(input: ChooseInput): Promise<ChooseResult>;
   /** Writes files of a finished step that no later step waits for. */
   checkpoint(input: CheckpointInput): Promise<void>;
   evaluate(input: EvaluateInput): Promise<EvalResult>;
@@ -164,6 +168,10 @@ export function createRunActivities(queues: RunQueues): RunActivities {
     judge: (input) => {
       const summary = `step ${input.step} · verdict on ${input.played ?? input.groups.length} groups`;
       return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
+    },
+    choose: (input) => {
+      const summary = `step ${input.step} · choice of ${input.most} from ${input.window.length} groups`;
+      return agent.choose.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
     },
     checkpoint: (input) => {
       const summary = `step ${input.summary.step} · checkpoint`;

@@ -4,61 +4,101 @@
  */
 import { condition } from '@temporalio/workflow';
 
-import type { GroupResult, RolloutInput } from '../core/contract.ts';
-import { deadlineOf, planGivenJudging, summariseAwaited, type Over } from '../core/plan-given.ts';
+import type { AwaitedRewards, GroupResult } from '../core/contract.ts';
+import {
+  deadlineOf,
+  groupName,
+  planGivenJudging,
+  summariseAwaited,
+  type AwaitedGroup,
+  type Over,
+} from '../core/plan-given.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 
-/** Resolves once every group is decided, with the results in the order of the groups. */
+/** A step that needs only some of the groups; the others may wait for a later one, even of a run that is stopped. */
+export interface Enough {
+  isEnough(decided: GroupResult[]): boolean;
+  /** What people are told beside the rewards that are missing. */
+  describe(decided: GroupResult[]): Pick<AwaitedRewards, 'complete' | 'needed'>;
+}
+
+/** Resolves once every group is decided, or enough of them are, with the results in the order of the groups. */
 export async function awaitRewards(
   run: Run,
   inHand: StepInHand,
-  groups: readonly RolloutInput[],
+  groups: readonly AwaitedGroup[],
+  enough: Enough | null = null,
 ): Promise<GroupResult[]> {
   if (groups.length === 0) return [];
-  const wait = new Wait(run, inHand, groups);
+  const wait = new Wait(run, inHand, groups, enough);
   try {
-    return await wait.forAll();
+    return await wait.untilDecided();
   } finally {
     run.status.endAwaiting();
   }
 }
 
+/** Decides groups with what they were given. */
+export async function closeRewards(run: Run, groups: readonly AwaitedGroup[], over: Over): Promise<GroupResult[]> {
+  const decided: GroupResult[] = [];
+  let left = groups;
+  while (left.length > 0) {
+    const { config } = run.controls;
+    const looked = await run.activities.judgeGiven(planGivenJudging(config, left[0]!.branch, left, () => over));
+    decided.push(...looked.decided);
+    const names = new Set(looked.decided.map(groupName));
+    left = left.filter((group) => !names.has(groupName(group)));
+  }
+  return decided;
+}
+
 class Wait {
   readonly #run: Run;
   readonly #inHand: StepInHand;
-  readonly #groups: readonly RolloutInput[];
-  readonly #decided = new Map<number, GroupResult>();
+  readonly #groups: readonly AwaitedGroup[];
+  readonly #enough: Enough | null;
+  readonly #decided = new Map<string, GroupResult>();
   /** Times at which groups were played, in milliseconds; known after the first look. */
-  readonly #playedAt = new Map<number, number>();
+  readonly #playedAt = new Map<string, number>();
 
-  constructor(run: Run, inHand: StepInHand, groups: readonly RolloutInput[]) {
+  constructor(run: Run, inHand: StepInHand, groups: readonly AwaitedGroup[], enough: Enough | null) {
     this.#run = run;
     this.#inHand = inHand;
     this.#groups = groups;
+    this.#enough = enough;
   }
 
-  async forAll(): Promise<GroupResult[]> {
+  async untilDecided(): Promise<GroupResult[]> {
     const { activities, controls, status } = this.#run;
     const { config } = controls;
     for (;;) {
       await this.#untilShown();
       controls.takeRewards();
       const { decided, waiting } = await activities.judgeGiven(this.#planLook());
-      for (const result of decided) this.#decided.set(result.group, result);
-      if (waiting.length === 0) return this.#groups.map(({ group }) => this.#decided.get(group)!);
+      for (const result of decided) this.#decided.set(groupName(result), result);
       for (const each of waiting) {
-        if (each.missing > 0 && !this.#playedAt.has(each.group))
-          this.#playedAt.set(each.group, each.playedAt ?? Date.now());
+        if (each.missing > 0 && !this.#playedAt.has(groupName(each)))
+          this.#playedAt.set(groupName(each), each.playedAt ?? Date.now());
       }
       // Some are left where one look decides no more of them.
       if (waiting.some(({ missing }) => missing === 0)) continue;
+      if (waiting.length === 0 || this.#isOver()) return this.#results();
       const step = this.#inHand.step;
-      const seen = summariseAwaited(config, step, waiting, [...this.#decided.values()], this.#playedAt);
+      const seen = summariseAwaited(config, step, waiting, this.#results(), this.#playedAt);
       await this.#untilShown();
-      await status.awaitRewards(this.#inHand, seen);
-      await this.#sleep(waiting.map(({ group }) => group));
+      await status.awaitRewards(this.#inHand, { ...seen, ...this.#enough?.describe(this.#results()) });
+      await this.#sleep(waiting.map(groupName));
     }
+  }
+
+  #results(): GroupResult[] {
+    return this.#groups.flatMap((group) => this.#decided.get(groupName(group)) ?? []);
+  }
+
+  #isOver(): boolean {
+    if (this.#enough === null) return false;
+    return this.#run.controls.requested.stop || this.#enough.isEnough(this.#results());
   }
 
   /** Handlers of messages issue their commands first: see `RunStatus.isShowing`. */
@@ -68,23 +108,23 @@ class Wait {
 
   #planLook() {
     const { config } = this.#run.controls;
-    const left = this.#groups.filter(({ group }) => !this.#decided.has(group));
+    const left = this.#groups.filter((group) => !this.#decided.has(groupName(group)));
     return planGivenJudging(config, left[0]!.branch, left, (group) => this.#whyOver(group));
   }
 
   /** A run that is stopped finishes its step with what was given. */
-  #whyOver(group: number): Over | null {
+  #whyOver(group: AwaitedGroup): Over | null {
     const { config, requested } = this.#run.controls;
-    if (requested.stop) return 'stopped';
-    const deadline = deadlineOf(config, this.#playedAt.get(group));
+    if (requested.stop && this.#enough === null) return 'stopped';
+    const deadline = deadlineOf(config, this.#playedAt.get(groupName(group)));
     return deadline !== null && Date.now() >= deadline ? 'timeout' : null;
   }
 
-  async #sleep(waiting: readonly number[]): Promise<void> {
+  async #sleep(waiting: readonly string[]): Promise<void> {
     const { controls, status } = this.#run;
     const { config } = controls;
     const isWoken = (): boolean => !status.isShowing && (controls.hasRewards || controls.requested.stop);
-    const deadlines = waiting.map((group) => deadlineOf(config, this.#playedAt.get(group))).filter((at) => at !== null);
+    const deadlines = waiting.map((name) => deadlineOf(config, this.#playedAt.get(name))).filter((at) => at !== null);
     if (deadlines.length === 0) await condition(isWoken);
     else await condition(isWoken, Math.max(1, Math.min(...deadlines) - Date.now()));
   }

@@ -60,9 +60,10 @@ async function tryLocate({ activities, status, controls }: Run, rollback: Pendin
 /** A new branch begins with one policy for all steps; a resumed run keeps the policies that it was going to use. */
 function toPosition({ config }: Run, prepared: Prepared, located: Located): RunPosition {
   const { branch, step, checkpoint, dealt, emptySteps, policies = policiesAtStart(config, checkpoint) } = located;
-  const { start, league } = located;
+  const { start, league, open } = located;
   return positionAt({
     ...(start && { start }),
+    ...(open && { open }),
     ...(league && { league }),
     branch,
     prepared,

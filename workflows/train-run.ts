@@ -23,13 +23,12 @@ import {
   planGroups,
   planInitialise,
   planJudging,
-  planNext,
-  planTraining,
   policiesAtStart,
   positionAt,
   type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
+import { hasWindow, openAtStart, planAfterStep, planStepTraining } from '../core/plan-window.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
@@ -43,6 +42,7 @@ import { Judging } from './judging.ts';
 import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
+import { chooseFromWindow, noteOpenGroups } from './window.ts';
 import { RunControls, type CarriedControls } from './run-controls.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
@@ -95,6 +95,7 @@ async function startRun(run: Run): Promise<RunPosition> {
   const policies = policiesAtStart(config, checkpoint);
   const position = positionAt({
     ...leagueAtStart(config, checkpoint),
+    ...openAtStart(config),
     branch: 0,
     prepared,
     step: 0,
@@ -117,7 +118,8 @@ async function resumeRun(run: Run, prepared: Prepared): Promise<RunPosition> {
 async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
   const isSupervised = isSupervisedStep(run.controls.config, position.step + 1);
   const next = await (isSupervised ? takeSupervisedStep(run, position) : takeStep(run, position));
-  if (isEvaluationDue(run.controls.requestedConfig, next.step)) await evaluate(run, next);
+  // A step that was stopped while it waited for rewards was not taken.
+  if (next.step > position.step && isEvaluationDue(run.controls.requestedConfig, next.step)) await evaluate(run, next);
   return next;
 }
 
@@ -125,11 +127,19 @@ async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   const inHand = run.status.beginStep(position.step + 1);
   try {
+    if (hasWindow(run.controls.config)) return await takeFromWindow(run, inHand, position);
     const played = await judgeStep(run, inHand, position, await playStep(run, inHand, position));
     return await finishStep(run, inHand, position, played);
   } finally {
     run.status.endStep(inHand);
   }
+}
+
+/** A step of groups that earlier steps may have dealt: plan → rollout × groups → choose → train → committed. */
+async function takeFromWindow(run: Run, inHand: StepInHand, start: RunPosition): Promise<RunPosition> {
+  const play = (groups: RolloutInput[]) => inWaves(groups, (group) => playGroup(run, inHand, group));
+  const taken = await chooseFromWindow(run, inHand, start, play);
+  return taken === null ? start : finishStep(run, inHand, taken.position, taken.chosen);
 }
 
 /** The same for overlapping steps: `play` runs beside the training of earlier steps, `finish` follows it. */
@@ -169,9 +179,9 @@ async function finishStep(
 ): Promise<RunPosition> {
   const { status, judging } = run;
   const { config } = run.controls;
-  const trained = await trainStep(run, inHand, planTraining(config, position, played));
+  const trained = await trainStep(run, inHand, planStepTraining(config, position, played));
 
-  const next = planNext(config, position, played, trained?.checkpoint ?? null);
+  const next = planAfterStep(config, position, played, trained?.checkpoint ?? null);
   const { judged } = inHand;
   const seconds = inHand.seconds();
   const summary = summariseStep({ config, position: next, played, judged, trained, seconds });
@@ -298,7 +308,9 @@ function isHistoryLong({ config }: Run, steps: number): boolean {
   return workflowInfo().continueAsNewSuggested || steps >= (config.continueAsNewEvery ?? Infinity);
 }
 
-async function close({ status, controls }: Run, position: RunPosition): Promise<RunState> {
+async function close(run: Run, position: RunPosition): Promise<RunState> {
+  const { status, controls } = run;
+  noteOpenGroups(run, position);
   await condition(allHandlersFinished);
   return status.close(position.step < controls.config.steps ? 'stopped' : 'completed');
 }

@@ -64,7 +64,8 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOp
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
   );
   const maxStaleness = (values.get('maxStaleness') ?? parent.maxStaleness) as RunConfig['maxStaleness'];
-  const isAccepted = findLossProblem({ maxStaleness, train: { ...train, ...updates } }) === null;
+  const groupsAhead = (values.get('groupsAhead') ?? parent.groupsAhead) as RunConfig['groupsAhead'];
+  const isAccepted = findLossProblem({ maxStaleness, groupsAhead, train: { ...train, ...updates } }) === null;
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {

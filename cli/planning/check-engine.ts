@@ -3,6 +3,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
 import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';
 import { isOverlapping } from '../../core/plan-step.ts';
+import { hasWindow } from '../../core/plan-window.ts';
 import { loadConfig, type MergedEngine } from '../../workers/config/config.ts';
 import { findDevices } from '../../workers/devices/devices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
@@ -30,7 +31,7 @@ export async function refuseIdleCorrection(
   usual: EngineKind = 'embedded',
 ): Promise<void> {
   const { correction } = asked.train;
-  if (recorded !== null || correction === 'none' || isOverlapping(asked)) return;
+  if (recorded !== null || correction === 'none' || isOverlapping(asked) || hasWindow(asked)) return;
   const { kind } = await engineOf(flags, place, usual);
   if (kind !== 'embedded' || (await findLoadedBase(flags, place))?.dtype !== 'float32') return;
   throw new UsageError(

@@ -72,6 +72,8 @@ export const RUN_FLAGS = {
   'judge': { kind: 'text', placeholder: 'NAME', path: 'judge', description: 'judge: provider/model or engine/…', default: "the agent's" },
   'max-judge-usd': { kind: 'number', placeholder: 'X', path: 'maxJudgeUsd', description: 'budget of the judge for the whole run; the run pauses before exceeding it', default: "the agent's limit" },
   'max-staleness': { kind: 'integer', placeholder: 'N', path: 'maxStaleness', description: 'play up to N steps ahead of training, sampled from checkpoints that many steps older', default: '0' },
+  'groups-ahead': { kind: 'integer', placeholder: 'N', path: 'groupsAhead', description: 'while groups wait for rewards from people or other systems, play up to N further groups', default: '0' },
+  'max-reward-staleness': { kind: 'integer', placeholder: 'N', path: 'maxRewardStaleness', description: 'with --groups-ahead: leave out groups whose policy is more than N optimizer steps old', default: '4' },
   'continue-as-new-every': { kind: 'integer', placeholder: 'N', path: 'continueAsNewEvery', description: 'steps after which the workflow continues as new, with a fresh history', default: 'when Temporal suggests it' },
 } as const satisfies Rows;
 

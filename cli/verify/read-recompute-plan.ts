@@ -2,7 +2,7 @@
 import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
-import { judgedKey, rolloutsKey } from '../../store/layout.ts';
+import { judgedKey, placeOfGroup, rolloutsKey } from '../../store/layout.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { checkpointOf, trainingOf, weightsOf, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
@@ -60,7 +60,7 @@ function chooseStep(chain: readonly StoredStep[], { run, branch, step }: Checkpo
 }
 
 function groupKeys(step: CommittedStep): string[] {
-  const places = step.commit.manifest.groups.map(({ group }) => ({ ...step, group }));
+  const places = step.commit.manifest.groups.map((ref) => placeOfGroup(step, ref));
   return places.flatMap((place) => [rolloutsKey(place), judgedKey(place)]);
 }
 

@@ -18,6 +18,8 @@ class AwaitedRewards(Strict):
     groups: Annotated[int, Field(ge=0, le=9007199254740991)]
     since: str
     next_deadline: Annotated[str | None, Field(alias="nextDeadline")]
+    complete: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+    needed: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
 
 
 class BlobRef(Strict):
@@ -60,6 +62,19 @@ class CheckpointRole(Strict):
     kind: Literal["checkpoint"]
     checkpoint: Checkpoint
     policy: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
+
+
+class WindowItem(Strict):
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    rollouts_sha256: Annotated[
+        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    step: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    branch: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+    judged_sha256: Annotated[
+        str | None, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    is_stale: Annotated[Literal[True] | None, Field(alias="isStale")] = None
 
 
 class CispoLoss(Strict):
@@ -167,6 +182,8 @@ class GroupRef(Strict):
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
     ]
     judged_sha256: Annotated[str, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")]
+    step: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    branch: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
 
 
 class GroupResult(Strict):
@@ -192,7 +209,7 @@ class GroupResult(Strict):
         dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], list[float | None]] | None,
         Field(alias="roleRewards"),
     ] = None
-    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]
+    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "stale", "unjudged"]
 
 
 class GspoLoss(Strict):
@@ -224,10 +241,11 @@ Policy = TypeAliasType(
 
 class Group(Strict):
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    branch: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
-    over: Literal["timeout", "stopped"] | None = None
+    over: Literal["timeout", "stopped", "stale"] | None = None
 
 
 class WaitingItem(Strict):
@@ -341,6 +359,14 @@ class ModelPlanInput(Strict):
     compared: Annotated[int, Field(ge=0, le=2)] = 0
     fit: bool = False
     engine: EngineSettings = EngineSettings()
+
+
+class OpenGroup(Strict):
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    policy: Checkpoint
+    staleness: Annotated[int, Field(ge=0, le=9007199254740991)]
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    result: GroupResult
 
 
 class OptimizerConfig(Strict):
@@ -459,6 +485,7 @@ class Sampler(Strict):
         str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
     ]
     staleness: Annotated[int, Field(ge=1, le=9007199254740991)]
+    foreign: Literal[True] | None = None
 
 
 class SapoLoss(Strict):
@@ -595,6 +622,29 @@ class AmendInput(Strict):
     changes: Annotated[list[SettingChange], Field(min_length=1)]
 
 
+class ChooseInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
+    roles: TrainedRoles | None = None
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+    most: Annotated[int, Field(ge=1, le=9007199254740991)]
+    window: list[WindowItem]
+
+
+class ChooseResult(Strict):
+    groups: list[GroupResult]
+
+
 class DealtGroup(Strict):
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -725,6 +775,7 @@ class Located(Strict):
         | None
     ) = None
     dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
+    open: list[OpenGroup] | None = None
     empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
     evals: list[EvalResult]
     changes: list[SettingChange]
@@ -890,6 +941,7 @@ class TrainInput(Strict):
     ]
     parent: Checkpoint
     sampler: Sampler | None = None
+    samplers: Annotated[list[Sampler] | None, Field(min_length=1)] = None
     groups: list[GroupRef]
     group_list: Annotated[GroupList | None, Field(alias="groupList")] = None
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
@@ -943,6 +995,7 @@ class Manifest(Strict):
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     train: TrainConfig | None
     sampler: Sampler | None = None
+    samplers: Annotated[list[Sampler] | None, Field(min_length=1)] = None
     supervised: SupervisedStep | None = None
     policies: (
         dict[
@@ -1017,6 +1070,12 @@ class RunConfig(Strict):
     ]
     max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)]
     max_staleness: Annotated[int, Field(alias="maxStaleness", ge=0, le=16)] = 0
+    groups_ahead: Annotated[
+        int, Field(alias="groupsAhead", ge=0, le=9007199254740991)
+    ] = 0
+    max_reward_staleness: Annotated[
+        int, Field(alias="maxRewardStaleness", ge=1, le=16)
+    ] = 4
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
     ]

@@ -1,7 +1,9 @@
 /** Groups of a run that wait for rewards from outside, read from the store alone. */
 import pLimit from 'p-limit';
 
-import type { ExternalConfig } from '../../core/contract.ts';
+import type { Branch, ExternalConfig } from '../../core/contract.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { hasWindow } from '../../core/plan-window.ts';
 import { groupTimesKey, rolloutsKey, runKey, stepsPrefix, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { childNumbers, GROUPS_AT_ONCE } from './children.ts';
@@ -10,6 +12,7 @@ import { readGiven, type GivenRow } from './given-rewards.ts';
 import { missingAttempts } from './given-verdict.ts';
 import { listGroups, readRollouts } from './group-files.ts';
 import { readBranches } from './lineage.ts';
+import { readCommit } from './run-reader.ts';
 import { readStepVerdict } from './step-verdict.ts';
 import type { AttemptRecord, Rollouts } from './trajectories.ts';
 
@@ -27,24 +30,35 @@ export interface AwaitedGroup {
   readonly missing: readonly AttemptRecord[];
 }
 
-/** Groups that are not decided, oldest first: of the steps after the last one that is. */
+/** Groups that are not decided, oldest first: of the steps after the last one that is, or of the open window. */
 export async function listAwaited(store: Store, run: string): Promise<AwaitedGroup[]> {
   return (await listOpenSteps(store, run)).filter(({ rows }) => !isClosed(rows));
 }
 
-/** Groups of the steps after the last one that is decided, oldest first. */
+/** Groups of the steps after the last one that is decided, or of the open window, oldest first. */
 export async function listOpenSteps(store: Store, run: string): Promise<AwaitedGroup[]> {
-  const external = (await readStored(store, runKey(run), RunFileSchema))?.config.external ?? {};
-  const branch = await newestBranch(store, run);
+  const config = (await readStored(store, runKey(run), RunFileSchema))?.config;
+  const oldest = config !== undefined && hasWindow(config) ? config.maxRewardStaleness : 0;
+  const branches = await readBranches(store, run);
+  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
   const limit = pLimit(GROUPS_AT_ONCE);
   const found: AwaitedGroup[] = [];
-  for (const step of (await childNumbers(store, stepsPrefix(run, branch))).toReversed()) {
-    if (step === 0 || (await readStepVerdict(store, { run, branch, step })) !== null) break;
-    const groups = await listGroups(store, { run, branch, step });
-    const read = groups.map((group) => limit(() => readAwaited(store, { run, branch, step, group }, external)));
+  let age = 0;
+  for (let step = await findNewestStep(store, run, lineage); step > 0; step--) {
+    const place = { run, branch: branchOfStep(lineage, step), step };
+    if (oldest === 0 && (await readStepVerdict(store, place)) !== null) break;
+    if ((await readCommit(store, place)) !== null) age += 1;
+    if (age > oldest) break;
+    const groups = await listGroups(store, place);
+    const read = groups.map((group) => limit(() => readAwaited(store, { ...place, group }, config?.external ?? {})));
     found.push(...(await Promise.all(read)).filter((group) => group !== null));
   }
   return found.toSorted((one, other) => comparePlaces(one.place, other.place));
+}
+
+async function findNewestStep(store: Store, run: string, lineage: readonly Branch[]): Promise<number> {
+  const { branch, fromStep } = lineage.at(-1) ?? { branch: 0, fromStep: 0 };
+  return Math.max(fromStep, ...(await childNumbers(store, stepsPrefix(run, branch))));
 }
 
 /** Null if the group was not played. */
@@ -66,11 +80,6 @@ export function isClosed(rows: readonly GivenRow[]): boolean {
 /** When a group was played, which a sidecar tells. */
 export async function readPlayedAt(store: Store, place: GroupPlace): Promise<number | null> {
   return (await readStored(store, groupTimesKey(place), TimesFileSchema))?.endedAt ?? null;
-}
-
-/** The branch that the run is on. */
-export async function newestBranch(store: Store, run: string): Promise<number> {
-  return (await readBranches(store, run)).at(-1)?.branch ?? 0;
 }
 
 function comparePlaces(one: GroupPlace, other: GroupPlace): number {

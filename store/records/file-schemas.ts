@@ -165,7 +165,7 @@ export const GivenRowSchema = z.discriminatedUnion('kind', [
   z.looseObject({
     schema,
     kind: z.literal('closed'),
-    reason: z.enum(['complete', 'timeout', 'stopped']),
+    reason: z.enum(['complete', 'timeout', 'stopped', 'stale']),
     at: z.iso.datetime(),
   }),
 ]);

@@ -8,8 +8,16 @@ import { turnAnswer } from '../../core/review.ts';
 import { showValue } from '../../core/show-value.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
-import { newestBranch } from './awaited-groups.ts';
-import { findTextProblem, MAX_BY, MAX_KEY, MAX_NOTE, refuse, see, type RefusedReward } from './give-reward.ts';
+import {
+  findTextProblem,
+  MAX_BY,
+  MAX_KEY,
+  MAX_NOTE,
+  refuse,
+  refuseAbandoned,
+  see,
+  type RefusedReward,
+} from './give-reward.ts';
 import { addGift, readGiven, type Added, type ComparisonRow } from './given-rewards.ts';
 import { readRollouts } from './group-files.ts';
 import { planReview } from './review-plan.ts';
@@ -89,13 +97,8 @@ async function findPair(
     const rule = `${gift.left} and ${gift.right} must be two attempts of the run ${run} that are compared with each other`;
     return refuse('unknown-attempt', `${rule}, but are not; use a pair that temper review lists`);
   }
-  const branch = await newestBranch(store, run);
-  if (left.branch !== branch)
-    return refuse(
-      'abandoned-branch',
-      `the run ${run} has gone back to another step since: it is on branch ${branch}, and these attempts on branch ${left.branch}; ${see(run)}`,
-    );
-  return { place, rollouts: rollouts.rollouts, ...planned };
+  const abandoned = await refuseAbandoned(store, run, left, 'these attempts');
+  return abandoned ?? { place, rollouts: rollouts.rollouts, ...planned };
 }
 
 function findTextsProblem({ by, note, key }: GivenComparison): string | null {

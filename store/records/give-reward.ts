@@ -2,11 +2,12 @@
 import type { ExternalConfig } from '../../core/contract.ts';
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
 import { TemperError } from '../../core/failures.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { showValue } from '../../core/show-value.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
-import { newestBranch } from './awaited-groups.ts';
+import { readBranches } from './lineage.ts';
 import { addGift, findAnswer, lastRewards, readGiven, type Added, type RewardRow } from './given-rewards.ts';
 import { missingAttempts, rewardWith } from './given-verdict.ts';
 import { readRollouts } from './group-files.ts';
@@ -142,10 +143,7 @@ class RunGiver implements Giver {
       );
     if (!Number.isFinite(rewardWith(record, reward, this.#external)))
       return refuse('bad-value', `the weighted reward must be finite, got ${reward} (attempt ${name}); give less`);
-    const branch = await newestBranch(this.#store, this.#run);
-    if (id.branch === branch) return null;
-    const rule = `the run ${this.#run} has gone back to another step since: it is on branch ${branch}`;
-    return refuse('abandoned-branch', `${rule}, and the attempt ${name} on branch ${id.branch}; ${see(this.#run)}`);
+    return refuseAbandoned(this.#store, this.#run, id, `the attempt ${name}`);
   }
 
   async #readRollouts(place: GroupPlace): Promise<Rollouts | null> {
@@ -165,6 +163,13 @@ class RunGiver implements Giver {
       );
     }
     if (outcome !== 'closed') return null;
+    if (row.kind === 'closed' && row.reason === 'stale') {
+      const left = `group ${place.group} of step ${place.step} of the run ${place.run} was left out at ${row.at}`;
+      return refuse(
+        'decided',
+        `a reward must be given while the policy of its group is recent, and ${left}; give those of temper rewards ${place.run}`,
+      );
+    }
     const rule = `a reward must be given before its step is decided, and step ${place.step} of the run ${place.run} is decided`;
     return refuse('decided', `${rule} (group ${place.group} since ${row.at}); ${name} keeps what it had`);
   }
@@ -176,6 +181,20 @@ function findReviewProblem(run: string, reward: number, { review }: ExternalConf
   if (review.pairwise)
     return `the run ${run} is reviewed by pairs, which takes comparisons and no rewards; use temper review`;
   return reward >= 0 && reward <= 1 ? null : `the score of a review must be from 0 to 1, got ${reward}; give one`;
+}
+
+/** Null for an attempt of the run's lineage: groups of a step before the last rollback may still be open. */
+export async function refuseAbandoned(
+  store: Store,
+  run: string,
+  { branch, step }: Pick<AttemptPlace, 'branch' | 'step'>,
+  what: string,
+): Promise<RefusedReward | null> {
+  const branches = await readBranches(store, run);
+  const newest = branches.at(-1)?.branch ?? 0;
+  if (branch === branchOfStep(planLineage(branches, newest), step)) return null;
+  const rule = `the run ${run} has gone back to another step since: it is on branch ${newest}`;
+  return refuse('abandoned-branch', `${rule}, and ${what} on branch ${branch}; ${see(run)}`);
 }
 
 export function see(run: string): string {

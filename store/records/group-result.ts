@@ -41,7 +41,7 @@ export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): 
 export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'roles'> & RewardRules;
 
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
-export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
+export function summariseUnjudged(input: Summarised, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
   const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256, input), rolloutsSha256);
   return { ...own, judgedSha256: null, use: 'unjudged' };
 }

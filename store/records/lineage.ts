@@ -6,6 +6,7 @@ import type { z } from 'zod';
 
 import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { hasWindow } from '../../core/plan-window.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { KEPT_EVALS } from '../../core/run-summary.ts';
 import { childNumbers } from './children.ts';
@@ -14,6 +15,7 @@ import { encodeJson } from '../bytes/json.ts';
 import { listGroups } from './group-files.ts';
 import * as layout from '../layout.ts';
 import { findLeague } from './league.ts';
+import { findOpenGroups } from './open-groups.ts';
 import { checkpointOf, weightsOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
 import { readCommit, readEval } from './run-reader.ts';
@@ -71,6 +73,13 @@ export async function readMaxStaleness(store: Store, run: string): Promise<numbe
   return file?.config.maxStaleness ?? 0;
 }
 
+/** How many of the newest commits the next steps may sample from, or have sampled from. */
+export async function readOldestSampler(store: Store, run: string): Promise<number> {
+  const config = (await readStored(store, layout.runKey(run), RunFileSchema))?.config;
+  if (config === undefined) return 0;
+  return hasWindow(config) ? config.maxRewardStaleness : config.maxStaleness;
+}
+
 /** Position from which a run continues: the start of a branch; null: after the last finished step of the newest one. */
 export async function findPosition(store: Store, run: string, made: number | null): Promise<Located> {
   const branches = await readBranches(store, run);
@@ -80,6 +89,8 @@ export async function findPosition(store: Store, run: string, made: number | nul
   const commit = await findCommit(store, run, lineage, step);
   const checkpoint = checkpointOf(run, commit);
   const file = await readStored(store, layout.runKey(run), RunFileSchema);
+  const changed = await readAllChanges(store, run);
+  const { changes } = changed;
   return {
     branch,
     lineage,
@@ -87,10 +98,11 @@ export async function findPosition(store: Store, run: string, made: number | nul
     checkpoint,
     ...(file === null ? {} : await findLeague(store, run, file.config, commit)),
     ...(made === null ? await findPolicies(store, run, lineage, step) : {}),
+    ...(file === null ? {} : await findOpenGroups(store, run, { config: file.config, changes, lineage, step })),
     dealt: await countGroups(store, run, lineage, step),
     emptySteps: step - checkpoint.step,
     evals: await readEvals(store, run, lineage, step),
-    ...(await readAllChanges(store, run)),
+    ...changed,
     judging: await readRunSpending(store, run, { branch, step }),
   };
 }

@@ -56,9 +56,11 @@ export function adapterOfPolicy(run: string, manifest: Manifest, policy: string 
 
 /** Inputs of a trained step but its parent; null in a run's first commit. */
 export function trainingOf(manifest: Manifest): Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'> | null {
-  const { branch, step, baseModel, groups, learningRate, seed, train, sampler, supervised, roles, league } = manifest;
+  const { branch, step, baseModel, groups, learningRate, seed, train } = manifest;
   if (train === null) return null;
+  const { sampler, samplers, supervised, roles, league } = manifest;
+  const sampled = { ...(sampler && { sampler }), ...(samplers && { samplers }) };
   const played = { ...(roles && { roles }), ...(league && { league }) };
-  const supplied = { ...(sampler && { sampler }), ...(supervised && { supervised }), ...played };
+  const supplied = { ...sampled, ...(supervised && { supervised }), ...played };
   return { branch, step, baseModel, groups, learningRate, seed, train, ...supplied };
 }

@@ -10,7 +10,7 @@ import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntr
 import { childNumbers } from './children.ts';
 import { readIntended } from './intended.ts';
 import { branchesPrefix, viewPrefix, type StepPlace } from '../layout.ts';
-import { readMaxStaleness } from './lineage.ts';
+import { readOldestSampler } from './lineage.ts';
 import { policiesOf, weightsOf, type Commit } from './manifest.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
 import { readAllReferences } from './references.ts';
@@ -57,7 +57,7 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
   for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
   const reasons = reasonsToKeep(checkpoints, retention, {
     state: await readState(store, run),
-    needed: NEEDED_LAST + (await readMaxStaleness(store, run)),
+    needed: NEEDED_LAST + (await readOldestSampler(store, run)),
   });
   // It may begin after any step: its first manifest will tell.
   if (await hasBareBranch(store, run, checkpoints))

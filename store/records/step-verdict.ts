@@ -13,6 +13,8 @@ import type { Judged, Rollouts } from './trajectories.ts';
 export interface DecidedGroup {
   result: GroupResult;
   rewards: (number | null)[];
+  /** Place of a group that another step dealt. */
+  dealt?: Pick<GroupRef, 'step' | 'branch'>;
 }
 
 /** `verdict.json`. */
@@ -37,14 +39,22 @@ export function decideGroup(plan: Summarised, rollouts: Rollouts, judged: Judged
 }
 
 export function toStepVerdict(inputsSha256: string, groups: readonly DecidedGroup[]): StepVerdict {
-  return { schema: 1, inputsSha256, groups: groups.map(({ result, rewards }) => toGroupVerdict(result, rewards)) };
+  return {
+    schema: 1,
+    inputsSha256,
+    groups: groups.map(({ result, rewards, dealt }) => toGroupVerdict(result, rewards, dealt)),
+  };
 }
 
 type Decision = Pick<GroupResult, 'group' | 'rolloutsSha256' | 'judgedSha256' | 'use'>;
 
 /** Without what a later version may have added. */
-export function toGroupVerdict(decision: Decision, rewards: DecidedGroup['rewards']): GroupVerdict {
-  return { ...toGroupRef(decision), use: decision.use, rewards };
+export function toGroupVerdict(
+  decision: Decision,
+  rewards: DecidedGroup['rewards'],
+  dealt: DecidedGroup['dealt'] = {},
+): GroupVerdict {
+  return { ...toGroupRef(decision), ...dealt, use: decision.use, rewards };
 }
 
 /** A second writer gets the first one's verdict. */

@@ -106,10 +106,10 @@ export const DURABLE: readonly Mutant[] = [
   },
   {
     name: 'a pruned sampler is read all the same',
-    file: 'gpu-worker/temper_gpu/training/stale_sampler.py',
-    find: 'None if is_pruned(store, input.run, manifest) else load_policy(store, manifest, policy).tensors',
-    replace: 'load_policy(store, manifest, policy).tensors',
-    test: 'gpu-worker/tests/training/test_stale_sampler.py',
+    file: 'gpu-worker/temper_gpu/training/samplers.py',
+    find: 'None if is_pruned(store, run, manifest) else lambda: load_policy(store, manifest, policy).tensors',
+    replace: 'lambda: load_policy(store, manifest, policy).tensors',
+    test: 'gpu-worker/tests/training/test_samplers.py',
   },
   {
     name: 'what a later version wrote is damage',

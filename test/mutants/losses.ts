@@ -120,16 +120,16 @@ export const LOSSES: readonly Mutant[] = [
   {
     name: "an older sampler is compared with its parent's weights",
     file: `${TRAINING}/scoring.py`,
-    find: 'policy.with_adapter(step.sampler.adapter)',
+    find: 'policy.with_adapter(read())',
     replace: 'policy.with_adapter(policy.adapter_tensors())',
-    test: `${TRAINING_TESTS}/test_stale_sampler.py`,
+    test: `${TRAINING_TESTS}/test_samplers.py`,
   },
   {
     name: "the sampler's weights stay after the comparison",
     file: `${TRAINING}/lora_parameters.py`,
     find: '            self._lay_in(own)',
     replace: '            pass',
-    test: `${TRAINING_TESTS}/test_stale_sampler.py`,
+    test: `${TRAINING_TESTS}/test_samplers.py`,
   },
   {
     name: 'the reference is the base model, whatever the plan names',

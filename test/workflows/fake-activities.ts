@@ -7,6 +7,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import {
   AmendInput,
   CheckpointInput,
+  ChooseInput,
   EvaluateInput,
   InitialiseInput,
   JudgeGivenInput,
@@ -25,6 +26,7 @@ import {
   type JudgeGroupResult,
   type JudgeSpending,
   type Located,
+  type OpenGroup,
   type Prepared,
   type RunState,
   type StepSummary,
@@ -34,7 +36,9 @@ import { hashOf } from '../../core/hashes.ts';
 import { addSpendings, NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
 import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { groupName } from '../../core/plan-given.ts';
 import { hashJudging, toGroupRef, withInputsHash } from '../../core/plan-step.ts';
+import { chooseFirst } from '../../core/plan-window.ts';
 import { createRandom } from '../../core/seeds.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 
@@ -42,6 +46,8 @@ export interface FakeOptions {
   trainScenarios?: number;
   /** Staleness of the run in its store. */
   maxStaleness?: number;
+  /** Whether the run in its store has open groups. */
+  hasWindow?: boolean;
   /** The use of a group; by default all groups are trained. */
   use?: (input: RolloutInput) => GroupResult['use'];
   /** Attempts of a group that lack a reward from outside; 0: it is decided. */
@@ -136,9 +142,9 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       const asked = JudgeGivenInput.parse(input);
       await options.before?.('judgeGiven', input);
       run.looks.push(asked);
-      const ofRun = run.rollouts.filter(({ branch }) => branch === asked.branch);
-      const found = asked.groups.map(({ step, group, over }) => {
-        const played = ofRun.find((each) => each.step === step && each.group === group)!;
+      const found = asked.groups.map(({ step, group, branch = asked.branch, over }) => {
+        const ofBranch = run.rollouts.filter((each) => each.branch === branch);
+        const played = ofBranch.find((each) => each.step === step && each.group === group)!;
         const missing = over === undefined ? (options.missing?.({ step, group }) ?? 0) : 0;
         return { played, missing };
       });
@@ -189,6 +195,15 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         const isKnown = input.played !== undefined || hashOf(results) === input.resultsSha256;
         return { groups: isKnown ? null : results };
       }),
+    choose: (input) =>
+      once('choose', `judge/${input.branch}/${input.step}`, ChooseInput.parse(input), ({ window, step, most }) => {
+        const decided = window.flatMap(({ judgedSha256, isStale, group, step: dealtAt = step }) => {
+          const dealt = run.rollouts.findLast((input) => input.step === dealtAt && input.group === group)!;
+          if (judgedSha256 === null) return [];
+          return [playGroup(dealt, isStale ? 'stale' : (options.use?.(dealt) ?? 'trained'))];
+        });
+        return { groups: chooseFirst(most, decided) };
+      }),
     async record(input) {
       RecordInput.parse(input);
       await options.before?.('record', input);
@@ -223,8 +238,24 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     const policies = Array.from({ length: maxStaleness + 1 }, (_, index) =>
       after(Math.max(first, step - maxStaleness + index)),
     );
+    const { hasWindow = false, missing: countMissing = () => 0 } = options;
+    const taken = new Set(
+      steps
+        .flatMap((at) => found<{ groups: GroupResult[] }>('judge', at))
+        .flatMap(({ groups }) => groups.map(groupName)),
+    );
+    const open = run.rollouts
+      .filter((each) => each.step <= step && branchOfStep(lineage, each.step) === each.branch)
+      .filter((each) => !taken.has(groupName(each)))
+      .map((each): OpenGroup => {
+        const use = countMissing(each) > 0 ? 'unjudged' : (options.use?.(each) ?? 'trained');
+        const staleness = steps.filter((at) => at >= each.step && found('step', at).length > 0).length;
+        const { branch, policy, inputsSha256 } = each;
+        return { branch, policy, staleness, inputsSha256, result: playGroup(each, use) };
+      });
     return {
       ...(maxStaleness === 0 ? {} : { policies }),
+      ...(hasWindow ? { open } : {}),
       branch,
       lineage,
       step,
@@ -300,7 +331,7 @@ function playGroup(input: RolloutInput, use: GroupResult['use']): GroupResult {
     group: input.group,
     scenario: input.scenario,
     rolloutsSha256: hashOf([input.inputsSha256, 'rollouts']),
-    judgedSha256: hashOf([input.inputsSha256, 'judged']),
+    judgedSha256: use === 'unjudged' ? null : hashOf([input.inputsSha256, 'judged']),
     attempts: input.attempts,
     failed: 0,
     truncated: 0,

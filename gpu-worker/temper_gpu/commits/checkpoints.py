@@ -256,13 +256,15 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
 
 def load_policy(store: Store, manifest: Manifest, policy: str = MAIN_POLICY) -> "Adapter | FullWeights":
     """The commit's adapter, or the weights that replace those of the base model."""
+    return parse_policy(store, manifest, store.get_blob(manifest.weights_of(policy).adapter))
+
+
+def parse_policy(store: Store, like: Manifest, data: bytes) -> "Adapter | FullWeights":
+    """Weights of the same kind and shape as a commit's."""
     # Imported late: torch takes seconds, and names must resolve without it.
     from temper_gpu.model.full_weights import parse_full_weights
     from temper_gpu.model.lora import parse_adapter
 
-    data = store.get_blob(manifest.weights_of(policy).adapter)
-    return (
-        parse_full_weights(data)
-        if manifest.full_fine_tuning
-        else parse_adapter(data, store.get_blob(manifest.adapter_config))
-    )
+    if like.full_fine_tuning:
+        return parse_full_weights(data)
+    return parse_adapter(data, store.get_blob(like.adapter_config))

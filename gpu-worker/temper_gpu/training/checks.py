@@ -9,21 +9,30 @@ from temper_gpu.failures import TemperError
 from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.samplers import sampler_of
 
 # Factor on the largest mean k3 below float32: sampler and trainer round the same numbers further apart.
 HALF_MISMATCH = 10
 
 
 def require_sampler(step: StepInputs) -> None:
-    """Requires that the parent has sampled, or the checkpoint that the plan names."""
-    who = "parent" if step.sampler is None else "sampler"
-    for sha256 in sorted(step.answered_by, key=str):
-        if sha256 != step.sampler_sha256:
+    """Requires that each group was sampled by the parent, or by the checkpoint that the plan names for it."""
+    who = "sampler" if step.is_stale else "parent"
+    for group in step.groups:
+        sampler = sampler_of(group, step.allowed)
+        if sampler is None and group.answered_by:
             raise TemperError(
                 "PolicyMismatch",
-                f"a step must train what its {who} sampled: {who}'s adapter is {step.sampler_sha256}, but answers came "
-                f"from adapter {sha256}; roll back to the parent and run the step again",
+                f"group {group.index} of a step must be sampled by a policy that the step names, its rollouts name "
+                f"adapter {group.sampled_by}; restore the group from a copy of the run",
             )
+        for sha256 in sorted(group.answered_by, key=str):
+            if sampler is not None and sha256 != sampler.adapter_sha256:
+                raise TemperError(
+                    "PolicyMismatch",
+                    f"a step must train what its {who} sampled: {who}'s adapter is {sampler.adapter_sha256}, but "
+                    f"answers came from adapter {sha256}; roll back to the parent and run the step again",
+                )
 
 
 def most_mismatch(config: TrainConfig, dtype: torch.dtype) -> float:
@@ -37,8 +46,8 @@ def mismatch_metrics(config: TrainConfig, dtype: torch.dtype) -> Metrics:
     return {} if most == config.max_logprob_mismatch else {"mostLogprobK3": most}
 
 
-def require_agreement(step: StepInputs, metrics: Metrics, dtype: torch.dtype) -> None:
-    """Requires the same log-probabilities of sampler and trainer, measured with the same weights."""
+def require_agreement(step: StepInputs, metrics: Metrics, dtype: torch.dtype, adapter_sha256: str) -> None:
+    """Requires the same log-probabilities of sampler and trainer, measured with the weights of one adapter."""
     require_finite_scores(metrics)
     mismatch, most = metrics["logprobK3"], most_mismatch(step.config, dtype)
     if not math.isfinite(mismatch) or mismatch > most:
@@ -46,7 +55,7 @@ def require_agreement(step: StepInputs, metrics: Metrics, dtype: torch.dtype) ->
             "PolicyMismatch",
             f"sampler and trainer must give the same log-probabilities (mean k3 at most {most}), got "
             f"k3 {mismatch:.3g}, max |log ratio| {metrics['maxAbsLogRatio']:.3g}: sampled by adapter "
-            f"{', '.join(sorted(map(str, step.answered_by)))}, trained from adapter {step.sampler_sha256}; check that "
+            f"{', '.join(sorted(map(str, step.answered_by)))}, trained from adapter {adapter_sha256}; check that "
             "engine and trainer use the same base model, or raise maxLogprobMismatch",
         )
 

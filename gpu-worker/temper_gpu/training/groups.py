@@ -58,8 +58,17 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Group:
+    """`sampled_by`: the adapter that its rollouts name, the main policy's; None in a file that names none."""
+
     index: int
     attempts: list[Attempt]
+    sampled_by: str | None = None
+
+    @property
+    def answered_by(self) -> set[str | None]:
+        """The adapters that sampled its calls. Failed attempts do not count."""
+        data = [attempt for attempt in self.attempts if attempt.reward is not None]
+        return {call.adapter_sha256 for attempt in data for call in attempt.calls}
 
 
 def require_groups(input: TrainInput) -> None:
@@ -100,13 +109,17 @@ _REF = ("group", "rolloutsSha256", "judgedSha256")
 
 def hash_groups(groups: list[GroupRef]) -> str:
     """Must equal `hashOf` in core/hashes.ts, whose canonical JSON has no newline."""
-    refs = [ref.model_dump(by_alias=True) for ref in groups]
+    refs = [ref.model_dump(by_alias=True, exclude_none=True) for ref in groups]
     return hashlib.sha256(canonical_json(refs).removesuffix(b"\n")).hexdigest()
 
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
-    """The groups of a step in plan order."""
-    return [_load_group(store, ref, {"run": run, "branch": branch, "step": step, "group": ref.group}) for ref in refs]
+    """The groups of a step in plan order. A group that was dealt to another step lies there."""
+    place = {"run": run, "branch": branch, "step": step}
+    return [_load_group(store, ref, place | ref.model_dump(include=_PLACE, exclude_none=True)) for ref in refs]
+
+
+_PLACE = {"branch", "step", "group"}
 
 
 def _load_group(store: Store, ref: GroupRef, place: dict[str, str | int]) -> Group:
@@ -132,7 +145,7 @@ def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
     costs = verdict.get("overlongCosts") or [0.0] * len(lines)
     role_rewards = verdict.get("roleRewards") or [None] * len(lines)
     judged_lines = zip(lines, verdict["rewards"], turn_rewards, costs, role_rewards, strict=True)
-    return Group(ref.group, [_attempt(*judged_line) for judged_line in judged_lines])
+    return Group(ref.group, [_attempt(*judged_line) for judged_line in judged_lines], header.get("adapterSha256"))
 
 
 def unpack(packed: bytes) -> bytes:

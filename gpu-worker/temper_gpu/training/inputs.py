@@ -1,6 +1,6 @@
 """The inputs of a step on groups, loaded from the store.
 
-A plan names the adapters of a stale sampler and of a KL reference by hash, so a copy of a run needs their bytes and
+A plan names the adapters of older samplers and of a KL reference by hash, so a copy of a run needs their bytes and
 nothing else of the other run. Each policy of a run trains its own roles' views of the same groups (roles.py).
 """
 
@@ -17,32 +17,34 @@ from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 from temper_gpu.training.groups import Group, load_groups
 from temper_gpu.training.roles import policy_order, views
-from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
+from temper_gpu.training.samplers import SamplingPolicy, read_samplers
 
 
 @dataclass(frozen=True)
 class StepInputs:
-    """`seed` orders the groups of several updates, and seeds dropout. `sampler` is None if the parent has sampled,
-    `reference` if the KL divergence is measured from the base model."""
+    """`seed` orders the groups of several updates, and seeds dropout. `samplers`: the policies that may have sampled a
+    group, by default the parent. `reference` is None if the KL divergence is measured from the base model."""
 
     parent_sha256: str
     groups: Sequence[Group]
     config: TrainConfig
     learning_rate: float
     seed: str = ""
-    sampler: StaleSampler | None = None
+    samplers: Sequence[SamplingPolicy] = ()
     reference: Mapping[str, Tensor] | None = None
 
     @property
-    def sampler_sha256(self) -> str:
-        """The adapter that must have sampled."""
-        return self.parent_sha256 if self.sampler is None else self.sampler.adapter_sha256
+    def allowed(self) -> Sequence[SamplingPolicy]:
+        return self.samplers or [SamplingPolicy(self.parent_sha256, self.parent_sha256)]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an older policy than the parent may have sampled."""
+        return any(sampler.staleness > 0 for sampler in self.allowed)
 
     @property
     def answered_by(self) -> set[str | None]:
-        """The adapters that have sampled. Failed attempts do not count."""
-        attempts = [attempt for group in self.groups for attempt in group.attempts if attempt.reward is not None]
-        return {call.adapter_sha256 for attempt in attempts for call in attempt.calls}
+        return set().union(*(group.answered_by for group in self.groups))
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ def load_inputs(store: Store, input: TrainInput, parent: Manifest, seed: str) ->
     inputs: dict[str, StepInputs] = {}
     for name in policy_order(seen.by_policy):
         sha256 = parent.weights_of(name).adapter.sha256
-        sampler = read_sampler(store, input, name)
+        samplers = read_samplers(store, input, parent, name)
         inputs[name] = StepInputs(
-            sha256, seen.by_policy[name], input.train, input.learning_rate, seed, sampler, reference
+            sha256, seen.by_policy[name], input.train, input.learning_rate, seed, samplers, reference
         )
     return PolicyInputs(inputs, {**before, **seen.baselines})
 

@@ -1,5 +1,6 @@
 """Log-probabilities without a gradient, before a step's first update: of the sampler, the reference and the policy."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import torch
@@ -16,7 +17,7 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import IsCancelled
 from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.rows import Rows
-from temper_gpu.training.stale_sampler import first_rows
+from temper_gpu.training.samplers import rows_by_sampler
 from temper_gpu.training.tokens import Layout, Tokens, pack_all, tokens_of
 
 
@@ -25,15 +26,19 @@ def layout_of(policy: TrainablePolicy, config: TrainConfig) -> Layout:
     return Layout(packing, config.micro_batch_tokens, policy.device, policy.ranks.count)
 
 
-def check_sampler(
+def check_samplers(
     policy: TrainablePolicy, step: StepInputs, rows: Rows, layout: Layout, is_cancelled: IsCancelled
 ) -> None:
-    """Re-scores some of the rows with a stale sampler's own adapter and requires agreement."""
-    if step.sampler is None or step.sampler.adapter is None:
-        return
-    with policy.with_adapter(step.sampler.adapter):
-        _, measured = compare(policy, tokens_of(first_rows(rows)), layout, is_cancelled)
-    require_agreement(step, measured, policy.dtype)
+    """Re-scores some of the rows of each sampler with its own adapter and requires agreement."""
+    if not step.is_stale:
+        return  # All rows are compared before the first update.
+    for sampler, sampled in rows_by_sampler(rows, step.groups, step.allowed):
+        read = sampler.read_adapter
+        if sampler.staleness > 0 and read is None:
+            continue
+        with nullcontext() if read is None else policy.with_adapter(read()):
+            _, measured = compare(policy, tokens_of(sampled), layout, is_cancelled)
+        require_agreement(step, measured, policy.dtype, sampler.adapter_sha256)
 
 
 def prepare_tokens(
@@ -48,8 +53,8 @@ def prepare_tokens(
     if config.correction == "none" and config.kl_as != "reward" and not policy.has_dropout:
         return tokens, {}
     scored_F, measured = compare(policy, tokens, layout, is_cancelled)
-    if step.sampler is None:
-        require_agreement(step, measured, policy.dtype)
+    if not step.is_stale:
+        require_agreement(step, measured, policy.dtype, step.parent_sha256)
     log_ratios_F = scored_F - tokens.anchors_F
     if config.kl_coefficient and config.kl_as == "reward":
         earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)

@@ -25,7 +25,8 @@ from temper_gpu.training.policy import TokenScores, TrainablePolicy
 from temper_gpu.training.ranks import IsCancelled, never_cancelled
 from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.rows import Rows, build_rows
-from temper_gpu.training.scoring import check_sampler, layout_of, prepare_tokens
+from temper_gpu.training.samplers import sampler_of
+from temper_gpu.training.scoring import check_samplers, layout_of, prepare_tokens
 from temper_gpu.training.tokens import Laid, Layout, Tokens, lay
 from temper_gpu.training.updates import Update, plan_updates
 
@@ -37,7 +38,7 @@ def train_step(policy: TrainablePolicy, step: StepInputs, is_cancelled: IsCancel
     if not rows.have_signal:
         return metrics  # All attempts are truncated, say. Momentum alone must not move the policy.
     layout = layout_of(policy, step.config)
-    check_sampler(policy, step, rows, layout, is_cancelled)
+    check_samplers(policy, step, rows, layout, is_cancelled)
     tokens, measured = prepare_tokens(policy, step, rows, layout, is_cancelled)
     updates: list[tuple[Update, Metrics]] = []
     for number, update in enumerate(plan_updates(step.groups, rows, step.config, step.seed)):
@@ -46,8 +47,8 @@ def train_step(policy: TrainablePolicy, step: StepInputs, is_cancelled: IsCancel
             continue
         with policy.dropping(f"{step.seed}/{number}"):
             result = backward(policy, batch, step.config, layout, is_cancelled)
-        if not updates and step.sampler is None and not policy.has_dropout:
-            require_agreement(step, result, policy.dtype)
+        if not updates and not step.is_stale and not policy.has_dropout:
+            require_agreement(step, result, policy.dtype, step.parent_sha256)
         require_sound(result)
         policy.optimizer_step(step.config.optimizer, step.learning_rate)
         require_finite_adapter(policy, step.learning_rate)
@@ -65,9 +66,17 @@ def build_batch(step: StepInputs) -> tuple[Rows, Metrics]:
     metrics = batch_metrics(groups, advantages, rows, config.truncated)
     if config.overlong_buffer:
         metrics["overlong"] = sum(a.reward is not None and a.overlong_cost > 0 for a in attempts)
-    if step.sampler is not None:
-        metrics["staleness"] = step.sampler.staleness
-    return rows, metrics
+    return rows, metrics | staleness_metrics(step)
+
+
+def staleness_metrics(step: StepInputs) -> Metrics:
+    """The mean over groups, and the largest if they differ. Absent if only the parent may have sampled."""
+    if not step.is_stale:
+        return {}
+    sampled_by = [sampler_of(group, step.allowed) for group in step.groups]
+    found = [sampler.staleness for sampler in sampled_by if sampler is not None] or [0]
+    mean, largest = sum(found) / len(found), max(found)
+    return {"staleness": mean} | ({} if mean == largest else {"largestStaleness": largest})
 
 
 def backward(

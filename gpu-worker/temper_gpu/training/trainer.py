@@ -226,6 +226,7 @@ class Trainer:
             seed=input.seed,
             train=input.train,
             sampler=input.sampler,
+            samplers=input.samplers,
             supervised=input.supervised,
             policies={**(parent.policies or {}), **weights} or None,
             roles=input.roles,

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load
+from torch.func import functional_call
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from temper_gpu.commits.checkpoints import Manifest, load_policy
+from temper_gpu.commits.checkpoints import Manifest, load_policy, read_parent
 from temper_gpu.contract import (
     Checkpoint,
     CispoLoss,
@@ -23,6 +25,7 @@ from temper_gpu.contract import (
     InitialiseInput,
     LoraConfig,
     OptimizerConfig,
+    Sampler,
     TrainConfig,
     TrainInput,
 )
@@ -203,6 +206,36 @@ def _naive_logprobs(prompt: tuple[int, ...], sampled: tuple[int, ...], temperatu
     return tuple(logprobs[len(prompt) + i - 1, token].item() for i, token in enumerate(sampled))
 
 
+def merged_weights(adapter: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    scale = lora().alpha / lora().rank
+    weights = {name: tensor.clone() for name, tensor in tiny_base().tensors.items()}
+    for name, a in adapter.items():
+        if name.endswith("lora_A.weight"):
+            module = name.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
+            weights[f"{module}.weight"] = (
+                weights[f"{module}.weight"] + scale * adapter[name.replace("lora_A", "lora_B")] @ a
+            )
+    return weights
+
+
+def plain_logprobs(adapter: dict[str, torch.Tensor], call: Call) -> torch.Tensor:
+    ids = torch.tensor([call.prompt_token_ids + call.token_ids])
+    logits = functional_call(tiny_model(), merged_weights(adapter), (ids,)).logits
+    scores = torch.log_softmax(logits[0, len(call.prompt_token_ids) - 1 : -1] / call.temperature, -1)
+    return scores[range(len(call.token_ids)), call.token_ids]
+
+
+def sampled_by(store: Store, checkpoint: Checkpoint, seed: int) -> Group:
+    """A group whose log-probabilities are the checkpoint's."""
+    adapter = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
+    [group] = sampled_groups(checkpoint.adapter_sha256, seed, num_groups=1)
+    attempts = [
+        replace(a, calls=[replace(call, logprobs=plain_logprobs(adapter, call).tolist()) for call in a.calls])
+        for a in group.attempts
+    ]
+    return replace(group, attempts=attempts, sampled_by=checkpoint.adapter_sha256)
+
+
 def initialise_input(run: str = "demo", inputs: str = INPUTS, **changes: object) -> InitialiseInput:
     work = InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), parent=None, inputs_sha256=inputs)
     return work.model_copy(update=changes)
@@ -227,9 +260,26 @@ def train_input(store: Store, parent: Checkpoint, groups: list[Group], **changes
     return work.model_copy(update=changes)
 
 
+def sampler_of(checkpoint: Checkpoint, staleness: int = 1) -> Sampler:
+    return Sampler(staleness=staleness, **checkpoint.model_dump(exclude={"run", "adapters"}))
+
+
+def mixed_input(store: Store, policies: list[Checkpoint], **changes: object) -> TrainInput:
+    """A step on one group of each policy, the last of which is its parent. Each group was dealt to the step that
+    followed its policy, and has the same number there."""
+    *older, parent = policies
+    groups = [sampled_by(store, policy, 3 + place) for place, policy in enumerate(policies)]
+    refs = [write_group(store, parent.run, step, replace(group, index=9)) for step, group in enumerate(groups, 1)]
+    placed = [ref.model_copy(update={"step": step}) for step, ref in enumerate(refs[:-1], 1)]
+    samplers = [sampler_of(policy, len(older) - place) for place, policy in enumerate(older)]
+    work = train_input(store, parent, [], samplers=samplers, **changes)
+    inputs_sha256 = hashlib.sha256(str([refs, samplers]).encode()).hexdigest()
+    return work.model_copy(update={"groups": [*placed, refs[-1]], "inputs_sha256": inputs_sha256})
+
+
 def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
     rollouts = gzip.compress(
-        "\n".join(map(json.dumps, [{"schema": 1}, *map(attempt_line, group.attempts)])).encode(), mtime=0
+        "\n".join(map(json.dumps, [header_of(group), *map(attempt_line, group.attempts)])).encode(), mtime=0
     )
     rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
     verdict: dict[str, object] = {"rolloutsSha256": rollouts_sha256}
@@ -246,6 +296,10 @@ def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
     store.publish(f"{stem}.judged.json", judged)
     judged_sha256 = hashlib.sha256(judged).hexdigest()
     return GroupRef(group=group.index, rollouts_sha256=rollouts_sha256, judged_sha256=judged_sha256)
+
+
+def header_of(group: Group) -> dict[str, object]:
+    return {"schema": 1, **({} if group.sampled_by is None else {"adapterSha256": group.sampled_by})}
 
 
 def attempt_line(attempt: Attempt) -> dict[str, object]:

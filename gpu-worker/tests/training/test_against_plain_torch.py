@@ -23,9 +23,12 @@ from tests.training.samples import (
     VOCABULARY,
     TinyLibrary,
     initialise_input,
+    merged_weights,
+    mixed_input,
     open_folder,
+    plain_logprobs,
+    sampled_by,
     sampled_groups,
-    tiny_base,
     tiny_model,
     train_config,
     train_input,
@@ -35,31 +38,17 @@ from tests.training.test_packing import POLICY
 
 pytestmark = pytest.mark.numerics
 
-MAX_NORM, LEARNING_RATE, SCALE = 0.05, 1e-2, 8 / 4
+MAX_NORM, LEARNING_RATE = 0.05, 1e-2
 OPTIMIZER = STEADY.model_copy(update={"max_grad_norm": MAX_NORM})
 BETA1, BETA2, EPSILON = OPTIMIZER.beta1, OPTIMIZER.beta2, OPTIMIZER.epsilon
 
 
-def merged_weights(adapter: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    weights = {name: tensor.clone() for name, tensor in tiny_base().tensors.items()}
-    for name, a in adapter.items():
-        if name.endswith("lora_A.weight"):
-            module = name.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
-            weights[f"{module}.weight"] = (
-                weights[f"{module}.weight"] + SCALE * adapter[name.replace("lora_A", "lora_B")] @ a
-            )
-    return weights
-
-
 def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name: str) -> torch.Tensor:
-    weights = merged_weights(adapter)
     losses = []
     for group in groups:
         for attempt in group.attempts:
             for turn, call in enumerate(attempt.calls):
-                ids = torch.tensor([call.prompt_token_ids + call.token_ids])
-                logits = functional_call(tiny_model(), weights, (ids,)).logits[0, len(call.prompt_token_ids) - 1 : -1]
-                logprobs = torch.log_softmax(logits / call.temperature, -1)[range(len(call.token_ids)), call.token_ids]
+                logprobs = plain_logprobs(adapter, call)
                 returns = [(a.reward or 0) - sum(c.reward for c in a.calls[:turn]) for a in group.attempts]
                 advantage = (attempt.reward or 0) - sum(c.reward for c in attempt.calls[:turn])
                 advantage -= sum(returns) / len(returns)
@@ -139,6 +128,32 @@ def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, l
         plain_update(adapter, state, [groups[g] for g in part], loss_name, update)
     trained = load(store.get_blob(commit.manifest.adapter))
     for name, tensor in trained.items():
+        torch.testing.assert_close(tensor, adapter[name], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
+def test_a_step_on_groups_of_two_older_policies_and_its_parent_agrees_with_plain_torch(tmp_path: Path, loss_name: str):
+    store = open_folder(tmp_path)
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    policies = [trainer.initialise(initialise_input()).commit.checkpoint("demo")]
+    adapter = load(store.get_blob(read_parent(store, policies[0]).manifest.adapter))
+    state: dict = {}
+    ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
+    config = train_config(loss=ppo if loss_name == "ppo" else train_config().loss, optimizer=OPTIMIZER)
+    for step in (1, 2):
+        groups = [sampled_by(store, policies[-1], step)]
+        work = train_input(store, policies[-1], groups, train=config, learning_rate=LEARNING_RATE)
+        policies.append(trainer.train(work, lambda: False).commit.checkpoint("demo"))
+        plain_update(adapter, state, groups, loss_name, step)
+    work = mixed_input(store, policies, train=config, learning_rate=LEARNING_RATE)
+    commit = trainer.train(work, lambda: False).commit
+    groups = [sampled_by(store, policy, 3 + place) for place, policy in enumerate(policies)]
+    loss_and_norm = plain_update(adapter, state, groups, loss_name, 3)
+    metrics = commit.manifest.metrics
+    assert (metrics["loss"], metrics["gradNorm"]) == pytest.approx(loss_and_norm, rel=1e-3, abs=1e-5)
+    assert (metrics["staleness"], metrics["largestStaleness"]) == (1, 2)
+    assert (commit.manifest.samplers, commit.manifest.groups) == (work.samplers, work.groups)
+    for name, tensor in load(store.get_blob(commit.manifest.adapter)).items():
         torch.testing.assert_close(tensor, adapter[name], atol=1e-6, rtol=0)
 
 

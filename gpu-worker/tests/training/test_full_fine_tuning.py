@@ -35,11 +35,11 @@ from tests.training.samples import (
     initialise_input,
     open_folder,
     sampled_groups,
+    sampler_of,
     tiny_base,
     train_config,
     train_input,
 )
-from tests.training.test_stale_sampler import sampler_of
 
 make_deterministic(1)
 

@@ -37,9 +37,11 @@ from tests.training.samples import (
     initialise_input,
     load_adapter,
     lora,
+    mixed_input,
     open_folder,
     played_by_roles,
     read_ids,
+    sampled_by,
     sampled_groups,
     tiny_base,
     train_config,
@@ -162,6 +164,20 @@ def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and
         # Of the first pass they are nothing but rounding: what a log-probability of some nats has in float32.
         rounding = 1e-5 if name.endswith("AbsLogRatio") else 1e-6
         assert there[name] == pytest.approx(value, rel=1e-4, abs=rounding), name
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize("shards", [False, True])
+def test_ranks_train_groups_of_several_policies_as_one_does(store: FileStore, trainers: Trainers, shards: bool):
+    commits: list[Commit] = []
+    for run, trainer in ((f"mixed-alone-{shards:d}", alone(store)), (f"mixed-{shards:d}", trainers(2, shards))):
+        policies = [alone(store).initialise(initialise_input(run)).commit.checkpoint(run)]
+        work = train_input(store, policies[0], [sampled_by(store, policies[0], 1)])
+        policies.append(alone(store).train(work, never).commit.checkpoint(run))
+        mixed = mixed_input(store, policies, train=train_config(optimizer=UNCLIPPED))
+        commits.append(trainer.train(mixed, never).commit)
+    require_same_gradients(*(gradients(store, commit) for commit in commits))
+    assert commits[0].manifest.metrics["staleness"] == commits[1].manifest.metrics["staleness"] == 0.5
 
 
 def test_what_three_ranks_gathered_is_added_in_their_order(monkeypatch: pytest.MonkeyPatch):

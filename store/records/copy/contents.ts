@@ -106,9 +106,10 @@ async function listAll(store: Store, prefix: string, without: ReadonlySet<string
 export function namedHashes({ branches }: RunContents): ReadonlyMap<string, string> {
   const hashes = new Map<string, string>();
   for (const step of branches.flatMap(({ steps }) => steps)) {
-    for (const { group, rolloutsSha256, judgedSha256 } of step.commit?.manifest.groups ?? []) {
-      hashes.set(layout.rolloutsKey({ ...step, group }), rolloutsSha256);
-      hashes.set(layout.judgedKey({ ...step, group }), judgedSha256);
+    for (const ref of step.commit?.manifest.groups ?? []) {
+      const place = layout.placeOfGroup(step, ref);
+      hashes.set(layout.rolloutsKey(place), ref.rolloutsSha256);
+      hashes.set(layout.judgedKey(place), ref.judgedSha256);
     }
   }
   return hashes;

@@ -1,7 +1,8 @@
 /** All manifests of a run, and whether each is the one that its successor names as its parent. */
 import { listSteps } from '../checkpoints.ts';
 import { childNumbers } from '../children.ts';
-import { branchesPrefix, manifestKey, type StepPlace } from '../../layout.ts';
+import type { GroupRef } from '../../../core/contract.ts';
+import { branchesPrefix, groupsPrefix, manifestKey, placeOfGroup, type StepPlace } from '../../layout.ts';
 import { parseCommit, type Commit } from '../manifest.ts';
 import { listRuns, readNotedHash } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
@@ -43,6 +44,30 @@ async function readStep(store: Store, place: StepPlace, findings: Findings): Pro
       `it is the manifest of step ${commit.manifest.step} of branch ${commit.manifest.branch}`,
     );
   return { ...place, key, commit };
+}
+
+/** A group that a manifest trains, and the manifest's key and branch. */
+export interface NamedGroup extends GroupRef {
+  by: string;
+  trainedOn: number;
+}
+
+/** Groups that manifests train, by the folder that they lie in: that of the step itself, or of an earlier one. */
+export function namedGroups(chain: readonly StoredStep[], findings: Findings): ReadonlyMap<string, NamedGroup[]> {
+  const named = new Map<string, NamedGroup[]>();
+  // A manifest with a flipped bit may name others.
+  for (const step of chain.filter(({ key }) => !findings.isBroken(key))) {
+    for (const ref of step.commit?.manifest.groups ?? []) {
+      const folder = groupsPrefix(placeOfGroup(step, ref));
+      const others = named.get(folder) ?? [];
+      const twin = others.find(({ group }) => group === ref.group);
+      // After a rollback, another branch may train it too.
+      if (twin !== undefined && (twin.trainedOn === step.branch || twin.rolloutsSha256 !== ref.rolloutsSha256))
+        findings.problem('manifests', step.key, `it trains group ${ref.group} of ${folder}, as ${twin.by} does`);
+      else named.set(folder, [...others, { ...ref, by: step.key, trainedOn: step.branch }]);
+    }
+  }
+  return named;
 }
 
 /** The parent by its hash: on this branch, on another one, in the forked run. Null: it is the first, or reported. */

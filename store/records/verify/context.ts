@@ -1,8 +1,10 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
 import { leagueAtStart } from '../../../core/plan-league.ts';
+import { openAtStart } from '../../../core/plan-window.ts';
 import { policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
+import type { DecidedGroup } from '../step-verdict.ts';
 import type { Findings } from './findings.ts';
 
 /** State that the parts of a verification share. */
@@ -17,6 +19,8 @@ export interface VerifyContext {
   /** A script owns the loop: which groups there are, and which are trained, no plan says. */
   isLoop: boolean;
   findings: Findings;
+  /** Groups by the keys of their rollouts, where later steps may take them. */
+  decided: Map<string, DecidedGroup>;
   /** Objects whose inputs do not follow from what is stored. */
   otherInputs: string[];
 }
@@ -29,6 +33,8 @@ export interface Walk {
   policies: readonly (Checkpoint | null)[];
   /** The run's earlier checkpoints, as far as roles need them. */
   players: Players | null;
+  /** Open groups of a run with a window; null: not known. */
+  open?: RunPosition['open'] | null;
 }
 
 type Players = Pick<RunPosition, 'start' | 'league'>;
@@ -37,7 +43,7 @@ type Players = Pick<RunPosition, 'start' | 'league'>;
 export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {
   const players = config === null || checkpoint === null ? null : leagueAtStart(config, checkpoint);
   const policies = config === null ? [checkpoint] : policiesAtStart(config, checkpoint);
-  return { dealt, checkpoint, policies, players };
+  return { dealt, checkpoint, policies, players, ...(config !== null && openAtStart(config)) };
 }
 
 /** Under which a step was planned. */
@@ -51,11 +57,13 @@ export function plannedConfig(
 /** Position that a step's plans depend on, if all of it is known. */
 export function plannedPosition(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
   const { prepared } = context;
-  const { checkpoint, dealt, players } = walk;
+  const { checkpoint, dealt, players, open } = walk;
   const policies = walk.policies.filter((policy) => policy !== null);
   const isKnown = checkpoint !== null && policies.length === walk.policies.length;
   if (context.config === null || prepared === null || !isKnown || players === null) return null;
-  return positionAt({ ...players, branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
+  if (open === null) return null;
+  const rest = { ...players, ...(open && { open }) };
+  return positionAt({ ...rest, branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */

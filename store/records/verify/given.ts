@@ -29,7 +29,8 @@ export async function verifyGiven(
   if (closed !== -1 && closed !== rows.length - 1)
     findings.problem('verdicts', givenKey(place, closed + 1), 'it was added after the group was decided');
   if (judged === null) return;
-  if (closed === -1) findings.problem('verdicts', judgedKey(place), 'its group has no row that says when it was decided');
+  if (closed === -1)
+    findings.problem('verdicts', judgedKey(place), 'its group has no row that says when it was decided');
   else if (!hasSameValues(judgeByGiven(played, giftsOf(rows), rules), judged))
     findings.problem('verdicts', judgedKey(place), 'its rewards are not those that were given');
 }

@@ -1,26 +1,29 @@
 /** Checks a step's groups: files against their hashes, verdicts against rollouts, both against the plan. */
 import pLimit from 'p-limit';
 
-import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
+import type { GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
 import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
+import { hasWindow, planTopUp } from '../../../core/plan-window.ts';
 import { adapterOf } from '../../../core/policy-name.ts';
 import { SCHEMA_DEFAULTS } from '../../../core/schema-defaults.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { parseRollouts, parseJudged, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
-import { judgeByAgent } from '../group-result.ts';
+import { judgeByAgent, summariseUnjudged } from '../group-result.ts';
 import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { CallRecord, Judged, Rollouts } from '../trajectories.ts';
-import type { StoredStep } from './chain.ts';
+import type { NamedGroup, StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 import { verifyGiven } from './given.ts';
 
 export interface PlayedStep {
   step: StoredStep;
   position: RunPosition | null;
+  /** Groups of the step that a manifest trains: its own, or a later step's. */
+  named: readonly NamedGroup[];
   /** False for a step under way: what is missing may still come. */
   isDone: boolean;
 }
@@ -29,7 +32,7 @@ const AT_ONCE = 4;
 
 /** In plan order; null if a group's files are broken or its plan is not known. */
 export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(DecidedGroup | null)[]> {
-  const refs = played.step.commit?.manifest.groups ?? [];
+  const refs = played.named;
   const names = await childNames(context.store, groupsPrefix(played.step));
   const stored = names
     .filter((name) => /^\d+\.(rollouts|judged)\./.test(name))
@@ -47,25 +50,30 @@ async function verifyGroup(
   context: VerifyContext,
   { step, position, isDone: isOver }: PlayedStep,
   group: number,
-  ref: GroupRef | null,
+  ref: NamedGroup | null,
 ): Promise<DecidedGroup | null> {
   // A script may gather groups that it does not train, and leave some unfinished.
-  const isDone = isOver && (ref !== null || !context.isLoop);
-  const place = { ...step, group };
   const config = plannedConfig(context, step);
+  const mayWait = ref === null && config !== null && hasWindow(config);
+  const isDone = isOver && !mayWait && (ref !== null || !context.isLoop);
+  const place = { ...step, group };
   const planned = config && position && planGroup(config, position, group);
   const verdict = await verifyVerdict(context, place, ref, isDone);
-  const played = await verifyRollouts(context, place, wantedRollouts(step.key, place, ref, verdict), isDone);
+  const played = await verifyRollouts(context, place, wantedRollouts(place, ref, verdict), isDone);
   if (played === null) return null;
   checkHeader(context, place, played.rollouts, planned);
   if (config?.external !== undefined) {
     const rules = { ...config.train, ...config, external: config.external };
     await verifyGiven(context, place, played, verdict?.judged ?? null, rules);
   }
-  if (verdict === null) return null;
+  if (verdict === null) return mayWait && planned ? undecided(planned, played) : null;
   checkVerdict(context, place, played, verdict.judged, findRules(context, step));
   if (planned === null) return null;
   return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
+}
+
+function undecided(planned: RolloutInput, { rollouts, sha256 }: StoredRollouts): DecidedGroup {
+  return { result: summariseUnjudged(planned, rollouts, sha256), rewards: [] };
 }
 
 /** Rules of the step's rewards; null if only a script knows them. */
@@ -80,13 +88,8 @@ interface Wanted {
   by: string;
 }
 
-function wantedRollouts(
-  manifest: string,
-  place: GroupPlace,
-  ref: GroupRef | null,
-  verdict: StoredVerdict | null,
-): Wanted | null {
-  if (ref !== null) return { sha256: ref.rolloutsSha256, by: manifest };
+function wantedRollouts(place: GroupPlace, ref: NamedGroup | null, verdict: StoredVerdict | null): Wanted | null {
+  if (ref !== null) return { sha256: ref.rolloutsSha256, by: ref.by };
   return verdict && { sha256: verdict.judged.rolloutsSha256, by: judgedKey(place) };
 }
 
@@ -114,7 +117,7 @@ async function verifyRollouts(
 async function verifyVerdict(
   { store, findings }: VerifyContext,
   place: GroupPlace,
-  ref: GroupRef | null,
+  ref: NamedGroup | null,
   isDone: boolean,
 ): Promise<StoredVerdict | null> {
   const key = judgedKey(place);
@@ -202,16 +205,25 @@ function hasSameRewards(own: Judged, judged: Judged): boolean {
   return expected === found;
 }
 
+function countPlanned({ groupsPerStep, replacementRounds }: RunConfig, known: GroupResult[]): number {
+  let planned = groupsPerStep;
+  for (let round = 0; round < replacementRounds; round++) {
+    planned += groupsPerStep - trainedGroups(known.slice(0, planned)).length;
+  }
+  return planned;
+}
+
 /** Expects the planned groups, and one replacement for each without signal. */
-function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups: (DecidedGroup | null)[]): void {
+function checkCount(
+  context: VerifyContext,
+  { step, position, isDone }: PlayedStep,
+  groups: (DecidedGroup | null)[],
+): void {
   const config = plannedConfig(context, step);
   const known = groups.flatMap((group) => group?.result ?? []);
   if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < groups.length) return;
   if (isSupervisedStep(config, step.step)) return;
-  let planned = config.groupsPerStep;
-  for (let round = 0; round < config.replacementRounds; round++) {
-    planned += config.groupsPerStep - trainedGroups(known.slice(0, planned)).length;
-  }
-  if (planned !== groups.length)
+  const planned = hasWindow(config) ? position && planTopUp(config, position).length : countPlanned(config, known);
+  if (planned !== null && planned !== groups.length)
     context.findings.problem('rollouts', groupsPrefix(step), `it must hold ${planned} groups, it has ${groups.length}`);
 }

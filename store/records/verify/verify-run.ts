@@ -4,22 +4,24 @@
  */
 import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
-import { hashTraining, planInitialise, planNext, planTraining, type RunPosition } from '../../../core/plan-step.ts';
+import { hashTraining, planInitialise, planNext, type RunPosition } from '../../../core/plan-step.ts';
+import { hasWindow, planAfterStep, planStepTraining } from '../../../core/plan-window.ts';
 import { planSupervised } from '../../../core/plan-supervised.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
-import { runKey, runPrefix } from '../../layout.ts';
+import { groupsPrefix, runKey, runPrefix } from '../../layout.ts';
 import { readAllChanges } from '../lineage.ts';
 import { checkpointOf, trainingOf, type Manifest } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
-import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
+import { namedGroups, readChain, verifyParent, type FoundParent, type NamedGroup, type StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, plannedPosition, walkFrom, type VerifyContext, type Walk } from './context.ts';
 import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
 import { verifyRunFiles } from './run-files.ts';
 import { verifyStepVerdict } from './step-verdict.ts';
+import { verifyWindow, type Taken } from './window.ts';
 import { verifyChange, verifyWeights, type SeenBlobs } from './weights.ts';
 
 export interface Verification {
@@ -38,13 +40,24 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
   const findings = new Findings(run);
   const { config, prepared, isLoop, state } = await verifyRunFiles(store, run, findings);
   const { changes } = await readAllChanges(store, run);
-  const context: VerifyContext = { store, run, config, changes, prepared, isLoop, findings, otherInputs: [] };
+  const context: VerifyContext = {
+    store,
+    run,
+    config,
+    changes,
+    prepared,
+    isLoop,
+    findings,
+    decided: new Map(),
+    otherInputs: [],
+  };
   const chain = await readChain(store, run, findings);
   const parents = new Map<string, FoundParent>();
   for (const step of chain) {
     const parent = await verifyParent(store, step, chain, findings);
     if (parent !== null) parents.set(step.key, parent);
   }
+  const named = namedGroups(chain, findings);
   const seen: SeenBlobs = new Set();
   const walks = new Map<string, Walk>();
   for (const step of chain) {
@@ -53,7 +66,14 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
     const before = walkBefore(context, step, { chain, parents, walks });
     walks.set(
       placeOf(step),
-      await verifyStep(context, { step, parent: parents.get(step.key) ?? null, isDone, before, seen }),
+      await verifyStep(context, {
+        step,
+        parent: parents.get(step.key) ?? null,
+        named: named.get(groupsPrefix(step)) ?? [],
+        isDone,
+        before,
+        seen,
+      }),
     );
   }
   reportOtherInputs(context);
@@ -67,13 +87,15 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
 interface StepWork {
   step: StoredStep;
   parent: FoundParent | null;
+  named: readonly NamedGroup[];
   isDone: boolean;
   before: Walk;
   seen: SeenBlobs;
 }
 
 /** Returns the position after the step. */
-async function verifyStep(context: VerifyContext, { step, parent, isDone, before, seen }: StepWork): Promise<Walk> {
+async function verifyStep(context: VerifyContext, work: StepWork): Promise<Walk> {
+  const { step, parent, named, isDone, before, seen } = work;
   const { findings } = context;
   // A manifest with a flipped bit names blobs and groups that may not be the step's.
   const isSound = !findings.isBroken(step.key);
@@ -81,19 +103,36 @@ async function verifyStep(context: VerifyContext, { step, parent, isDone, before
   if (isSound && step.commit !== null && parent !== null) verifyChange(context, step, parent.commit);
   const position = plannedPosition(context, step.branch, step.step - 1, before);
   const sound = isSound ? step : { ...step, commit: null };
-  const groups = await verifyGroups(context, { step: sound, position, isDone });
+  const groups = await verifyGroups(context, { step: sound, position, named, isDone });
   const results = groups.map((group) => group && group.result);
-  await verifyStepVerdict(context, { step, position, isDone }, groups);
-  if (isSound && isDone) verifyTraining(context, step, position, parent, results);
-  const checkpoint = checkpointAfter(context, step, before, results);
+  const taken = await verifyWindow(context, { step, position, named, isDone }, groups);
+  if (taken === null) await verifyStepVerdict(context, { step, position, named, isDone }, groups);
+  const { position: planned, chosen } = taken ?? { position, chosen: results };
+  if (isSound && isDone) verifyTraining(context, step, planned, parent, chosen);
+  const checkpoint = checkpointAfter(context, step, before, chosen);
   const policies = [...before.policies.slice(1), checkpoint];
-  const work = { before, position, results };
   const after =
     step.step === 0
       ? walkFrom(context, results.length, checkpoint)
-      : { dealt: before.dealt + results.length, checkpoint, policies, players: playersAfter(context, step, work) };
+      : {
+          dealt: before.dealt + results.length,
+          checkpoint,
+          policies,
+          players: playersAfter(context, step, { before, position, results }),
+          ...openAfter(context, step, taken),
+        };
   await verifyEval(context, step, plannedPosition(context, step.branch, step.step, after));
   return after;
+}
+
+/** What a step did not take stays open. */
+function openAfter(context: VerifyContext, step: StoredStep, taken: Taken | null): Pick<Walk, 'open'> {
+  const config = plannedConfig(context, step);
+  if (taken === null || config === null) return config !== null && hasWindow(config) ? { open: [] } : {};
+  const chosen = taken.chosen.filter((result) => result !== null);
+  if (taken.position === null || chosen.length < taken.chosen.length) return { open: null };
+  const after = step.commit && checkpointOf(context.run, step.commit);
+  return { open: planAfterStep(config, taken.position, chosen, after).open };
 }
 
 interface PlayedWork {
@@ -148,7 +187,7 @@ function verifyTraining(
 
 function planStep(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   if (isSupervisedStep(config, position.step + 1)) return planSupervised(config, position);
-  return planTraining(config, position, played);
+  return planStepTraining(config, position, played);
 }
 
 /** Compares a step's training data with its plan. */
@@ -162,6 +201,8 @@ function compareMaterial(
     findings.problem('manifests', key, 'it trains other examples than its run deals to this step');
   if (canonicalJson(planned?.groups ?? []) !== canonicalJson(manifest.groups))
     findings.problem('manifests', key, 'it trains other groups than those with a learning signal');
+  if (canonicalJson(planned?.samplers ?? null) !== canonicalJson(manifest.samplers ?? null))
+    findings.problem('manifests', key, 'it names other policies than those that sampled its groups');
 }
 
 /** A manifest holds all that its step was made from, but for its parent; the first commit's is in run.json. */
@@ -201,7 +242,8 @@ function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, 
   const walk = from && from.place.run === step.run ? walks.get(placeOf(from.place)) : undefined;
   const start = walkFrom(context, walk?.dealt ?? 0, walk?.checkpoint ?? null);
   // Roles play against checkpoints of the run's whole lineage.
-  return walk === undefined ? start : { ...start, players: walk.players };
+  if (walk === undefined) return start;
+  return { ...start, players: walk.players, ...(walk.open !== undefined && { open: walk.open }) };
 }
 
 /** Reports run.json if no step matches it. */

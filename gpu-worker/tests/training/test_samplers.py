@@ -1,26 +1,31 @@
 """Steps whose groups an older checkpoint than their parent has sampled. A fresh adapter samples as the base model."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from temper_gpu.commits.checkpoints import manifest_key, pruned_key, read_commit, read_parent
-from temper_gpu.contract import Checkpoint, Sampler, TrainInput
+from temper_gpu.commits.checkpoints import Commit, manifest_key, pruned_key, read_commit, read_parent
+from temper_gpu.contract import Checkpoint, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.packing import Row
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.rows import Rows
-from temper_gpu.training.stale_sampler import first_rows
-from tests.training.samples import open_folder, sampled_groups, train_config, train_input
+from temper_gpu.training.samplers import first_rows
+from tests.training.samples import (
+    mixed_input,
+    open_folder,
+    sampled_groups,
+    sampler_of,
+    train_config,
+    train_input,
+    write_group,
+)
 from tests.training.test_trainer import begin, fresh, never, new_trainer
 
 make_deterministic(1)
-
-
-def sampler_of(checkpoint: Checkpoint, staleness: int = 1) -> Sampler:
-    return Sampler(staleness=staleness, **checkpoint.model_dump(exclude={"run", "adapters"}))
 
 
 def stale_step(
@@ -96,6 +101,83 @@ def test_a_manifest_names_no_sampler_where_the_parent_sampled(tmp_path: Path):
     assert "sampler" not in written
     assert "staleness" not in written["metrics"]
     assert read_parent(store, commit.checkpoint("demo")) == commit
+
+
+def mixed_step(store: FileStore) -> tuple[list[Checkpoint], TrainInput]:
+    """Step 2 trains groups of both checkpoints before it."""
+    trainer = new_trainer(store)
+    first = begin(trainer)
+    work = train_input(store, first, fresh(first, 1))
+    checkpoints = [first, trainer.train(work, never).commit.checkpoint("demo")]
+    return checkpoints, mixed_input(store, checkpoints)
+
+
+@pytest.mark.numerics
+def test_a_step_of_several_policies_has_the_same_bytes_again_whether_their_weights_are_there_or_not(tmp_path: Path):
+    stores = [open_folder(tmp_path / name) for name in ("one", "other", "foreign", "gone")]
+    commits: list[Commit] = []
+    for number, store in enumerate(stores):
+        [first, _], work = mixed_step(store)
+        if number >= 2:
+            # A checkpoint of another run, whose weights may be here.
+            foreign = sampler_of(first).model_copy(update={"foreign": True, "step": 7, "manifest_sha256": "7" * 64})
+            work = work.model_copy(update={"samplers": [foreign]})
+        if number == 3:
+            [weights] = (tmp_path / "gone").rglob(first.adapter_sha256)
+            weights.unlink()
+        commits.append(new_trainer(store).train(work, never).commit)
+    assert commits[0] == commits[1]
+    assert commits[2] == commits[3]
+    assert commits[2].manifest.adapter == commits[0].manifest.adapter
+    assert (commits[0].manifest.metrics["staleness"], commits[0].manifest.metrics["largestStaleness"]) == (0.5, 1)
+
+
+def test_a_group_of_a_policy_that_the_step_does_not_name_is_a_mismatch(tmp_path: Path):
+    store = open_folder(tmp_path)
+    [first, parent], work = mixed_step(store)
+    unnamed = work.model_copy(update={"samplers": [sampler_of(first).model_copy(update={"step": 1, **sha_of(parent)})]})
+    with pytest.raises(TemperError, match=f"sampled by a policy that the step names.*{first.adapter_sha256}") as caught:
+        new_trainer(store).train(unnamed, never)
+    assert caught.value.type == "PolicyMismatch"
+
+
+def sha_of(checkpoint: Checkpoint) -> dict[str, str]:
+    return checkpoint.model_dump(include={"manifest_sha256", "adapter_sha256"})
+
+
+def test_a_sampler_with_another_hash_than_its_manifests_is_refused(tmp_path: Path):
+    store = open_folder(tmp_path)
+    [first, _], work = mixed_step(store)
+    wrong = sampler_of(first).model_copy(update={"manifest_sha256": "7" * 64})
+    with pytest.raises(TemperError, match="7777") as caught:
+        new_trainer(store).train(work.model_copy(update={"samplers": [wrong]}), never)
+    assert caught.value.type == "StoreCorrupt"
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_each_policy_is_held_to_its_own_weights(tmp_path: Path, place: int):
+    """The group of the other policy has the log-probabilities of its weights."""
+    store = open_folder(tmp_path)
+    checkpoints, work = mixed_step(store)
+    said = replace(sampled_groups(checkpoints[place].adapter_sha256, 9, 1)[0], index=8)
+    attempts = [
+        replace(a, calls=[replace(c, logprobs=[x - 1 for x in c.logprobs]) for c in a.calls]) for a in said.attempts
+    ]
+    said = replace(said, attempts=attempts, sampled_by=checkpoints[place].adapter_sha256)
+    refs = list(work.groups)
+    refs[place] = write_group(store, "demo", 2, said)
+    with pytest.raises(TemperError, match=f"trained from adapter {checkpoints[place].adapter_sha256}"):
+        new_trainer(store).train(work.model_copy(update={"groups": refs}), never)
+
+
+def test_calls_of_another_policy_than_a_groups_rollouts_name_are_a_mismatch(tmp_path: Path):
+    store = open_folder(tmp_path)
+    [first, parent], work = mixed_step(store)
+    mixed = replace(sampled_groups(first.adapter_sha256, 9, 1)[0], index=8, sampled_by=parent.adapter_sha256)
+    refs = [work.groups[0], write_group(store, "demo", 2, mixed)]
+    with pytest.raises(TemperError, match=f"answers came from adapter {first.adapter_sha256}") as caught:
+        new_trainer(store).train(work.model_copy(update={"groups": refs}), never)
+    assert caught.value.type == "PolicyMismatch"
 
 
 def test_whole_attempts_are_looked_at_until_there_are_tokens_enough():
