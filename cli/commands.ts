@@ -11,6 +11,8 @@ import { forkCommand } from './fork/command.ts';
 import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
+import { productionCommand } from './production/command.ts';
+import { promoteCommand } from './promote/command.ts';
 import { reportCommand } from './report/command.ts';
 import { rewardCommand, rewardsCommand } from './rewards/command.ts';
 import { runsCommand } from './runs/command.ts';
@@ -41,7 +43,7 @@ const GROUPS: readonly (readonly Command[])[] = [
   [rewardCommand, rewardsCommand, reviewCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
-  [tryCommand, evalCommand, exportCommand, serveCommand],
+  [tryCommand, evalCommand, exportCommand, serveCommand, productionCommand, promoteCommand],
   [devCommand, workerCommand, gpuWorkerCommand, setupCommand, doctorCommand],
 ];
 

@@ -21,7 +21,7 @@ export interface CheckpointName {
   readonly run: string;
   /** Branch in the name; null if absent: branch 0 for a number, else the branches of the run's lineage. */
   readonly branch: number | null;
-  readonly step: number | 'latest' | 'best';
+  readonly step: number | 'latest' | 'best' | 'production';
 }
 
 /** One policy of a checkpoint, as a person names it: `RUN[~BRANCH][@STEP][:POLICY]`. */
@@ -33,9 +33,11 @@ export interface TrainedName extends CheckpointName {
 /** Without its ends. */
 const RUN = NAME_PATTERN.source.slice(1, -1);
 const NUMBER = '0|[1-9][0-9]*';
-const CHECKPOINT = `(${RUN})(?:~(${NUMBER}))?(?:@(${NUMBER}|latest|best))?`;
+const CHECKPOINT = `(${RUN})(?:~(${NUMBER}))?(?:@(${NUMBER}|latest|best|production))?`;
 const CHECKPOINT_NAME = new RegExp(`^${CHECKPOINT}$`);
 const TRAINED_NAME = new RegExp(`^${CHECKPOINT}(?::(${ROLE_NAME_PATTERN.source.slice(1, -1)}))?$`);
+
+const isWord = (step: string): step is 'latest' | 'best' | 'production' => !/^\d/.test(step);
 
 /** `run@step`, on a branch b > 0 `run~b@step`: the model's name under which engines serve a checkpoint. */
 export function policyName({ run, branch, step, policy = MAIN_POLICY }: Policy): string {
@@ -72,7 +74,7 @@ export function parseTrainedName(text: string): TrainedName | null {
   return {
     run,
     branch: branch === undefined ? null : Number(branch),
-    step: step === 'latest' || step === 'best' ? step : Number(step),
+    step: isWord(step) ? step : Number(step),
     ...beside(policy),
   };
 }

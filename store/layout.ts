@@ -127,6 +127,29 @@ export const triedJournalPrefix = (work: string, attempt: string): string =>
 /** That a file of this content was generated, and may be replaced as long as nobody edited it. Write-once. */
 export const generatedFileKey = (sha256: string): string => `generated-files/${sha256}.json`;
 
+export const PRODUCTION_PREFIX = 'production';
+/** Recordings of `temper serve` under a run's name, feedback on them, and which checkpoint is the run's production. */
+export const productionPrefix = (run: string): string => `${PRODUCTION_PREFIX}/${run}`;
+export const recordingsPrefix = (run: string): string => `${productionPrefix(run)}/recordings`;
+/** Journal of one process for at most an hour; its name begins with the time. */
+export const recordingChunkPrefix = (run: string, chunk: string): string => `${recordingsPrefix(run)}/${chunk}`;
+/** Before its first record: this host may have records that a bucket has not yet. Write-once. */
+export const recordingChunkKey = (run: string, chunk: string): string =>
+  `${recordingChunkPrefix(run, chunk)}/chunk.json`;
+export const namedConversationsPrefix = (run: string): string => `${productionPrefix(run)}/named`;
+/** That a conversation with a client's own name for it was recorded. Write-once. */
+export const namedConversationKey = (run: string, conversation: string): string =>
+  `${namedConversationsPrefix(run)}/${conversation}.json`;
+export const feedbackPrefix = (run: string): string => `${productionPrefix(run)}/feedback`;
+/** Feedback on a conversation, in order from 0; the last file may say that it was trained. Write-once. */
+export const conversationFeedbackPrefix = (run: string, conversation: string): string =>
+  `${feedbackPrefix(run)}/${conversation}`;
+export const feedbackKey = (run: string, conversation: string, number: number): string =>
+  `${conversationFeedbackPrefix(run, conversation)}/${number}.json`;
+export const promotionsPrefix = (run: string): string => `${productionPrefix(run)}/promotions`;
+/** Which checkpoint is the run's production from now on, and why; in order from 1. Write-once. */
+export const promotionKey = (run: string, number: number): string => `${promotionsPrefix(run)}/${number}.json`;
+
 export const LEASES_PREFIX = 'leases';
 export const leasesPrefix = (agent: string): string => `${LEASES_PREFIX}/${agent}`;
 /** Folder of a lease; `owner` is the same for all that a retry has to end. */

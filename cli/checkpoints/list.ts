@@ -17,9 +17,9 @@ export async function showCheckpoints(
   name: CheckpointName,
   areAll: boolean,
 ): Promise<number> {
-  const { run } = name;
   const store = await openProjectStore(project, env);
   const named = areAll ? null : await findCheckpoint(store, name);
+  const { run } = named ?? name;
   const entries = (await listCheckpoints(store, run)).filter(
     ({ branch, step }) => named === null || (branch === named.branch && step === named.step),
   );

@@ -31,7 +31,7 @@ interface PlaceContext extends Pick<CommandEnvironment, 'env' | 'output'> {
   };
 }
 
-const KEY_BYTES = 32;
+export const KEY_BYTES = 32;
 
 export function planKeyedPlace(keyed: KeyedCommand, { flags, env, output }: PlaceContext): KeyedPlace {
   const host = flags.host ?? '127.0.0.1';

@@ -167,6 +167,6 @@ export function readTrainedName(text: string): TrainedName {
 
 function noCheckpoint(text: string): UsageError {
   return new UsageError(
-    `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
+    `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
   );
 }

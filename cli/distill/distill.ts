@@ -73,11 +73,12 @@ async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typ
   const name = readTrainedName(source);
   const { policy = MAIN_POLICY } = name;
   const store = await openProjectStore(project, env);
-  const { file } = await requireRun(store, name.run);
-  requirePolicy(source, policy, file.config);
   const isWholeRun = source.replace(/:.*/, '') === name.run;
-  const sampler = isWholeRun ? null : (await findCheckpoint(store, name)).adapterSha256;
-  const groups = await readPlayedGroups(store, name.run, sampler);
+  const checkpoint = isWholeRun ? null : await findCheckpoint(store, name);
+  const { run } = checkpoint ?? name;
+  const { file } = await requireRun(store, run);
+  requirePolicy(source, policy, file.config);
+  const groups = await readPlayedGroups(store, run, checkpoint?.adapterSha256 ?? null);
   return { source, played: groups.flatMap((played) => rate(played, trainedRoles(file.config), policy)) };
 }
 

@@ -11,11 +11,13 @@ import type { ChatTemplate } from './chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 
-/** An existing run keeps the checkpoint that it started from, because `latest` and `best` move with their run. */
+/** An existing run keeps the checkpoint that it started from, because `latest`, `best` and `production` move. */
 export async function findParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
-  const isSameRun = began?.run === name.run && (name.branch ?? began.branch) === began.branch;
-  if (began === null || !isSameRun || typeof name.step === 'number') return findConfiguredCheckpoint(store, name);
+  // A run's production may be a checkpoint of any run.
+  const isSameRun = name.step === 'production' || began?.run === name.run;
+  const isSamePlace = isSameRun && (name.branch ?? began?.branch) === began?.branch;
+  if (began === null || !isSamePlace || typeof name.step === 'number') return findConfiguredCheckpoint(store, name);
   return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 

@@ -1,5 +1,6 @@
 import { aborted } from 'node:util';
 import { checkTrainedWeights } from '../../core/engine-rules.ts';
+import type { TrainedName } from '../../core/policy-name.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
@@ -8,43 +9,74 @@ import { trainedBase } from '../../workers/config/loaded-base.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
+import type { ServedPolicy } from '../../workers/serving/policy-answerer.ts';
 import { servePolicy } from '../../workers/serving/serve-policy.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { SERVE_KEY_VARIABLE, type ServeContext } from './command.ts';
+import { followProduction } from './follow-production.ts';
 import { servedJson, servedLines } from './lines.ts';
+import { planRecording } from './plan-recording.ts';
 import { planServe } from './plan-serve.ts';
+import { startRecording } from './start-recording.ts';
 
 export async function serve(context: ServeContext): Promise<number> {
   const { args, project, env, output, signal, flags } = context;
   const name = readTrainedName(args.checkpoint);
   const place = planServe(context);
+  const plan = planRecording(context, place);
   const config = await loadConfig(project, env);
-  const trained = await findTrainedPolicy(await openConfiguredStore(project, config), name);
-  const { checkpoint, name: policy, adapter } = trained;
-  const names = [...new Set([policy, checkpoint.run, args.checkpoint, ...flags['model-name']])];
-  const adapterSha256 = adapter.sha256;
-  const served = { name: policy, adapterSha256, names, rollout: trained.config.rollout };
+  const store = await openConfiguredStore(project, config);
+  const trained = await findTrainedPolicy(store, name);
+  const models = namesOf(context, name, trained);
+  let current = servedAs(trained, models);
   let engine: ServedEngine | null = null;
   let isLoaded = false;
+  const tell = (line: string): void => output.errorLine(line);
+  const recording = plan && (await startRecording(store, name.run, plan, tell));
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
-  const serving = await servePolicy({ ...place, policy: served, engine: () => (isLoaded ? engine : null) });
+  const serving = await servePolicy({
+    ...place,
+    models,
+    policy: () => current,
+    engine: () => (isLoaded ? engine : null),
+    ...(recording && { recorder: recording.recorder, feedback: recording.feedback }),
+  });
   try {
-    if (output.isTerminal) output.errorLine(`loading ${policy} on ${trained.manifest.baseModel} …`);
+    if (output.isTerminal) output.errorLine(`loading ${trained.name} on ${trained.manifest.baseModel} …`);
     engine = await startEngine(context, config, trained);
-    await loadPolicy(engine, policy, signal);
+    await loadPolicy(engine, trained.name, signal);
     isLoaded = true;
-    const told = { ...place, port: serving.port, policy, models: names, adapterSha256 };
+    const { adapterSha256 } = current;
+    const told = { ...place, port: serving.port, policy: trained.name, models, adapterSha256, recording: plan };
     if (flags.json) printJson(output, servedJson(told));
     else for (const line of servedLines(told)) output.line(line);
-    await untilStopped(engine, signal);
+    const loaded = engine;
+    const load = (policy: string): Promise<void> => loadPolicy(loaded, policy, signal);
+    const switchTo = (next: TrainedPolicy): void => void (current = servedAs(next, models));
+    const following = name.step === 'production';
+    await Promise.all([
+      untilStopped(engine, signal),
+      following && followProduction({ store, name, served: trained, load, switchTo, tell, signal }),
+    ]);
   } finally {
     await serving.close();
     await engine?.close();
+    await recording?.close();
   }
   return EXIT.ok;
+}
+
+/** Names that clients may send. A run's production has no step: it would be another one after a promotion. */
+function namesOf({ args, flags }: ServeContext, { run, step }: TrainedName, trained: TrainedPolicy): readonly string[] {
+  const own = step === 'production' ? [args.checkpoint, run] : [trained.name, trained.checkpoint.run, args.checkpoint];
+  return [...new Set([...own, ...flags['model-name']])];
+}
+
+function servedAs({ name, adapter, config }: TrainedPolicy, names: readonly string[]): ServedPolicy {
+  return { name, adapterSha256: adapter.sha256, names, rollout: config.rollout };
 }
 
 async function startEngine(

@@ -27,7 +27,11 @@ export async function readRecomputePlan(
   config: RunConfig | null,
 ): Promise<RecomputePlan | string> {
   const { run } = named;
-  const chosen = chooseStep(chain, named.step === 'best' ? await findCheckpoint(store, named) : named);
+  const isFound = named.step === 'best' || named.step === 'production';
+  const found = isFound ? await findCheckpoint(store, named) : null;
+  if (found !== null && found.run !== run)
+    throw new UsageError(`${run}@production is ${policyName(found)}, of another run; pass ${policyName(found)}`);
+  const chosen = chooseStep(chain, found ?? named);
   if (chosen === null) return 'no step is committed yet';
   const name = policyName(chosen);
   const parent = parents.get(chosen.key) ?? null;

@@ -1,13 +1,10 @@
 /**
- * Answers of an activity's attempts, so that a repetition pays for nothing twice. Records are
- * `[u32le length][u32le crc32][JSON]`; the first record for a key wins (lowest segment first); what follows a torn
- * record in its segment is not read.
+ * Answers of an activity's attempts, so that a repetition pays for nothing twice. Records are JSON; the first record for
+ * a key wins (lowest segment first).
  */
-import { crc32 } from 'node:zlib';
-
+import { decodeRecords, encodeRecord } from '../../store/bytes/journal-records.ts';
 import type { JournalSegments } from '../../store/store.ts';
 
-const HEADER_BYTES = 8;
 /** Before names that are no agent's. */
 const COUNTED = '\0';
 
@@ -117,24 +114,8 @@ export class Journal {
   }
 }
 
-export function encodeRecord(payload: string): Uint8Array {
-  const length = Buffer.byteLength(payload);
-  const record = Buffer.allocUnsafe(HEADER_BYTES + length);
-  record.write(payload, HEADER_BYTES);
-  record.writeUInt32LE(length, 0);
-  record.writeUInt32LE(crc32(record.subarray(HEADER_BYTES)), 4);
-  return record;
-}
-
 export function* decodeSegment(segment: Uint8Array): Generator<JournalEntry> {
-  const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
-  for (let start = 0; start + HEADER_BYTES <= bytes.length;) {
-    const end = start + HEADER_BYTES + bytes.readUInt32LE(start);
-    const payload = bytes.subarray(start + HEADER_BYTES, end);
-    if (end > bytes.length || crc32(payload) !== bytes.readUInt32LE(start + 4)) return;
-    yield JSON.parse(payload.toString('utf8')) as JournalEntry;
-    start = end;
-  }
+  for (const payload of decodeRecords(segment)) yield JSON.parse(payload.toString('utf8')) as JournalEntry;
 }
 
 function callName(attempt: number, key: string, occurrence: number): string {

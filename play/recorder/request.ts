@@ -96,6 +96,16 @@ export function callKey(request: CallRequest, label: string | null, role?: strin
   return hash('sha256', canonicalJson({ ...asked, ...named }));
 }
 
+/** Whether a request was sampled as in training. A seed of its own changes nothing about that. */
+export function samplesAsTraining(
+  { seed: _seed, return_token_ids: _ids, ...asked }: CallRequest,
+  { temperature }: Pick<AskedRollout, 'temperature'>,
+): boolean {
+  return Object.entries(asked).every(([name, value]) =>
+    name === 'temperature' ? value === temperature : KEPT.has(name) || isNeutral(name, value),
+  );
+}
+
 function checkTraining(asked: Body, { rollout }: RequestRules): void {
   for (const [name, value] of Object.entries(asked)) {
     if (name === 'temperature') checkTemperature(value, rollout.temperature);

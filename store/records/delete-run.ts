@@ -5,7 +5,7 @@
  */
 import { TemperError } from '../../core/failures.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
-import { BLOBS_PREFIX, runKey, runPrefix } from '../layout.ts';
+import { BLOBS_PREFIX, productionPrefix, runKey, runPrefix } from '../layout.ts';
 import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
 import { readIntended } from './intended.ts';
 import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
@@ -14,7 +14,7 @@ import { isUnderWay, requireRun } from './run-reader.ts';
 import type { Store, StoredObject } from '../store.ts';
 
 export interface RunDeletion {
-  /** In its folder. */
+  /** In its folder, and of its production. */
   objects: StoredObject[];
   /** That nothing else names. */
   blobs: StoredObject[];
@@ -37,6 +37,7 @@ export async function planRunDeletion(store: Store, run: string): Promise<RunDel
     if (leftBecause === null && isOwn) blobs.push(blob);
   }
   const objects = own.flatMap((folder) => folder.objects);
+  for await (const object of store.describe(productionPrefix(run))) objects.push(object);
   return { objects, blobs, leftBecause, bytes: sizeOf([...objects, ...blobs]) };
 }
 
@@ -50,6 +51,7 @@ export async function deleteRun(store: Store, run: string): Promise<RunDeletion>
   const file = plan.objects.find(({ key }) => key === runKey(run));
   if (file !== undefined) await store.removeUnchanged(file);
   for (const blob of plan.blobs) await store.removeUnchanged(blob);
+  await store.removeFolder(productionPrefix(run));
   await store.removeFolder(runPrefix(run));
   await forgetDeletion(store, run);
   return plan;
@@ -75,7 +77,7 @@ async function refuseNeeded(store: Store, run: string): Promise<void> {
       `${remedy}; if no server knows it any more, remove its folder and run temper gc`,
     );
   }
-  for (const [policy, because] of await readIntended(store))
+  for (const [policy, because] of await readIntended(store, run))
     if (parsePolicyName(policy)?.run === run) throw refusal(run, `${policy}: ${because}`, 'end that first');
 }
 

@@ -179,7 +179,7 @@ export const StepVerdictFileSchema = z.looseObject({
 });
 
 const Message = z.looseObject({ role: z.string() });
-const Call = z.looseObject({
+export const RecordedCallSchema = z.looseObject({
   key: z.string(),
   occurrence: z.number(),
   label: z.string().nullable(),
@@ -221,7 +221,7 @@ export const AttemptSchema = z.looseObject({
   logs: z.array(z.string()),
   truncated: z.boolean(),
   unclaimedAnswers: z.number(),
-  calls: z.array(Call),
+  calls: z.array(RecordedCallSchema),
   hostedCalls: z.array(HostedCall).optional(),
 });
 export const RolloutHeaderSchema = z.looseObject({

@@ -8,11 +8,13 @@ import { childNumbers } from './children.ts';
 import { stepsPrefix, type StepPlace } from '../layout.ts';
 import { readBranches } from './lineage.ts';
 import { checkpointOf } from './manifest.ts';
+import { findPromoted } from './promotions.ts';
 import { readCommit, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 /** Refused if there is none, with what to name instead. */
 export async function findCheckpoint(store: Store, { run, branch, step }: CheckpointName): Promise<Checkpoint> {
+  if (step === 'production') return findProduction(store, run, branch);
   const { state } = await requireRun(store, run);
   if (step === 'best') return findBest(store, run, branch);
   if (step === 'latest') return findLatest(store, run, branch, state);
@@ -21,6 +23,23 @@ export async function findCheckpoint(store: Store, { run, branch, step }: Checkp
   if (found !== null) return found;
   const before = await findLast(store, run, place.branch, step);
   throw new TemperError('BadConfig', describeUncommitted(place, before));
+}
+
+/** It may be a checkpoint of another run. */
+async function findProduction(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
+  if (branch !== null)
+    throw new TemperError(
+      'BadConfig',
+      `production is of a run as a whole, got ${run}~${branch}@production; pass ${run}@production`,
+    );
+  const promoted = (await findPromoted(store, run))?.checkpoint ?? null;
+  const found = promoted && (await readCheckpoint(store, promoted));
+  if (found !== null && found.manifestSha256 === promoted?.manifestSha256) return found;
+  const because = promoted === null ? 'nothing was promoted' : `${policyName(promoted)} is gone`;
+  throw new TemperError(
+    'BadConfig',
+    `${run}@production names no checkpoint (${because}); promote one: temper promote ${run}@STEP`,
+  );
 }
 
 /** Names the newest commit before the step: a step that trained nothing has its weights. */

@@ -1,10 +1,11 @@
 /**
- * Checkpoints about to be used: by runs that have not begun, by judges of active runs, and by schedules. No manifest
- * refers to them yet, or ever will.
+ * Checkpoints about to be used: by runs that have not begun, by judges of active runs, by schedules, and in production.
+ * No manifest refers to them yet, or ever will.
  */
 import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
-import { SCHEDULES_PREFIX } from '../layout.ts';
+import { PRODUCTION_PREFIX, SCHEDULES_PREFIX } from '../layout.ts';
 import { childNames } from './children.ts';
+import { promotionsInEffect, readPromotions } from './promotions.ts';
 import { isUnderWay, listRuns, readRun } from './run-reader.ts';
 import { newestOf, readActiveSchedules, readFirings } from './schedules.ts';
 import type { Store } from '../store.ts';
@@ -12,31 +13,49 @@ import type { Store } from '../store.ts';
 /** Why each of them is needed, by its policy's name. */
 export type Intended = ReadonlyMap<string, string>;
 
-export async function readIntended(store: Store): Promise<Intended> {
+type Needed = readonly [Policy | null | undefined, string];
+
+/** `except`: a run whose own production does not count. */
+export async function readIntended(store: Store, except: string | null = null): Promise<Intended> {
   const intended = new Map<string, string>();
-  const add = (policy: Policy | null | undefined, because: string) => {
-    if (policy) intended.set(placeName(policy), because);
-  };
+  for (const source of [byRuns(store), bySchedules(store), inProduction(store, except)])
+    for await (const [policy, because] of source) if (policy) intended.set(placeName(policy), because);
+  return intended;
+}
+
+async function* byRuns(store: Store): AsyncGenerator<Needed> {
   for (const run of await listRuns(store)) {
     if (!(await isUnderWay(store, run))) continue;
     const config = (await readRun(store, run))?.file.config;
-    add(config?.parent, `the run ${run} begins with it`);
-    add(judgingPolicy(config), `the run ${run} is judged by it`);
-    for (const checkpoint of frozenCheckpoints(config)) add(checkpoint, `it plays a role of the run ${run}`);
+    yield [config?.parent, `the run ${run} begins with it`];
+    yield [judgingPolicy(config), `the run ${run} is judged by it`];
+    for (const checkpoint of frozenCheckpoints(config)) yield [checkpoint, `it plays a role of the run ${run}`];
   }
+}
+
+async function* bySchedules(store: Store): AsyncGenerator<Needed> {
   for (const { name, from, config } of await readActiveSchedules(store)) {
     // Later firings start from the final checkpoint of the last run that succeeded.
-    if (newestOf(await readFirings(store, name)) === null) add(from, `the schedule ${name} begins with it`);
-    add(judgingPolicy(config), `the runs of the schedule ${name} are judged by it`);
-    for (const checkpoint of frozenCheckpoints(config)) add(checkpoint, `it plays a role of the schedule ${name}`);
+    if (newestOf(await readFirings(store, name)) === null) yield [from, `the schedule ${name} begins with it`];
+    yield [judgingPolicy(config), `the runs of the schedule ${name} are judged by it`];
+    for (const checkpoint of frozenCheckpoints(config)) yield [checkpoint, `it plays a role of the schedule ${name}`];
   }
   for (const schedule of await childNames(store, SCHEDULES_PREFIX)) {
     const firings = await readFirings(store, schedule);
-    add(newestOf(firings), `the next run of the schedule ${schedule} begins with it`);
+    yield [newestOf(firings), `the next run of the schedule ${schedule} begins with it`];
     const last = firings.at(-1);
-    if (last?.checkpoint === null) add(last.parent, `a run of the schedule ${schedule} begins with it`);
+    if (last?.checkpoint === null) yield [last.parent, `a run of the schedule ${schedule} begins with it`];
   }
-  return intended;
+}
+
+/** The current one of each run, after the one that it could go back to. */
+async function* inProduction(store: Store, except: string | null): AsyncGenerator<Needed> {
+  for (const run of await childNames(store, PRODUCTION_PREFIX)) {
+    const inEffect = run === except ? [] : promotionsInEffect(await readPromotions(store, run));
+    const [before, current] = [inEffect.at(-2), inEffect.at(-1)];
+    if (before !== undefined) yield [before.checkpoint, `temper promote ${run} --back returns to it`];
+    if (current !== undefined) yield [current.checkpoint, `it is ${run}@production`];
+  }
 }
 
 /** A checkpoint is kept whole, whichever of its policies is used. */

@@ -160,8 +160,8 @@ test('checkpoints', () => {
     copy, and pull repairs damaged objects. prune removes weights and optimizer states that nothing needs; manifests,
     rollouts and verdicts stay. delete --step does so for the steps of RUN (or RUN~BRANCH) that you name, and refuses those
     that something needs. delete --all removes a run that has ended, with all it recorded. Needs no server.
-    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
-    RUN~BRANCH@STEP (on another branch, after a rollback).
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
+    RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --keep-last N         prune: keep the newest N of each branch
@@ -191,8 +191,8 @@ test('verify', () => {
     Reads the store, writes nothing and needs no server. The whole run is checked, and the step of CHECKPOINT is
     recomputed from its recorded rollouts on this machine; on the platform that trained it, the bytes must match. Exit
     code 1 if a check fails.
-    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
-    RUN~BRANCH@STEP (on another branch, after a rollback).
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
+    RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --no-recompute  only check hashes; needs no Python
@@ -215,8 +215,8 @@ test('eval', () => {
     (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama; its key is in
     PROVIDER_API_KEY), or URL#MODEL for any OpenAI-compatible server. If you pass several, all play the same
     scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.
-    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
-    RUN~BRANCH@STEP (on another branch, after a rollback).
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
+    RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --model MODEL         model or checkpoint to evaluate; repeatable (also --base-model)

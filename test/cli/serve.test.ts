@@ -50,7 +50,7 @@ describe('key and host', () => {
   test('TEMPER_SERVE_KEY is the key, and is never shown', () => {
     const place = plan('demo --port 8099', { TEMPER_SERVE_KEY: KEY }, true);
     expect(place).toEqual({ host: '127.0.0.1', port: 8099, hosts: ['127.0.0.1'], key: KEY, isNewKey: false });
-    const served = { ...place, policy: 'demo@2', models: ['demo@2', 'demo'], adapterSha256: '' };
+    const served = { ...place, policy: 'demo@2', models: ['demo@2', 'demo'], adapterSha256: '', recording: null };
     expect(servedLines(served).join('\n')).toMatchInlineSnapshot(`
       "demo@2 is served; Ctrl-C stops it
       base URL  http://127.0.0.1:8099/v1
@@ -251,8 +251,8 @@ test('temper serve --help', async () => {
     Starts an engine on this machine and answers chat completions, responses and messages, streamed or not. Requests
     that set no temperature or token limit get the run's. Clients send a key: the one in TEMPER_SERVE_KEY, or else a new
     one, which is shown on the terminal. Listens on loopback by default and does not speak TLS. Runs until Ctrl-C.
-    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
-    RUN~BRANCH@STEP (on another branch, after a rollback).
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
+    RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --host ADDRESS     address to listen on; one that is not loopback needs TEMPER_SERVE_KEY [127.0.0.1]
@@ -262,6 +262,10 @@ test('temper serve --help', async () => {
       --device NAME      where the engine computes [engine.device of temporal.config.ts, or auto: a GPU if there is one]
       --dtype NAME       type of the base model [that of the checkpoint]
       --load-in-4bit     load the base model in 4 bits per weight (NF4) [as the checkpoint was trained]
+      --record           keep served conversations with token ids, to train on them; nothing is kept without
+      --record-share N   record: this share of the conversations, chosen at random [1]
+      --record-days N    record: remove recordings and feedback that are older [none are removed]
+      --redact FILE      record: module whose default export changes a conversation before it is kept, or returns null
       --json             print one JSON object when it is ready; needs TEMPER_SERVE_KEY
       -h, --help         print this help
 

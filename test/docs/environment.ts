@@ -21,6 +21,10 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'is asked with the key in TEMPER_VLLM_KEY, and told by model and context',
   ),
   TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),
+  TEMPER_FEEDBACK_KEY: byTest(
+    'cli/follow-production.test.ts',
+    'flags of recording are checked before anything is started',
+  ),
   TEMPER_TEMPORAL_CLI: byTest(
     'workers/install/temporal-cli.test.ts',
     'is taken from TEMPER_TEMPORAL_CLI, then from PATH',

@@ -12,8 +12,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CONFIG = 'temporal.config.ts';
 const NOT_LINKED = new Set(['.temper', '.git', 'package.json', CONFIG]);
 
-export function linkCheckout(): ProjectFolder {
-  const checkout = new ProjectFolder(mkdtempSync(join(tmpdir(), 'temper-checkout-')));
+export function linkCheckout(env: NodeJS.ProcessEnv = {}): ProjectFolder {
+  const checkout = new ProjectFolder(mkdtempSync(join(tmpdir(), 'temper-checkout-')), { env });
   for (const name of readdirSync(ROOT)) {
     if (!NOT_LINKED.has(name)) symlinkSync(join(ROOT, name), join(checkout.folder, name));
   }

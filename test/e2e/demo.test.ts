@@ -8,10 +8,13 @@ import { until } from '../crash/project.ts';
 import { PAGES, readPage } from '../docs/markdown.ts';
 import { linkCheckout } from './checkout.ts';
 import { linesOf, type Ended } from './command.ts';
+import { startLoad } from './serving-load.ts';
 
 const STEPS = 200;
 const INTERRUPT_AFTER = 20;
-const checkout = linkCheckout();
+const CLIENTS = 16;
+const KEYS = { TEMPER_SERVE_KEY: 'a key of the model', TEMPER_FEEDBACK_KEY: 'a key of feedback' };
+const checkout = linkCheckout(KEYS);
 const outputs: string[] = [];
 
 afterAll(() => checkout.close());
@@ -89,6 +92,53 @@ test('each checkpoint of the demo that a page names is there', async () => {
   expect(code, stderr).toBe(0);
   const kept = JSON.parse(stdout) as { step: number }[];
   expect(kept.map(({ step }) => step)).toEqual(expect.arrayContaining(named));
+});
+
+test('promotions while clients ask drop no request, each answer says which checkpoint made it, and all are recorded', async () => {
+  const temper = async (...words: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await checkout.run('npx', 'temper', ...words);
+    expect(code, stderr).toBe(0);
+    return stdout;
+  };
+  const kept = JSON.parse(await temper('checkpoints', 'demo', '--json')) as { step: number }[];
+  const [first, last] = [kept[0], kept.at(-1)].map((each) => `demo@${each!.step}`) as [string, string];
+  await temper('promote', first);
+  const serving = checkout.start('npx', 'temper', 'serve', 'demo@production', '--record', '--port', '0', '--json');
+  await until('it is served', () => serving.stdout().endsWith('}\n'), 120_000);
+  const { baseUrl, recording } = JSON.parse(serving.stdout()) as { baseUrl: string; recording: object };
+  expect(recording).toEqual({ share: 1, days: null, feedbackKeyVariable: 'TEMPER_FEEDBACK_KEY' });
+  const { tally, stop } = startLoad({
+    baseUrl,
+    key: KEYS.TEMPER_SERVE_KEY,
+    model: 'demo@production',
+    clients: CLIENTS,
+  });
+  const answeredBy = (policy: string) => tally.byPolicy.get(policy) ?? 0;
+  const reached = (what: string, is: () => boolean) => until(what, () => tally.failures.length > 0 || is(), 120_000);
+  await reached('some are answered', () => tally.answered >= 100);
+  await temper('promote', last, '--reason', 'better');
+  await reached('the promoted one answers', () => answeredBy(last) > 100);
+  await temper('promote', 'demo', '--back');
+  const before = answeredBy(first) + CLIENTS;
+  await reached('the one before answers again', () => answeredBy(first) > before);
+  await stop();
+  expect(tally.failures).toEqual([]);
+  expect(tally.answered).toBe(answeredBy(first) + answeredBy(last));
+  expect(tally.ids.size).toBe(tally.answered);
+  const [id] = tally.ids;
+  const rating = { method: 'POST', headers: { authorization: `Bearer ${KEYS.TEMPER_FEEDBACK_KEY}` } };
+  const rated = await fetch(`${baseUrl}/feedback`, { ...rating, body: JSON.stringify({ id, label: 'thumbs_up' }) });
+  expect(rated.status).toBe(200);
+  serving.interrupt();
+  await serving.ended;
+  expect(JSON.parse(await temper('production', 'demo', '--json'))).toMatchObject({
+    production: first,
+    answers: tally.answered,
+    policies: [
+      { policy: first, answers: answeredBy(first), rated: 1, reward: 1 },
+      { policy: last, answers: answeredBy(last), rated: 0 },
+    ],
+  });
 });
 
 test('a complete run is shown again, and no server is started', async () => {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { encodeRecord, Journal } from '../../play/recorder/journal.ts';
+import { Journal } from '../../play/recorder/journal.ts';
+import { encodeRecord } from '../../store/bytes/journal-records.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, type TestRollout } from './play.ts';
 

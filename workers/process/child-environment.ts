@@ -1,5 +1,5 @@
 /** Environment of the local stack's children: only the variables that each of them needs. */
-import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { FEEDBACK_KEY_VARIABLE, REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
 import { systemEnvironment } from '../../play/programs/environment.ts';
 
 /** Settings of Go's runtime. */
@@ -14,11 +14,15 @@ export function serverEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** Without the keys of hosted models: its weights are its only model. */
 export function gpuWorkerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return withoutReviewKey(systemEnvironment(env, GPU_WORKER));
+  return withoutRewardKeys(systemEnvironment(env, GPU_WORKER));
 }
 
 /** For what plays or serves a policy: it must not be able to give rewards. */
-export function withoutReviewKey({ [REVIEW_KEY_VARIABLE]: _, ...env }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withoutRewardKeys({
+  [REVIEW_KEY_VARIABLE]: _review,
+  [FEEDBACK_KEY_VARIABLE]: _feedback,
+  ...env
+}: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return env;
 }
 

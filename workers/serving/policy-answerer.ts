@@ -7,8 +7,9 @@ import { checkPolicy, parseCompletion, type Completion } from '../../play/record
 import type { CallOptions } from '../../play/recorder/recorder.ts';
 import type { AskedRequest } from '../../play/recorder/asked-request.ts';
 import type { AnsweredCalls } from '../../play/recorder/canonical.ts';
-import { checkRequest, type AskedRollout } from '../../play/recorder/request.ts';
+import { checkRequest, type AskedRollout, type CheckedRequest } from '../../play/recorder/request.ts';
 import { RequestRefused } from '../../play/recorder/send.ts';
+import type { AnswerRecorder, BegunRecording, ServedCall } from './recording/answer-recorder.ts';
 
 export interface ServedPolicy {
   /** Name that the engine uses. */
@@ -40,6 +41,10 @@ export interface AnswererOptions {
   readonly answered: AnsweredCalls;
   /** Header of the client; the engine reads it. */
   readonly deadline: string | null;
+  /** Null: nothing is recorded. */
+  readonly recorder: AnswerRecorder | null;
+  /** API of the request, and its client's name for the conversation. */
+  readonly place: Pick<ServedCall, 'api' | 'named'>;
 }
 
 export class PolicyAnswerer implements Answerer {
@@ -47,13 +52,18 @@ export class PolicyAnswerer implements Answerer {
   readonly #connection: EngineConnection | null;
   readonly #answered: AnsweredCalls;
   readonly #deadline: string | null;
+  readonly #recorder: AnswerRecorder | null;
+  readonly #place: AnswererOptions['place'];
+  #recording: BegunRecording | null = null;
   #refusal: RefusalHead | null = null;
 
-  constructor({ policy, connection, answered, deadline }: AnswererOptions) {
+  constructor({ policy, connection, answered, deadline, recorder, place }: AnswererOptions) {
     this.#policy = policy;
     this.#connection = connection;
     this.#answered = answered;
     this.#deadline = deadline;
+    this.#recorder = recorder;
+    this.#place = place;
   }
 
   /** Null if nothing was refused. */
@@ -61,22 +71,32 @@ export class PolicyAnswerer implements Answerer {
     return this.#refusal;
   }
 
+  /** Name of the recorded conversation; null if it is not known yet, or not recorded. */
+  get conversation(): string | null {
+    return this.#recording?.conversation ?? null;
+  }
+
   async call(asked: AskedRequest, options: CallOptions): Promise<Completion> {
-    const body = JSON.stringify(this.#translate(asked, options));
+    const checked = this.#check(asked, options);
+    const recording = this.#begin(asked, checked);
+    this.#recording = recording;
+    const { name, adapterSha256 } = this.#policy;
+    const { request, wantsLogprobs } = checked;
+    const logprobs = wantsLogprobs ? { logprobs: true } : {};
+    const body = JSON.stringify({ ...request, model: name, ...logprobs, ...recording?.parameters });
     const { text } = await this.#ask(body, options.signal ?? null);
     const completion = parseCompletion(text);
     if (completion === null) throw this.#refuse(502, { message: 'the engine answered with no completion; retry' });
-    const { name: model, adapterSha256 } = this.#policy;
-    checkPolicy(completion, { model, adapterSha256 });
+    checkPolicy(completion, { model: name, adapterSha256 });
     this.#answered.keep(completion);
-    return completion;
+    return recording === null ? completion : recording.answer(completion);
   }
 
   refuse(error: unknown): Promise<unknown> {
     return Promise.resolve(error);
   }
 
-  #translate(asked: AskedRequest, { boundsTokens = false }: CallOptions): object {
+  #check(asked: AskedRequest, { boundsTokens = false }: CallOptions): CheckedRequest {
     const { name, names, rollout } = this.#policy;
     // There is one to ask.
     const wanted = asked['model'] ?? name;
@@ -87,8 +107,13 @@ export class PolicyAnswerer implements Answerer {
         param: 'model',
       });
     const rules = { model: name, mode: 'eval', rollout, answered: this.#answered, boundsTokens } as const;
-    const { request, wantsLogprobs } = checkRequest({ ...asked, model: name }, rules);
-    return { ...request, model: name, ...(wantsLogprobs ? { logprobs: true } : {}) };
+    return checkRequest({ ...asked, model: name }, rules);
+  }
+
+  #begin(asked: AskedRequest, checked: CheckedRequest): BegunRecording | null {
+    const { name: policy, rollout } = this.#policy;
+    const engineUrl = this.#connection?.url ?? '';
+    return this.#recorder?.begin({ ...this.#place, ...checked, asked, policy, rollout, engineUrl }) ?? null;
   }
 
   async #ask(body: string, signal: AbortSignal | null): Promise<HttpAnswer> {

@@ -2,7 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
 import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
-import { BodyRoom, discardBody, HttpRefusal, writeReply } from '../../play/transports/http-server.ts';
+import {
+  BodyRoom,
+  discardBody,
+  HttpRefusal,
+  isSameSecret,
+  keyOf,
+  writeReply,
+} from '../../play/transports/http-server.ts';
 import {
   checkMethod,
   openKeyedServer,
@@ -11,6 +18,7 @@ import {
   type KeyedServer,
   type KeyedServerOptions,
 } from '../../play/transports/keyed-server.ts';
+import { FEEDBACK_PATH } from './recording/feedback-endpoint.ts';
 
 export interface ServingOptions extends Omit<KeyedServerOptions, 'command'> {
   /** Names that `/v1/models` lists. */
@@ -19,8 +27,17 @@ export interface ServingOptions extends Omit<KeyedServerOptions, 'command'> {
   readonly kept: { answer(id: string): object | null; forget(id: string): void };
   /** Limit over all concurrent requests; 512 MiB by default. */
   readonly maxHeldBytes?: number;
+  /** Absent: nothing is recorded, so there is nothing to rate. */
+  readonly feedback?: FeedbackOptions;
   /** Rejects if the client has gone away. */
   readonly answer: (request: ModelRequest) => Promise<ModelReply>;
+}
+
+export interface FeedbackOptions {
+  /** Opens feedback, and nothing else; null: nothing does. */
+  readonly key: string | null;
+  /** Resolves to the body of the answer. */
+  readonly answer: (body: string) => Promise<object>;
 }
 
 const MAX_HELD_BYTES = 512 * 1024 ** 2;
@@ -48,7 +65,10 @@ class RequestHandler {
     // Writes after the client has gone have no reader.
     response.on('error', () => gone.abort());
     try {
-      const found = this.#find(request, path, access);
+      access.checkHost(request);
+      const { feedback } = this.#options;
+      const isRating = path === FEEDBACK_PATH && feedback !== undefined;
+      const found = isRating ? await this.#rate(request, access, feedback) : this.#find(request, path, access);
       if (found === null) await this.#ask(request, response, gone.signal);
       else await writeReply(response, json(found));
     } catch (error) {
@@ -62,7 +82,6 @@ class RequestHandler {
 
   /** Null if the model must be asked. */
   #find(request: IncomingMessage, path: string, access: Access): object | null {
-    access.checkHost(request);
     if (path === '/health') return { status: 'ok' };
     access.checkKey(request);
     const { method = 'GET' } = request;
@@ -73,6 +92,22 @@ class RequestHandler {
       throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper serve --help`, 'not_found');
     checkMethod(path, method, ['POST']);
     return null;
+  }
+
+  async #rate(request: IncomingMessage, access: Access, { key, answer }: FeedbackOptions): Promise<object> {
+    if (key === null)
+      throw new HttpRefusal(403, 'feedback needs a key of its own; start temper serve with TEMPER_FEEDBACK_KEY', 'key');
+    if (!isSameSecret(keyOf(request.headers), key))
+      throw new HttpRefusal(
+        401,
+        'the key must be that of feedback, in TEMPER_FEEDBACK_KEY of temper serve (its other key opens no feedback); send it as "Authorization: Bearer KEY" or "x-api-key: KEY"',
+        'invalid_api_key',
+      );
+    access.keep(request);
+    checkMethod(FEEDBACK_PATH, request.method ?? 'GET', ['POST']);
+    let told: object = {};
+    await this.#bodies.hold(request, async ({ body }) => void (told = await answer(body)));
+    return told;
   }
 
   /** All of them without an id. */

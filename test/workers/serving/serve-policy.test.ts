@@ -34,7 +34,8 @@ beforeEach(async () => {
     port: 0,
     hosts: ['models.internal'],
     key: KEY,
-    policy,
+    models: policy.names,
+    policy: () => policy,
     engine: () => ({ connection: () => connection }),
   });
   client = new OpenAI({ baseURL: `http://127.0.0.1:${serving.port}/v1`, apiKey: KEY, maxRetries: 0 });

@@ -13,7 +13,7 @@ import {
   forOwnServer,
   gpuWorkerEnvironment,
   serverEnvironment,
-  withoutReviewKey,
+  withoutRewardKeys,
 } from '../../process/child-environment.ts';
 import { WORKER_READY, type WorkerProcessOptions } from '../../worker/worker-options.ts';
 
@@ -130,7 +130,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
     agentFile,
     command: [...spec.workerCommand, JSON.stringify(options)],
     standbyCommand: null,
-    env: workerEnvironment(withoutReviewKey({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }), context),
+    env: workerEnvironment(withoutRewardKeys({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }), context),
     cwd: folders.project,
     ready: { kind: 'line', text: WORKER_READY },
     stopMs: STOP_WORKER_MS,

@@ -1,0 +1,45 @@
+/** Whether and how `temper serve` records, checked before anything is started. */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { FEEDBACK_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { UsageError } from '../command-line/errors.ts';
+import type { ServeContext } from './command.ts';
+import { KEY_BYTES, type KeyedPlace } from '../command-line/keyed-place.ts';
+
+export interface RecordingPlan {
+  /** Share of the conversations, from 0 to 1. */
+  readonly share: number;
+  /** Null: for ever. */
+  readonly days: number | null;
+  /** Module with the redaction; null: none. */
+  readonly redact: string | null;
+  /** Opens feedback; null: nothing does. */
+  readonly feedbackKey: string | null;
+  /** It was made for this start, and nobody knows it yet. */
+  readonly isNewKey: boolean;
+}
+
+const NEEDS_RECORD = ['record-share', 'record-days', 'redact'] as const;
+
+/** Null: nothing is recorded. */
+export function planRecording(
+  { flags, env, cwd, output }: Pick<ServeContext, 'flags' | 'env' | 'cwd' | 'output'>,
+  { key }: Pick<KeyedPlace, 'key'>,
+): RecordingPlan | null {
+  const idle = NEEDS_RECORD.find((name) => flags[name] !== null);
+  if (!flags.record) {
+    if (idle !== undefined) throw new UsageError(`--${idle} has no effect without --record; pass --record, too`);
+    return null;
+  }
+  const redact = flags.redact === null ? null : resolve(cwd, flags.redact);
+  if (redact !== null && !existsSync(redact)) throw new UsageError(`--redact ${redact} must be a file; pass its path`);
+  const given = env[FEEDBACK_KEY_VARIABLE] || null;
+  if (given === key)
+    throw new UsageError(
+      `${FEEDBACK_KEY_VARIABLE} must be another key than that of the model (it opens feedback alone); choose another one`,
+    );
+  const isNewKey = given === null && output.isTerminal && !flags.json;
+  const feedbackKey = isNewKey ? randomBytes(KEY_BYTES).toString('base64url') : given;
+  return { share: flags['record-share'] ?? 1, days: flags['record-days'], redact, feedbackKey, isNewKey };
+}

@@ -1,0 +1,195 @@
+/**
+ * Feedback on recorded conversations: for each a numbered sequence of write-once rows. The last row of an answer wins, and
+ * that of the conversation as a whole. Whoever trains the conversation ends the sequence first, so that what was given
+ * and what was trained never differ.
+ */
+import pLimit from 'p-limit';
+import { z } from 'zod';
+
+import { mean } from '../../core/statistics.ts';
+import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { conversationFeedbackPrefix, feedbackKey, feedbackPrefix } from '../layout.ts';
+import type { Store } from '../store.ts';
+import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
+import { parseStored } from './file-schemas.ts';
+import { conversationKeyOf } from './recording-ids.ts';
+import { readRecordings, type Recording } from './recordings.ts';
+
+export interface Feedback {
+  /** Null: the conversation as a whole. */
+  answer: string | null;
+  reward: number;
+  label: string | null;
+  comment: string | null;
+}
+
+export interface FeedbackRow extends Feedback {
+  schema: 1;
+  kind: 'feedback';
+  conversation: string;
+  at: string;
+}
+
+/** A run trained the conversation with the rows before this one; there is none after it. */
+export interface TrainedRow {
+  schema: 1;
+  kind: 'trained';
+  conversation: string;
+  run: string;
+  at: string;
+}
+
+export type GivenFeedback =
+  | { outcome: 'given' | 'repeated'; row: FeedbackRow }
+  | { outcome: 'trained'; row: TrainedRow };
+
+const common = { schema: z.literal(RECORD_SCHEMA), conversation: z.string(), at: z.iso.datetime() };
+const RowSchema = z.discriminatedUnion('kind', [
+  z.looseObject({
+    kind: z.literal('feedback'),
+    ...common,
+    answer: z.string().nullable(),
+    reward: z.number(),
+    label: z.string().nullable(),
+    comment: z.string().nullable(),
+  }),
+  z.looseObject({ kind: z.literal('trained'), ...common, run: z.string() }),
+]);
+
+type Row = FeedbackRow | TrainedRow;
+
+/** The same feedback as the last one is no new row. */
+export async function giveFeedback(
+  store: Store,
+  run: string,
+  conversation: string,
+  feedback: Feedback,
+): Promise<GivenFeedback> {
+  const at = new Date().toISOString();
+  const row: FeedbackRow = { schema: RECORD_SCHEMA, kind: 'feedback', conversation, ...feedback, at };
+  for (;;) {
+    const rows = await readRows(store, run, conversation);
+    const trained = rows.find((each) => each.kind === 'trained');
+    if (trained !== undefined) return { outcome: 'trained', row: trained };
+    const last = latest(rows, feedback.answer);
+    if (last !== null && isSame(last, row)) return { outcome: 'repeated', row: last };
+    if (await publishRow(store, run, rows.length, row)) return { outcome: 'given', row };
+  }
+}
+
+/** Ends the feedback of a conversation that `by` trains; returns the rows that count. The same run may ask again. */
+export async function closeFeedback(
+  store: Store,
+  run: string,
+  conversation: string,
+  by: string,
+): Promise<{ rows: FeedbackRow[]; trainedBy: string }> {
+  const row: TrainedRow = {
+    schema: RECORD_SCHEMA,
+    kind: 'trained',
+    conversation,
+    run: by,
+    at: new Date().toISOString(),
+  };
+  for (;;) {
+    const rows = await readRows(store, run, conversation);
+    const trained = rows.find((each) => each.kind === 'trained');
+    if (trained !== undefined) return { rows: rows.filter(isFeedback), trainedBy: trained.run };
+    if (await publishRow(store, run, rows.length, row)) return { rows: rows.filter(isFeedback), trainedBy: by };
+  }
+}
+
+async function publishRow(store: Store, run: string, number: number, row: Row): Promise<boolean> {
+  const key = feedbackKey(run, conversationKeyOf(row.conversation), number);
+  return (await store.publish(key, encodeJson(row))).created;
+}
+
+/** From the first to the last. */
+async function readRows(store: Store, run: string, conversation: string): Promise<Row[]> {
+  return readRowsOf(store, run, conversationKeyOf(conversation));
+}
+
+async function readRowsOf(store: Store, run: string, conversationKey: string): Promise<Row[]> {
+  const numbers = await childNumbers(store, conversationFeedbackPrefix(run, conversationKey));
+  const rows = await Promise.all(
+    numbers.map(async (number) => {
+      const key = feedbackKey(run, conversationKey, number);
+      const bytes = await store.read(key);
+      return bytes === null ? [] : [parseStored<Row>(RowSchema, decodeJson(bytes, key), key)];
+    }),
+  );
+  return rows.flat();
+}
+
+const isFeedback = (row: Row): row is FeedbackRow => row.kind === 'feedback';
+
+function latest(rows: readonly Row[], answer: string | null): FeedbackRow | null {
+  return rows.filter(isFeedback).findLast((row) => row.answer === answer) ?? null;
+}
+
+function isSame(left: FeedbackRow, right: FeedbackRow): boolean {
+  return left.reward === right.reward && left.label === right.label && left.comment === right.comment;
+}
+
+/** A recorded answer with the feedback on it. */
+export interface RatedTurn {
+  recording: Recording;
+  /** The latest on this answer; null without any. */
+  feedback: FeedbackRow | null;
+}
+
+export interface RatedConversation {
+  conversation: string;
+  /** In the order in which they were recorded. */
+  turns: RatedTurn[];
+  /** The latest on the conversation as a whole; null without any. */
+  feedback: FeedbackRow | null;
+  /** All of it, for the audit. */
+  rows: FeedbackRow[];
+  /** Run that trained it; null: none so far. */
+  trainedBy: string | null;
+}
+
+/** Conversations with feedback, in the order of their first recorded answers. */
+export async function readRatedConversations(store: Store, run: string): Promise<RatedConversation[]> {
+  const keys = await childNames(store, feedbackPrefix(run));
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const read = keys.map((key) => limit(async () => [key, await readRowsOf(store, run, key)] as const));
+  const rows = new Map(await Promise.all(read));
+  const recorded = new Map<string, Recording[]>();
+  for await (const recording of readRecordings(store, run)) {
+    const key = conversationKeyOf(recording.conversation);
+    if (!rows.has(key)) continue;
+    recorded.set(key, [...(recorded.get(key) ?? []), recording]);
+  }
+  const rated = [...recorded].map(([key, turns]) => rate(turns, rows.get(key)!));
+  return rated.toSorted((left, right) => inTime(left.turns[0]!.recording, right.turns[0]!.recording));
+}
+
+/** Recordings of the same millisecond keep the order of chunks and their records, which never changes. */
+function inTime(left: Recording, right: Recording): number {
+  if (left.at === right.at) return 0;
+  return left.at < right.at ? -1 : 1;
+}
+
+function rate(recordings: readonly Recording[], rows: readonly Row[]): RatedConversation {
+  const ordered = recordings.toSorted(inTime);
+  const trained = rows.find((each) => each.kind === 'trained');
+  return {
+    conversation: ordered[0]!.conversation,
+    turns: ordered.map((recording) => ({ recording, feedback: latest(rows, recording.id) })),
+    feedback: latest(rows, null),
+    rows: rows.filter(isFeedback),
+    trainedBy: trained?.run ?? null,
+  };
+}
+
+/** The latest on the conversation as a whole, or else the mean of the latest on its answers; null without any. */
+export function rewardOfConversation({
+  feedback,
+  turns,
+}: Pick<RatedConversation, 'feedback' | 'turns'>): number | null {
+  if (feedback !== null) return feedback.reward;
+  return mean(turns.flatMap((turn) => turn.feedback?.reward ?? []));
+}

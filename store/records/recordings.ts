@@ -1,0 +1,187 @@
+/**
+ * Records of `temper serve --record`: served answers with their token ids and log-probabilities, in chunks. A chunk is the
+ * journal of one process: a record survives the death of the process once `append` returns, and that of the host as
+ * soon as the system, or a bucket, has it (within 2 seconds or 1 MB).
+ */
+import { gunzipSync, gzipSync } from 'node:zlib';
+
+import { z } from 'zod';
+
+import { wellFormedJson } from '../../core/json-text.ts';
+import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { decodeRecords, encodeRecord } from '../bytes/journal-records.ts';
+import { namedConversationKey, recordingChunkKey, recordingChunkPrefix, recordingsPrefix } from '../layout.ts';
+import type { JournalSegments, Store } from '../store.ts';
+import { childNames } from './children.ts';
+import { parseStored, RecordedCallSchema } from './file-schemas.ts';
+import {
+  chunkOf,
+  conversationKeyOf,
+  firstAnswerOf,
+  isChunk,
+  newAnswerId,
+  newChunk,
+  ownConversation,
+} from './recording-ids.ts';
+import type { CallRecord } from './trajectories.ts';
+
+/** Why an answer cannot be trained: its text was redacted, or it was sampled otherwise than in training. */
+export const UNTRAINABLE = ['redacted', 'parameters'] as const;
+export type Untrainable = (typeof UNTRAINABLE)[number];
+
+/** One served answer. */
+export interface Recording {
+  schema: 1;
+  /** Without what an API writes before it. */
+  id: string;
+  conversation: string;
+  at: string;
+  /** API of the request: `chat/completions`, `responses` or `messages`. */
+  api: string;
+  /** Checkpoint that answered, as engines name it. */
+  policy: string;
+  /** Null: it can be trained. A redacted one has no token ids. */
+  untrainable: Untrainable | null;
+  call: CallRecord;
+}
+
+export interface NewRecording extends Omit<Recording, 'schema' | 'id' | 'at' | 'conversation'> {
+  /** Null: a new one begins. */
+  conversation: string | null;
+}
+
+export interface RecordingLimits {
+  /** A chunk ends when it has so many bytes … */
+  bytes: number;
+  /** … or is so old. */
+  ageMs: number;
+}
+
+export const CHUNK_LIMITS: RecordingLimits = { bytes: 8 * 1024 ** 2, ageMs: 3_600_000 };
+
+interface Chunk {
+  name: string;
+  journal: JournalSegments;
+  beganAt: number;
+  bytes: number;
+}
+
+export class RecordingWriter {
+  readonly #store: Store;
+  readonly #run: string;
+  readonly #limits: RecordingLimits;
+  readonly #now: () => number;
+  #chunk: Promise<Chunk> | null = null;
+  #last: Chunk | null = null;
+  /** Conversations that are known to be named in the store. */
+  readonly #named = new Set<string>();
+
+  constructor(store: Store, run: string, limits: RecordingLimits = CHUNK_LIMITS, now: () => number = Date.now) {
+    this.#store = store;
+    this.#run = run;
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  async append({ conversation: known, ...recorded }: NewRecording): Promise<Recording> {
+    if (known !== null) await this.#name(known);
+    const chunk = await this.#current();
+    const id = newAnswerId(chunk.name);
+    const [conversation, at] = [known ?? ownConversation(id), new Date(this.#now()).toISOString()];
+    const recording: Recording = { schema: RECORD_SCHEMA, id, conversation, at, ...recorded };
+    // Level 1: an answer waits for it.
+    const record = encodeRecord(gzipSync(wellFormedJson(JSON.stringify(recording)), { level: 1 }));
+    try {
+      chunk.journal.append(record);
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+    chunk.bytes += record.length;
+    return recording;
+  }
+
+  async close(): Promise<void> {
+    await this.#chunk?.catch(() => undefined);
+    this.#end();
+  }
+
+  /** A client's own name leads to no chunk. */
+  async #name(conversation: string): Promise<void> {
+    const key = conversationKeyOf(conversation);
+    if (firstAnswerOf(conversation) !== null || this.#named.has(key)) return;
+    const file = { schema: RECORD_SCHEMA, conversation, at: new Date(this.#now()).toISOString() };
+    await this.#store.publish(namedConversationKey(this.#run, key), encodeJson(file));
+    this.#named.add(key);
+    if (this.#named.size > MOST_NAMED) this.#named.clear();
+  }
+
+  #current(): Promise<Chunk> {
+    const { bytes, ageMs } = this.#limits;
+    const last = this.#last;
+    if (last !== null && (last.bytes >= bytes || this.#now() - last.beganAt >= ageMs)) this.#end();
+    this.#chunk ??= this.#begin();
+    return this.#chunk;
+  }
+
+  async #begin(): Promise<Chunk> {
+    const beganAt = this.#now();
+    const name = newChunk(beganAt);
+    const file = { schema: RECORD_SCHEMA, at: new Date(beganAt).toISOString() };
+    try {
+      await this.#store.publish(recordingChunkKey(this.#run, name), encodeJson(file));
+      const journal = await this.#store.openJournal(recordingChunkPrefix(this.#run, name));
+      this.#last = { name, journal, beganAt, bytes: 0 };
+      return this.#last;
+    } catch (error) {
+      this.#chunk = null;
+      throw error;
+    }
+  }
+
+  #end(): void {
+    this.#last?.journal.close();
+    [this.#chunk, this.#last] = [null, null];
+  }
+}
+
+const MOST_NAMED = 10_000;
+
+const RecordingSchema = z.looseObject({
+  schema: z.literal(RECORD_SCHEMA),
+  id: z.string(),
+  conversation: z.string(),
+  at: z.iso.datetime(),
+  api: z.string(),
+  policy: z.string(),
+  untrainable: z.enum(UNTRAINABLE).nullable(),
+  call: RecordedCallSchema,
+});
+
+/** Chunks of all writers, oldest first. */
+export async function listChunks(store: Store, run: string): Promise<string[]> {
+  return (await childNames(store, recordingsPrefix(run))).filter(isChunk);
+}
+
+/** In the order in which they were written. */
+export async function readChunk(store: Store, run: string, chunk: string): Promise<Recording[]> {
+  const prefix = recordingChunkPrefix(run, chunk);
+  const journal = await store.openJournal(prefix);
+  journal.close();
+  const payloads = journal.existing.flatMap((segment) => [...decodeRecords(segment)]);
+  return payloads.map(
+    (payload) => parseStored(RecordingSchema, decodeJson(gunzipSync(payload), prefix), prefix) as Recording,
+  );
+}
+
+/** All of a run: by chunk, then in the order in which they were written. Written ones never change their order. */
+export async function* readRecordings(store: Store, run: string): AsyncGenerator<Recording> {
+  for (const chunk of await listChunks(store, run)) yield* await readChunk(store, run, chunk);
+}
+
+/** Null if there is none, or no longer. */
+export async function findRecording(store: Store, run: string, answer: string): Promise<Recording | null> {
+  const recordings = await readChunk(store, run, chunkOf(answer));
+  return recordings.find(({ id }) => id === answer) ?? null;
+}

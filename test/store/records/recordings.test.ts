@@ -1,0 +1,189 @@
+/** Recorded answers and the feedback on them, on a disk and in a bucket. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { FileStore } from '../../../store/bytes/file-store.ts';
+import { openS3Store } from '../../../store/bytes/s3-store.ts';
+import { closeFeedback, giveFeedback, readRatedConversations } from '../../../store/records/feedback.ts';
+import { parseAnswerId } from '../../../store/records/recording-ids.ts';
+import {
+  CHUNK_LIMITS,
+  findRecording,
+  listChunks,
+  readRecordings,
+  RecordingWriter,
+  type NewRecording,
+  type Recording,
+} from '../../../store/records/recordings.ts';
+import type { Store } from '../../../store/store.ts';
+import { nodeFlags } from '../../../workers/process/module-path.ts';
+import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+
+const RUN = 'demo';
+const KILLED = fileURLToPath(new URL('record-and-wait.ts', import.meta.url));
+
+const said = (text: string, conversation: string | null = null): NewRecording => ({
+  conversation,
+  api: 'chat/completions',
+  policy: 'demo@3',
+  untrainable: null,
+  call: {
+    key: text,
+    occurrence: 0,
+    label: null,
+    request: { messages: [{ role: 'user', content: text }], temperature: 1 },
+    message: { role: 'assistant', content: `${text}!` },
+    finishReason: 'stop',
+    promptTokenIds: [1, 2],
+    tokenIds: [3, 4],
+    logprobs: [-0.5, -1.0625],
+    adapterSha256: 'a'.repeat(64),
+  },
+});
+
+async function all(store: Store): Promise<Recording[]> {
+  const found = [];
+  for await (const recording of readRecordings(store, RUN)) found.push(recording);
+  return found;
+}
+
+const texts = async (store: Store) => (await all(store)).map(({ call }) => call.key);
+
+function suite(open: () => Promise<Store>): void {
+  let store: Store;
+  beforeEach(async () => {
+    store = await open();
+  });
+
+  test('an answer is read as it was recorded, and found by its id', async () => {
+    const writer = new RecordingWriter(store, RUN);
+    const recorded = await writer.append(said('hello'));
+    expect(recorded).toMatchObject({ ...said('hello'), conversation: `conv_${recorded.id}` });
+    expect(await all(store)).toEqual([recorded]);
+    expect(await findRecording(store, RUN, recorded.id)).toEqual(recorded);
+    expect(await findRecording(store, RUN, '0'.repeat(32))).toBeNull();
+    await writer.close();
+  });
+
+  test('concurrent writers and new chunks keep one stable order', async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const small = { ...CHUNK_LIMITS, bytes: 1 };
+    const [one, other] = [0, 1].map(() => new RecordingWriter(store, RUN, small, () => (now += 5)));
+    for (const text of ['a', 'b', 'c']) await one!.append(said(text));
+    await other!.append(said('d'));
+    await one!.append(said('e'));
+    expect(await texts(store)).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(await listChunks(store, RUN)).toHaveLength(5);
+    now += CHUNK_LIMITS.ageMs;
+    await Promise.all([one!.close(), other!.close()]);
+    expect(await texts(store)).toEqual(['a', 'b', 'c', 'd', 'e']);
+  });
+
+  test('answers that are recorded at once have ids of their own', async () => {
+    const writer = new RecordingWriter(store, RUN);
+    const recorded = await Promise.all(Array.from({ length: 50 }, () => writer.append(said('same'))));
+    expect(new Set(recorded.map(({ id }) => id)).size).toBe(50);
+    expect(await all(store)).toHaveLength(50);
+    await writer.close();
+  });
+
+  test('the last feedback on an answer and on its conversation wins until a run trains it', async () => {
+    const writer = new RecordingWriter(store, RUN);
+    const [first, silent] = [await writer.append(said('a')), await writer.append(said('b'))];
+    const { conversation } = first;
+    await writer.append(said('c', conversation));
+    const give = (answer: string | null, reward: number) =>
+      giveFeedback(store, RUN, conversation, { answer, reward, label: null, comment: null });
+    expect((await give(first.id, 0)).outcome).toBe('given');
+    expect((await give(first.id, 1)).outcome).toBe('given');
+    expect((await give(first.id, 1)).outcome).toBe('repeated');
+    await give(null, 0.5);
+    const [rated, ...others] = await readRatedConversations(store, RUN);
+    expect(others).toEqual([]);
+    expect(rated).toMatchObject({ conversation, trainedBy: null, feedback: { reward: 0.5 } });
+    expect(rated!.turns.map(({ feedback }) => feedback?.reward ?? null)).toEqual([1, null]);
+    expect(rated!.rows.map(({ reward }) => reward)).toEqual([0, 1, 0.5]);
+    expect(await closeFeedback(store, RUN, conversation, 'next')).toMatchObject({
+      trainedBy: 'next',
+      rows: rated!.rows,
+    });
+    expect(await closeFeedback(store, RUN, conversation, 'later')).toMatchObject({ trainedBy: 'next' });
+    expect(await give(first.id, 0)).toMatchObject({ outcome: 'trained', row: { run: 'next' } });
+    expect((await readRatedConversations(store, RUN))[0]).toMatchObject({
+      trainedBy: 'next',
+      feedback: { reward: 0.5 },
+    });
+    expect(silent.conversation).not.toBe(conversation);
+    await writer.close();
+  });
+
+  test('feedback and its end that come at once never disagree', async () => {
+    const writer = new RecordingWriter(store, RUN);
+    const { conversation, id } = await writer.append(said('a'));
+    const giving = Array.from({ length: 4 }, (_, reward) =>
+      giveFeedback(store, RUN, conversation, { answer: id, reward, label: null, comment: null }),
+    );
+    const [{ rows }, ...given] = await Promise.all([closeFeedback(store, RUN, conversation, 'next'), ...giving]);
+    const accepted = given.flatMap(({ outcome, row }) => (outcome === 'trained' ? [] : [row]));
+    expect(new Set(rows)).toEqual(new Set(accepted));
+    await writer.close();
+  }, 30_000);
+
+  test("a client's own name of a conversation may be any text", async () => {
+    const writer = new RecordingWriter(store, RUN);
+    const name = '../../etc/passwd ünïcode';
+    await writer.append(said('a', name));
+    await giveFeedback(store, RUN, name, { answer: null, reward: 1, label: null, comment: null });
+    expect(await readRatedConversations(store, RUN)).toMatchObject([{ conversation: name, feedback: { reward: 1 } }]);
+    await writer.close();
+  });
+}
+
+describe('on a disk', () => {
+  const root = mkdtempSync(join(tmpdir(), 'temper-recordings-'));
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+  suite(() => Promise.resolve(new FileStore(join(root, randomUUID()))));
+
+  test('a record survives that its writer is killed right after it', async () => {
+    const folder = join(root, randomUUID());
+    const child = spawn(process.execPath, [...nodeFlags(), KILLED, folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const store = new FileStore(folder);
+    expect((await all(store)).map(({ id }) => id)).toEqual([line.toString().trim()]);
+  });
+});
+
+describe('in a bucket', () => {
+  let server: S3Server;
+  const spool = mkdtempSync(join(tmpdir(), 'temper-recordings-'));
+  beforeAll(async () => {
+    server = await startS3Server();
+  }, 400_000);
+  afterAll(async () => {
+    await server.stop();
+    rmSync(spool, { recursive: true, force: true });
+  });
+  suite(() => openS3Store({ bucket: BUCKET, prefix: randomUUID() }, { spoolFolder: spool }));
+});
+
+test.each([
+  ['chatcmpl-', ''],
+  ['resp_', ''],
+  ['msg_', ''],
+  ['fc_', '-0'],
+  ['', ''],
+])('an id with %s before it is that of its answer', (before, after) => {
+  const id = '0123456789abcdef0123456789abcdef';
+  expect(parseAnswerId(before + id + after)).toBe(id);
+  expect(parseAnswerId(`conv_${id}`)).toBeNull();
+});
