@@ -12,6 +12,8 @@ import { pauseDetectorOf, type Dependencies } from './dependencies.ts';
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
   readonly signal: AbortSignal;
+  /** Nobody does this activity again: its workflow, or a person, has cancelled it. */
+  readonly isCancelled: () => boolean;
   /** False once this process was suspended, or cut off from Temporal, so long that another may have the activity. */
   readonly isFresh: () => boolean;
   /** Throws StaleAttempt where it is not. */
@@ -93,6 +95,11 @@ function describeEnd(reason: unknown): unknown {
   return ApplicationFailure.create({ type: 'WorkerShutdown', message, category: ApplicationFailureCategory.BENIGN });
 }
 
+/** Other reasons are those of this process, or of its place in time: another one has the activity by then. */
+function isCancellation(reason: unknown): boolean {
+  return reason instanceof CancelledFailure && reason.message === 'CANCELLED';
+}
+
 function openScope(context: Context, dependencies: Dependencies): { scope: Scope; stop: () => void } {
   const { clock = Date.now } = dependencies;
   const pauses = pauseDetectorOf(dependencies);
@@ -104,6 +111,7 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
     pauses.longestPauseMs(startedAt) < limitMs && (dependencies.contact?.silenceMs(startedAt) ?? 0) < limitMs;
   const scope: Scope = {
     signal: context.cancellationSignal,
+    isCancelled: () => isCancellation(context.cancellationSignal.reason),
     isFresh,
     checkFresh: () => {
       if (!isFresh())

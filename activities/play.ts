@@ -48,6 +48,10 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
     isFresh: scope.isFresh,
     resources,
     leasePlace: { run, branch, step, part },
+    run: {
+      address: { storeId: await dependencies.store.id(), run, play: `${branch}.${step}.${part}` },
+      isPlayedAgain: () => !scope.isCancelled(),
+    },
   });
   scope.showDetail(() => ({ step, part, ...playing.progress() }));
   const attempts = await playing.play();

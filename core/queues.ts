@@ -16,6 +16,16 @@ export function rolloutQueue(storeId: string, agent: string): string {
   return `rollout/${storeId}/${agent}`;
 }
 
+/** Model activities of one group, or of one evaluation, of an agent that is a workflow. */
+export function modelQueue(storeId: string, run: string, play: string): string {
+  return `temper-model/${storeId}/${run}/${play}`;
+}
+
+/** Workflow of the user's that plays one attempt. */
+export function attemptWorkflowId(storeId: string, run: string, attemptId: string): string {
+  return `attempt/${storeId}/${run}/${attemptId}`;
+}
+
 export function runWorkflowId(storeId: string, run: string): string {
   return `run/${storeId}/${run}`;
 }

@@ -12,6 +12,7 @@ import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
 import { slotsOf } from './programs/program-slots.ts';
+import { WORKFLOW_ATTEMPT, type PlayingRun, type OpenWorkflowAttempt } from './model-activities/workflow-attempt.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { createHosted } from './hosted/hosted.ts';
 import { HostedCalls } from './hosted/hosted-calls.ts';
@@ -36,6 +37,8 @@ export interface AttemptOptions {
   recorder: Recorder;
   journal: Journal;
   isFresh: () => boolean;
+  /** Absent outside of a run. */
+  run?: PlayingRun | undefined;
   /** Values of the agent's resources, by name. */
   resources?: Readonly<Record<string, unknown>>;
   /** Default: with the keys of this process's environment. */
@@ -127,6 +130,7 @@ async function runAgent(options: AttemptOptions, playing: Playing): Promise<Play
       ...createContext(options, playing, metrics),
       [PLAY_PROGRAM]: createPlayer(options, playing, hooks),
       [ATTEMPT_HOOKS]: hooks,
+      [WORKFLOW_ATTEMPT]: createOpener(options, playing),
     };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
     const outcome = readResult(result, metrics, options.agent, options.players);
@@ -168,6 +172,19 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
     },
     metric: (name, value) => void (metrics[name] = value),
     log: (...values) => log.add(values),
+  };
+}
+
+/** Loaded where a workflow plays: other attempts need no listener. */
+function createOpener(options: AttemptOptions, { log, ends }: Playing): OpenWorkflowAttempt {
+  const { run = null, attempt, recorder, journal, isFresh } = options;
+  const write = (line: string): void => log.add([line]);
+  return async () => {
+    const { openWorkflowAttempt } = await import('./model-activities/open-workflow-attempt.ts');
+    const own = { run, attempt, recorder, journal, isFresh, log: write };
+    const opened = await openWorkflowAttempt(own);
+    ends.push(async () => opened.endpoint.close());
+    return opened;
   };
 }
 

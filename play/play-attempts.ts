@@ -12,13 +12,14 @@ import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, Scenario } from './agent.ts';
 import { playAttempt } from './play-attempt.ts';
+import type { PlayingRun } from './model-activities/workflow-attempt.ts';
 import { agentProgram } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './connections/engine-connection.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
-import type { OutageClock } from './recorder/clock.ts';
+import { ENGINE, type OutageClock } from './recorder/clock.ts';
 import { playersOutside, type RolePlayers } from './roles/role-definition.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import {
@@ -62,13 +63,17 @@ export interface AttemptsOptions
   tagsChoices?: boolean;
   /** Default: with the keys of this process's environment. */
   connectHosted?: ConnectHosted;
+  /** Absent outside of a run: nobody plays discarded attempts again. */
+  run?: PlayingRun;
   /** Told of each attempt's recorder before the attempt begins. */
   onRecorder?: (attempt: number, recorder: Recorder) => void;
 }
 
-/** Attempts that wait for an engine which does not answer, and the newest reason. */
+/** Attempts that wait for an engine, or for what else does not answer, and the newest reason. */
 interface EngineWait {
   attempts: number;
+  /** What is waited for; absent: the engine. */
+  awaited?: string;
   reason: string;
   /** ISO 8601. */
   since: string;
@@ -201,7 +206,7 @@ export class Attempts {
   async #playRecorded(planned: PlannedAttempt, resources: AttemptResources | null): Promise<AttemptRecord> {
     // Ended while they were set up.
     if (this.#ended !== null) throw this.#ended;
-    const { agent, policy, rollout, isFresh, connectHosted } = this.#options;
+    const { agent, policy, rollout, isFresh, connectHosted, run } = this.#options;
     const { attempt, scenario } = planned;
     const players = planned.players ?? (agent.roles && playersOutside(agent.roles, () => policy));
     const recorder = this.#createRecorder(planned, players !== undefined);
@@ -215,6 +220,7 @@ export class Attempts {
       const record = await playAttempt({
         ...played,
         resources: values,
+        run,
         ...(connectHosted && { connectHosted }),
         ...(players && { players }),
       });
@@ -260,6 +266,11 @@ export class Attempts {
   }
 }
 
+/** What attempts wait for, with its reason; null if they wait for nothing. */
+export function describeWaiting(waiting: EngineWait | null): string | null {
+  return waiting === null ? null : `${waiting.awaited ?? ENGINE}: ${waiting.reason}`;
+}
+
 function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
   const waiting = clocks.filter(({ reason }) => reason !== null);
   const [first] = waiting.toSorted((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0));
@@ -267,6 +278,7 @@ function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
   const nextTries = waiting.map(({ nextTryAt }) => nextTryAt).filter((at) => at > Date.now());
   return {
     attempts: waiting.length,
+    ...(first.awaited === ENGINE ? {} : { awaited: first.awaited }),
     reason: first.reason ?? '',
     since: new Date(first.waitingSince ?? Date.now()).toISOString(),
     nextTryAt: nextTries.length === 0 ? null : new Date(Math.min(...nextTries)).toISOString(),

@@ -66,7 +66,7 @@ async function play(
   const { plan, player } = played;
   const model = player.name;
   const onProgress = (done: number, of: number, waitingFor: string | null) => {
-    const waiting = waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`;
+    const waiting = waitingFor === null ? '' : `, waiting for ${waitingFor}`;
     output.errorLine(`${model}: played ${done} of ${of}${waiting}`);
   };
   try {

@@ -1,5 +1,5 @@
 /** Plays each scenario once, outside of any run: recorder and rules are those of training, and nothing is stored. */
-import { Attempts, inMemorySegments } from '../../play/play-attempts.ts';
+import { Attempts, describeWaiting, inMemorySegments } from '../../play/play-attempts.ts';
 import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
@@ -58,7 +58,7 @@ export async function playScenarios(options: PlayOptions): Promise<Played> {
   });
   const timer = setInterval(() => {
     const { done, of, waiting } = playing.progress();
-    onProgress(done, of, waiting?.reason ?? null);
+    onProgress(done, of, describeWaiting(waiting));
   }, TELL_EVERY_MS);
   try {
     const attempts = await playing.play();

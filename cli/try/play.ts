@@ -6,7 +6,7 @@ import { toRewardMetrics } from '../../core/named-rewards.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { hostedAddress } from '../../play/connections/providers.ts';
-import type { AttemptsProgress } from '../../play/play-attempts.ts';
+import { describeWaiting, type AttemptsProgress } from '../../play/play-attempts.ts';
 import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
@@ -101,7 +101,7 @@ class Trial {
     const all = this.#progress.map((progress) => progress());
     const waiting = all.find((progress) => progress.waiting !== null)?.waiting ?? null;
     const done = all.reduce((sum, progress) => sum + progress.done, 0);
-    onProgress(done, plan.scenarios.length * plan.attempts, waiting?.reason ?? null);
+    onProgress(done, plan.scenarios.length * plan.attempts, describeWaiting(waiting));
   }
 
   async #play(tried: TriedScenario, attempt: number): Promise<TriedAttempt> {

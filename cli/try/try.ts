@@ -48,7 +48,7 @@ function play(
     signal,
     saveFolder,
     onProgress: (done, of, waitingFor) => {
-      const waiting = waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`;
+      const waiting = waitingFor === null ? '' : `, waiting for ${waitingFor}`;
       output.errorLine(`played ${done} of ${plural(of, 'attempt')}${waiting}`);
     },
     onGroup: (group) => {

@@ -45,7 +45,7 @@ interface Heartbeat {
   judge?: string;
   /** Attempts whose resources are being set up or ended. */
   resources?: { settingUp: number; ending: number };
-  waiting?: { attempts: number; reason: string; since?: string; nextTryAt?: string | null } | null;
+  waiting?: { attempts: number; awaited?: string; reason: string; since?: string; nextTryAt?: string | null } | null;
 }
 
 /** Heartbeats come every second and are forwarded every two. */
@@ -169,10 +169,11 @@ function describeEngineWait(
   if (judge !== undefined) return describeJudgeWait(wait, judge);
   const who = wait.attempts === 1 ? '1 attempt is waiting' : `${wait.attempts} attempts are waiting`;
   const since = wait.since === undefined ? '' : `, since ${wait.since}`;
+  const { awaited = 'the engine' } = wait;
   const next = wait.nextTryAt ? `; next try at ${wait.nextTryAt}` : '';
   return {
-    text: `${who} for the engine${since}: ${wait.reason}${next}`,
-    reason: `waiting for the engine: ${wait.reason}`,
+    text: `${who} for ${awaited}${since}: ${wait.reason}${next}`,
+    reason: `waiting for ${awaited}: ${wait.reason}`,
   };
 }
 

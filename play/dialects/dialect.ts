@@ -20,6 +20,12 @@ export interface Dialect {
   keep?(completion: Completion, call: ParsedCall, memory: Memory): void;
 }
 
+/** The arguments and the result of a model activity of an SDK on Temporal, in place of a request and its answer. */
+export type ActivityDialect = Pick<Dialect, 'parse' | 'keep'> & {
+  /** The activity's result; the list of events where it streams. */
+  write(completion: Completion, call: ParsedCall): object;
+};
+
 export interface ParsedCall {
   /** In the terms of chat completions. */
   readonly asked: AskedRequest;

@@ -13,10 +13,14 @@ export const SYSTEM_CLOCK: Clock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
+export const ENGINE = 'the engine';
+
 /** How long, in all, an attempt stood still because its engine did not answer; that time is not the agent's. */
 export class OutageClock {
   /** Why calls wait now; null where none does. */
   reason: string | null = null;
+  /** What does not answer, for messages. */
+  awaited = ENGINE;
   /** When the engine is asked again, by the clock; 0 while it is being asked. */
   nextTryAt = 0;
   #waiting = 0;
@@ -30,10 +34,11 @@ export class OutageClock {
   }
 
   /** `since` is when the first try that came to nothing began. */
-  began(reason: string, since: number): void {
+  began(reason: string, since: number, awaited = ENGINE): void {
     if (this.#waiting === 0) this.#since = Math.max(since, this.#endedAt);
     this.#waiting += 1;
     this.reason = reason;
+    this.awaited = awaited;
   }
 
   /** Still waiting: the newest reason counts, and whoever asked to be left alone is. */

@@ -43,7 +43,8 @@ export function createRequestHandler(attempt: GatewayAttempt): RequestHandler {
   };
 }
 
-function createAnswerer({ recorder, log, rewrite }: GatewayAttempt): Answerer {
+/** Calls in the terms of chat completions. */
+export function createAnswerer({ recorder, log, rewrite }: Omit<GatewayAttempt, 'takesResult'>): Answerer {
   const noted = new Set<string>();
   const note = (line: string): void => {
     if (!noted.has(line)) log(line);

@@ -33,7 +33,7 @@ export function fileOf(block: Block): string {
 /** The project has another version of it by this name. */
 const OTHER_VERSIONS: Readonly<Record<string, readonly [string, string]>> = {
   'docs/sdks/mastra.md': ['@ai-sdk/openai-compatible', 'ai-sdk-5-openai-compatible'],
-  'docs/sdks/openai-agents.md': ['openai', '../node_modules/@openai/agents-openai/node_modules/openai/index.mjs'],
+  'docs/sdks/openai-agents.md': ['openai', '../node_modules/@openai/agents/node_modules/openai/index.mjs'],
 };
 
 function codeOf({ page, code }: Block): string {

@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   activities: BELOW_SDK,
   workers: [...BELOW_SDK, 'workflows', 'activities'],
   'workers/local-backend': [...BELOW_SDK, 'sdk', 'workflows'],
+  'workers/workflow-agents': [...BELOW_SDK, 'sdk'],
   cli: [...BELOW_SDK, 'workflows', 'workers'],
   'cli/scenarios': [...BELOW_SDK, 'sdk', 'workers'],
 };

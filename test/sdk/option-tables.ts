@@ -1,4 +1,5 @@
 /** Holds the tables of options to the types of the options: this file does not type-check when they differ. */
+import type { WorkflowAgentOptions } from '../../workers/workflow-agents/options.ts';
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import type { ResourceDefinition } from '../../sdk/agent/resource.ts';
@@ -55,6 +56,7 @@ export interface OptionTables {
   readonly 'model.train': Table<TrainOptions>;
   readonly 'model.trainSft': Table<TrainSftOptions>;
   readonly 'model.deleteCheckpoints': Table<DeleteCheckpointsOptions>;
+  readonly workflowAgent: Table<WorkflowAgentOptions<Scenario>>;
   readonly retry: Table<RetryOptions>;
   readonly tool: Table<ToolDefinition<never, unknown>>;
   readonly toolLoop: Table<ToolLoopOptions>;

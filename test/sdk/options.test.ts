@@ -4,6 +4,7 @@ import * as sdk from '../../sdk/index.ts';
 import { mcp } from '../../sdk/mcp/mcp.ts';
 import * as testing from '../../sdk/testing/index.ts';
 import { LocalBackend } from '../../workers/local-backend/local-backend.ts';
+import { workflowAgent } from '../../workers/workflow-agents/workflow-agent.ts';
 import { FakeWorld } from './loop/fake-backend.ts';
 import { TYPED_TABLES, type OptionTables } from './option-tables.ts';
 
@@ -41,6 +42,7 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   'model.train': [{}, (options) => withModel((model) => model.train([], options))],
   'model.trainSft': [{}, (options) => withModel((model) => model.trainSft([], options))],
   'model.deleteCheckpoints': [{}, (options) => withModel((model) => model.deleteCheckpoints(options))],
+  workflowAgent: [{ name: 'a', scenarios: [], workflow: 'w', taskQueue: 'q', reward: play }, workflowAgent],
   retry: [{}, (options) => sdk.retry(play, options)],
   tool: [{ name: 'a', run: play }, (options) => sdk.tool(options)],
   toolLoop: [{ messages: [], tools: [aTool] }, (options) => sdk.toolLoop({} as sdk.ToolLoopContext, options)],

@@ -1,0 +1,102 @@
+/** What a workflow did and was told, in the words of its own code. */
+import type { Client } from '@temporalio/client';
+import { decodeArrayFromPayloads } from '@temporalio/common/lib/internal-non-workflow/index.js';
+import type proto from '@temporalio/proto';
+
+export type HistoryEntry =
+  | { readonly kind: 'signal' | 'update'; readonly name: string; readonly args: readonly unknown[] }
+  | {
+      readonly kind: 'activity' | 'child';
+      readonly name: string;
+      readonly args: readonly unknown[];
+      /** Undefined where it has not ended, or has failed. */
+      readonly result?: unknown;
+      /** Message of its failure. */
+      readonly failure?: string;
+    };
+
+type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
+type Payloads = proto.temporal.api.common.v1.IPayloads | null | undefined;
+type Failure = proto.temporal.api.failure.v1.IFailure | null | undefined;
+type Called = Extract<HistoryEntry, { kind: 'activity' | 'child' }>;
+
+/** Of all its executions: a workflow that continued as new has several. */
+export async function readHistory(client: Client, workflowId: string, firstRunId: string): Promise<HistoryEntry[]> {
+  const reader = new HistoryReader(client);
+  for (let runId: string | null = firstRunId; runId !== null;) {
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    for (const event of events ?? []) await reader.add(event);
+    runId = nextRun(events?.at(-1));
+  }
+  return reader.entries;
+}
+
+function nextRun(last: HistoryEvent | undefined): string | null {
+  return last?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId ?? null;
+}
+
+class HistoryReader {
+  readonly entries: HistoryEntry[] = [];
+  /** Places of the entries of one execution, by the number of the event that began each. */
+  readonly #begun = new Map<number, number>();
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async add(event: HistoryEvent): Promise<void> {
+    const number = Number(event.eventId);
+    if (number === 1) this.#begun.clear();
+    await this.#addTold(event);
+    await this.#begin(number, event);
+    await this.#end(event);
+  }
+
+  async #addTold({
+    workflowExecutionSignaledEventAttributes: signal,
+    workflowExecutionUpdateAcceptedEventAttributes: update,
+  }: HistoryEvent): Promise<void> {
+    if (signal)
+      this.entries.push({ kind: 'signal', name: signal.signalName ?? '', args: await this.#decode(signal.input) });
+    const asked = update?.acceptedRequest?.input;
+    if (asked) this.entries.push({ kind: 'update', name: asked.name ?? '', args: await this.#decode(asked.args) });
+  }
+
+  async #begin(number: number, event: HistoryEvent): Promise<void> {
+    const activity = event.activityTaskScheduledEventAttributes;
+    const child = event.startChildWorkflowExecutionInitiatedEventAttributes;
+    const begun = activity ?? child;
+    if (!begun) return;
+    const name = (activity?.activityType ?? child?.workflowType)?.name ?? '';
+    this.#begun.set(number, this.entries.length);
+    this.entries.push({ kind: activity ? 'activity' : 'child', name, args: await this.#decode(begun.input) });
+  }
+
+  async #end(event: HistoryEvent): Promise<void> {
+    const { activityTaskCompletedEventAttributes: done, childWorkflowExecutionCompletedEventAttributes: childDone } =
+      event;
+    if (done || childDone) {
+      const [result] = await this.#decode((done ?? childDone)?.result);
+      this.#close(done?.scheduledEventId ?? childDone?.initiatedEventId, { result });
+    }
+    const failed = event.activityTaskFailedEventAttributes ?? event.activityTaskTimedOutEventAttributes;
+    if (failed) this.#close(failed.scheduledEventId, { failure: messageOf(failed.failure) });
+    const childFailed = event.childWorkflowExecutionFailedEventAttributes;
+    if (childFailed) this.#close(childFailed.initiatedEventId, { failure: messageOf(childFailed.failure) });
+  }
+
+  #close(number: unknown, ending: Pick<Called, 'result' | 'failure'>): void {
+    const place = this.#begun.get(Number(number));
+    if (place !== undefined) this.entries[place] = { ...(this.entries[place] as Called), ...ending };
+  }
+
+  #decode(payloads: Payloads): Promise<unknown[]> {
+    const { loadedDataConverter } = this.#client.options;
+    return decodeArrayFromPayloads(loadedDataConverter, payloads?.payloads ?? []);
+  }
+}
+
+function messageOf(failure: Failure): string {
+  return failure?.cause ? messageOf(failure.cause) : (failure?.message ?? '');
+}

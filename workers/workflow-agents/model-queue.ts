@@ -1,0 +1,130 @@
+/**
+ * The queue of one play's model activities, and the worker that polls it while attempts of the play are under way. An
+ * activity is answered by the attempt whose workflow asks, or an ancestor of whose workflow is the attempt's.
+ */
+import { Context } from '@temporalio/activity';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { Worker } from '@temporalio/worker';
+import type { WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
+import { createOrder, type InOrder } from './activity-order.ts';
+import { clientOf, type TemporalServer } from './temporal-server.ts';
+
+type Answer = Pick<WorkflowAttempt, 'answer' | 'activityTypes'>;
+
+const BEAT_MS = 2000;
+/** Before an activity of a discarded attempt is tried again. */
+const AWAY_MS = 1000;
+/** Activities at once: more than all attempts of a play have together. */
+const CAPACITY = 2000;
+const POLLERS = 4;
+
+interface OpenQueue {
+  users: number;
+  readonly polling: Promise<{ close(): Promise<void> }>;
+}
+
+/** Attempts of this process, by the ids of their workflows. */
+const attempts = new Map<string, Answer>();
+const queues = new Map<string, OpenQueue>();
+
+/** Takes model activities of one workflow from a queue until the returned function is called. */
+export async function takeActivities(
+  server: TemporalServer,
+  queue: string,
+  workflowId: string,
+  answer: Answer,
+): Promise<() => Promise<void>> {
+  const key = `${server.name} ${queue}`;
+  const open = queues.get(key) ?? { users: 0, polling: poll(server, queue) };
+  queues.set(key, open);
+  open.users += 1;
+  attempts.set(workflowId, answer);
+  const leave = async (): Promise<void> => {
+    attempts.delete(workflowId);
+    open.users -= 1;
+    if (open.users > 0) return;
+    if (queues.get(key) === open) queues.delete(key);
+    await (await open.polling).close();
+  };
+  try {
+    await open.polling;
+  } catch (error) {
+    await leave().catch(() => undefined);
+    throw error;
+  }
+  return leave;
+}
+
+async function poll(server: TemporalServer, taskQueue: string): Promise<{ close(): Promise<void> }> {
+  const { connection, namespace, dataConverter } = server;
+  const [rootOf, inOrder] = [createRoots(server), createOrder(server)];
+  const worker = await Worker.create({
+    connection,
+    namespace,
+    taskQueue,
+    activities: { default: (input: unknown) => answerActivity(input, { rootOf, inOrder }) },
+    maxConcurrentActivityTaskExecutions: CAPACITY,
+    maxConcurrentActivityTaskPolls: POLLERS,
+    maxHeartbeatThrottleInterval: BEAT_MS,
+    defaultHeartbeatThrottleInterval: BEAT_MS,
+    ...(dataConverter && { dataConverter }),
+  });
+  const running = worker.run();
+  return {
+    close() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      return running;
+    },
+  };
+}
+
+type RootOf = (execution: { workflowId: string; runId: string }) => Promise<string>;
+
+interface Answering {
+  readonly rootOf: RootOf;
+  readonly inOrder: InOrder;
+}
+
+async function answerActivity(input: unknown, { rootOf, inOrder }: Answering): Promise<object> {
+  const context = Context.current();
+  const beat = setInterval(() => context.heartbeat(), BEAT_MS);
+  try {
+    const { activityType: type, activityId, workflowExecution } = context.info;
+    const { workflowId, runId } = workflowExecution!;
+    const attempt = attempts.get(workflowId) ?? attempts.get(await rootOf({ workflowId, runId }));
+    if (attempt === undefined) throw away('no attempt of this worker has the workflow');
+    await inOrder({ workflowId, runId }, activityId, attempt.activityTypes);
+    const reply = await attempt.answer({ id: `${workflowId} ${runId} ${activityId}`, type, input });
+    if ('result' in reply) return reply.result;
+    throw 'away' in reply ? away(reply.away) : refused(reply.refused);
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** The first workflow of a tree: children have ids of their own. */
+function createRoots(server: TemporalServer): RootOf {
+  const client = clientOf(server);
+  const roots = new Map<string, Promise<string>>();
+  return ({ workflowId, runId }) => {
+    const asking = roots.get(runId) ?? client.workflow.getHandle(workflowId, runId).describe().then(rootIn);
+    roots.set(runId, asking);
+    asking.catch(() => roots.delete(runId));
+    return asking;
+  };
+}
+
+function rootIn({ workflowId, rootExecution }: WorkflowExecutionDescription): string {
+  return rootExecution?.workflowId ?? workflowId;
+}
+
+function away(message: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: 'AttemptAway', message, nextRetryDelay: AWAY_MS });
+}
+
+/** Named as `@temporalio/openai-agents` names a request that its model refused. */
+function refused(reason: string): ApplicationFailure {
+  const message = `Model invocation failed: ${reason}`;
+  return ApplicationFailure.nonRetryable(message, 'ModelInvocationError.BadRequest');
+}

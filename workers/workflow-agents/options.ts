@@ -1,0 +1,76 @@
+/** Options of `workflowAgent`, and what its functions are given. */
+import type { DataConverter } from '@temporalio/common';
+
+import type { Agent, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../../play/agent.ts';
+import type { HistoryEntry } from './history.ts';
+
+/** For activities that call the model by HTTP. The key is the attempt's own, and is revoked when the attempt ends. */
+export interface ModelAddress {
+  /** Listens on this machine alone. Ends in `/v1`. */
+  readonly baseURL: string;
+  readonly apiKey: string;
+  /** To be passed as `model`. */
+  readonly model: string;
+}
+
+/** Parts of a rollout's context that act on the attempt. */
+type AttemptParts = Pick<RolloutContext, 'hosted' | 'once' | 'random' | 'signal' | 'metric' | 'log'>;
+
+/** What became of a workflow. */
+export interface FinishedWorkflow<S extends Scenario> extends AttemptParts {
+  readonly scenario: S;
+  /** Signals, updates, activities and child workflows, in their order; read when it is asked for. */
+  readonly history: Promise<readonly HistoryEntry[]>;
+}
+
+/** A running workflow. What changes it happens once, however often the attempt is repeated. */
+export interface RunningWorkflow {
+  readonly workflowId: string;
+  signal(name: string, ...args: readonly unknown[]): Promise<void>;
+  update(name: string, ...args: readonly unknown[]): Promise<unknown>;
+  query(name: string, ...args: readonly unknown[]): Promise<unknown>;
+}
+
+export interface InteractContext<S extends Scenario> extends AttemptParts {
+  readonly scenario: S;
+  readonly workflow: RunningWorkflow;
+}
+
+type RewardFunction<S extends Scenario, Result> = (
+  result: Result,
+  finished: FinishedWorkflow<S>,
+) => RolloutResult | Promise<RolloutResult>;
+
+export interface WorkflowAgentOptions<S extends Scenario, Result = unknown> {
+  /** Lower case letters, digits and ._- */
+  name: string;
+  scenarios: ScenarioSource<S>;
+  evalScenarios?: ScenarioSource<S>;
+  /** Type of the workflow. */
+  workflow: string;
+  /** The queue that your workers poll. */
+  taskQueue: string;
+  /** Arguments of the workflow; by default the scenario. */
+  args?: (scenario: S, model: ModelAddress) => readonly unknown[];
+  /** Fields of the workflow's memo, for activities that find the model there. */
+  memo?: (scenario: S, model: ModelAddress) => Readonly<Record<string, unknown>>;
+  /** Headers of the workflow, for interceptors of yours. */
+  headers?: (scenario: S, model: ModelAddress) => Readonly<Record<string, unknown>>;
+  /** Makes the reward of a workflow's result; or a judge of the whole group. */
+  reward: RewardFunction<S, Result> | NonNullable<Agent<S>['reward']>;
+  /** Plays the people around the workflow: approves, answers, sends signals and updates. */
+  interact?: (context: InteractContext<S>) => void | Promise<void>;
+  /** What your client's `OpenAIAgentsPlugin` has as `modelParams`, such as `{ streamingTopic: 'events' }`. */
+  modelParams?: Readonly<Record<string, unknown>>;
+  /** Types of activities that go to `sandboxQueue`, in workers that have `temperPlugin()`. */
+  rerouteActivities?: readonly string[];
+  /** By default `taskQueue` with `-sandbox` after it. */
+  sandboxQueue?: string;
+  /** Server of your workers; by default that of the run, as `temporal.toml` and TEMPORAL_* have it. */
+  address?: string;
+  namespace?: string;
+  /** A profile of `temporal.toml`, for servers with TLS or an API key. */
+  profile?: string;
+  /** That of your workers, where it is not Temporal's own: for encrypted payloads. */
+  dataConverter?: DataConverter;
+}

@@ -1,0 +1,162 @@
+/** Connections to the Temporal servers of users' workers: one for each server and process. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { TemperError } from '../../core/failures.ts';
+import { isPassing } from '../connection/connection.ts';
+
+export interface ServerOptions {
+  readonly address?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly profile?: string | undefined;
+  readonly dataConverter?: DataConverter | undefined;
+}
+
+export interface TemporalServer {
+  readonly connection: NativeConnection;
+  readonly namespace: string;
+  /** Names the server in messages. */
+  readonly name: string;
+  readonly dataConverter: DataConverter | undefined;
+}
+
+/** Told what does not answer, and null once it does. */
+export type OnSilence = (reason: string | null) => void;
+
+const PAUSE_MS = 1000;
+const connections = new Map<string, Promise<NativeConnection>>();
+
+/** Waits for a server that does not answer until `signal`. */
+export async function connectServer(
+  options: ServerOptions,
+  onSilence: OnSilence,
+  signal: AbortSignal,
+): Promise<TemporalServer> {
+  const { profile, dataConverter } = options;
+  const configured = readProfile(profile);
+  const { connectionOptions } = configured;
+  const address = options.address ?? connectionOptions.address ?? 'localhost:7233';
+  const namespace = options.namespace ?? configured.namespace ?? 'default';
+  const key = JSON.stringify([address, profile]);
+  const connection = await answered(
+    () => {
+      const connecting = connections.get(key) ?? connect({ ...connectionOptions, address });
+      connections.set(key, connecting);
+      connecting.catch(() => connections.delete(key));
+      return connecting;
+    },
+    { name: address, onSilence, signal },
+  );
+  return { connection, namespace, name: `${address} (namespace ${namespace})`, dataConverter };
+}
+
+function readProfile(profile: string | undefined) {
+  try {
+    // A profile that is named is meant: the environment names the server of the run.
+    return loadClientConnectConfig(profile === undefined ? {} : { profile, disableEnv: true });
+  } catch (cause) {
+    throw new TemperError(
+      'BadConfig',
+      `the Temporal profile of workflowAgent could not be read (${String(cause)}); correct temporal.toml`,
+      { cause },
+    );
+  }
+}
+
+function connect(options: Parameters<typeof NativeConnection.connect>[0]): Promise<NativeConnection> {
+  quietRuntime();
+  return NativeConnection.connect(options);
+}
+
+/** Signals end the command that plays, and not the workers in it. A worker process has installed its own. */
+function quietRuntime(): void {
+  try {
+    Runtime.install({
+      shutdownSignals: [],
+      logger: new DefaultLogger('ERROR'),
+      telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } },
+    });
+  } catch {
+    // It is installed.
+  }
+}
+
+export function clientOf(
+  { connection, namespace, dataConverter }: TemporalServer,
+  interceptors: readonly WorkflowClientInterceptor[] = [],
+): Client {
+  return new Client({
+    connection,
+    namespace,
+    ...(dataConverter && { dataConverter }),
+    interceptors: { workflow: [...interceptors] },
+  });
+}
+
+export interface Patience {
+  /** Of the server. */
+  readonly name: string;
+  readonly onSilence: OnSilence;
+  readonly signal: AbortSignal;
+}
+
+/** Asks until the server answers, and the workflow; throws BadConfig where the server refuses the caller. */
+export async function answered<T>(ask: () => Promise<T>, { name, onSilence, signal }: Patience): Promise<T> {
+  for (let isSilent = false; ; isSilent = true) {
+    try {
+      const answer = await ask();
+      if (isSilent) onSilence(null);
+      return answer;
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = isNotReady(error)
+        ? NOT_READY
+        : isSilence(error)
+          ? `the Temporal server ${name} does not answer`
+          : null;
+      if (reason === null) throw refused(error, name) ?? error;
+      onSilence(reason);
+    }
+    await sleep(PAUSE_MS, undefined, { signal });
+  }
+}
+
+/** The native connection has errors of its own where no server is found. */
+function isSilence(error: unknown): boolean {
+  return isPassing(error) || (error instanceof Error && error.name === 'TransportError');
+}
+
+const NOT_READY = 'the workflow does not answer: its task failed or took too long; see the log of its worker';
+/** FAILED_PRECONDITION, ABORTED: the task of a workflow, in which it would take an update, is done again. */
+const NOT_READY_CODES: readonly number[] = [9, 10];
+
+function isNotReady(error: unknown): boolean {
+  const cause = callOf(error);
+  return cause !== null && NOT_READY_CODES.includes(cause.code);
+}
+
+/** Client classes hide the call's error in `cause`. */
+function callOf(error: unknown) {
+  const cause = error instanceof Error && !isGrpcServiceError(error) ? error.cause : error;
+  return isGrpcServiceError(cause) ? cause : null;
+}
+
+/** NOT_FOUND says so of a namespace, too. */
+const NOT_FOUND = 5;
+/** PERMISSION_DENIED, UNAUTHENTICATED. */
+const REFUSALS: readonly number[] = [7, 16];
+
+function refused(error: unknown, name: string): TemperError | null {
+  const cause = callOf(error);
+  if (cause === null) return null;
+  const code: number = cause.code;
+  const isNamespace = code === NOT_FOUND && /namespace/i.test(cause.details);
+  if (!REFUSALS.includes(code) && !isNamespace) return null;
+  return new TemperError(
+    'BadConfig',
+    `the Temporal server ${name} must take workflows of workflowAgent, it refused (${cause.details || cause.message}); correct address, namespace or profile`,
+    { cause: error },
+  );
+}
