@@ -3,11 +3,13 @@ import type { PlayDependencies } from './dependencies.ts';
 import { createAmendAndLocateActivities } from './amend-and-locate.ts';
 import { createChooseActivities } from './choose.ts';
 import { createEvaluateActivities } from './evaluate.ts';
+import { createGatherActivities } from './gather.ts';
 import { createJudgeGivenActivities } from './judge-given.ts';
 import { createJudgeGroupActivities } from './judge-group.ts';
 import { createJudgeActivities } from './judge.ts';
 import { createPlayGroupsActivities } from './play-groups.ts';
 import { createPrepareActivities } from './prepare.ts';
+import { createPromoteActivities } from './promote.ts';
 import { createRecordActivities } from './record.ts';
 import { createRolloutActivities } from './rollout.ts';
 import { createScheduleActivities } from './schedule.ts';
@@ -19,11 +21,13 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createJudgeGroupActivities(dependencies),
     ...createJudgeGivenActivities(dependencies),
     ...createPlayGroupsActivities(dependencies),
+    ...createGatherActivities(dependencies),
     ...createJudgeActivities(dependencies),
     ...createChooseActivities(dependencies),
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),
     ...createScheduleActivities(dependencies),
+    ...createPromoteActivities(dependencies),
     ...createAmendAndLocateActivities(dependencies),
   };
 }

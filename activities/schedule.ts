@@ -3,10 +3,17 @@ import { z } from 'zod';
 
 import { AllocateInput, ConcludeInput, RunConfig, type Allocated, type Checkpoint } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { firingRunName, planFiring } from '../core/plan-firing.ts';
+import { firingRunName, planFiring, planProductionFiring } from '../core/plan-firing.ts';
+import { describeTooFew } from '../core/production.ts';
 import { findCurrentCheckpoint } from '../store/records/find-checkpoint.ts';
 import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
+import {
+  chooseForFiring,
+  findProductionStart,
+  findTooFew,
+  recordWaiting,
+} from '../store/records/production-firings.ts';
 import {
   newestOf,
   readFirings,
@@ -25,18 +32,43 @@ export function createScheduleActivities(dependencies: Dependencies) {
 
   /** Write-once under the firing's workflow: whoever asks again gets the same run, with the same parent. */
   async function allocate(input: z.infer<typeof AllocateAnyInput>): Promise<Allocated> {
-    const { schedule, firing, config: recorded, from } = input;
+    const { schedule, firing, config: recorded, from, production } = input;
     const config = readTemplate(schedule, recorded);
     const firings = await readFirings(store, schedule);
     const known = firings.find((each) => each.firing === firing);
-    if (known !== undefined) return toAllocated(config, known);
-    const parent = newestOf(firings) ?? from;
-    for (let number = (firings.at(-1)?.number ?? 0) + 1; ; number++) {
+    if (known !== undefined) return begin(input, config, known);
+    const next = (firings.at(-1)?.number ?? 0) + 1;
+    const parent = production ? await findProductionStart(store, production, from) : (newestOf(firings) ?? from);
+    if (production !== undefined && parent !== null) {
+      const place = { number: next, run: firingRunName(schedule, next), parent, checkpoint: null };
+      const tooFew = await findTooFew(store, production, place);
+      if (tooFew !== null) return wait(schedule, toAllocated(config, place), tooFew);
+    }
+    for (let number = next; ; number++) {
       const run = firingRunName(schedule, number);
       if (!(await claim(schedule, number, { schema: 1, firing, run, parent }))) continue;
       logger.info({ schedule, firing, run, parent }, 'allocated');
-      return toAllocated(config, { number, run, parent, checkpoint: null });
+      return begin(input, config, { number, run, parent, checkpoint: null });
     }
+  }
+
+  /** What a firing's run trains is chosen under the run's name: a repetition finds it again. */
+  async function begin(
+    { schedule, production }: z.infer<typeof AllocateAnyInput>,
+    template: RunConfig,
+    firing: Omit<Firing, 'schema' | 'firing'>,
+  ): Promise<Allocated> {
+    const allocated = toAllocated(template, firing);
+    if (production === undefined || allocated.concluded !== null) return allocated;
+    const chosen = await chooseForFiring(store, schedule, firing, production);
+    if (chosen === null) return wait(schedule, allocated, describeTooFew(production, { found: 0, leftOut: {} }));
+    return { ...allocated, config: planProductionFiring(allocated.config, chosen, production.epochs) };
+  }
+
+  async function wait(schedule: string, allocated: Allocated, tooFew: string): Promise<Allocated> {
+    await recordWaiting(store, schedule, tooFew);
+    logger.info({ schedule }, `nothing is trained: ${tooFew}`);
+    return { ...allocated, tooFew };
   }
 
   /** False where the number is another firing's, or the name is a run's that somebody started by hand. */

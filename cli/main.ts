@@ -47,7 +47,7 @@ async function runCommand(
   environment: CommandEnvironment,
 ): Promise<number> {
   const asksHelp = words.includes('--help') || words.includes('-h');
-  const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags);
+  const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags, words);
   const line = parseCommandLine(command, [...(projectFlags ?? []), ...words]);
   if (!line.isHelp) return command.run({ ...environment, flags: line.flags, args: line.args });
   environment.output.line(helpOf(command));

@@ -2,6 +2,7 @@
 import type { RunConfig, TrainConfig } from './contract.ts';
 import { isAwaited, REVIEW } from './external-rewards.ts';
 import { REWARD_GROUP } from './named-rewards.ts';
+import { findProductionProblem } from './production.ts';
 import { SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { findRoleSettingsProblem } from './role-rules.ts';
 import { findSupervisedProblem } from './supervised.ts';
@@ -38,9 +39,9 @@ function findOptionsProblem(config: RunConfig): string | null {
     findKlProblem(config.train) ??
     findOverlongProblem(config.train) ??
     findSupervisedProblem(config) ??
-    findOverlapProblem(config) ??
-    findWindowProblem(config) ??
-    findRoleSettingsProblem(config)
+    findAheadProblem(config) ??
+    findRoleSettingsProblem(config) ??
+    findProductionProblem(config)
   );
 }
 
@@ -128,6 +129,10 @@ function findStepsProblem({ maxStaleness, warmupSteps, steps }: RunConfig): stri
     return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
   if (maxStaleness < steps) return null;
   return `maxStaleness must be fewer than steps (a step is played at most so many steps ahead), got ${maxStaleness} of ${steps}; lower maxStaleness`;
+}
+
+function findAheadProblem(config: RunConfig): string | null {
+  return findOverlapProblem(config) ?? findWindowProblem(config);
 }
 
 function findOverlapProblem({ maxStaleness, supervised }: RunConfig): string | null {

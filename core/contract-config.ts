@@ -8,6 +8,7 @@ import { ExternalConfig } from './contract-external.ts';
 import { LossConfig } from './contract-losses.ts';
 import { LoraConfig, OptimizerConfig } from './contract-optimizer.ts';
 import { optionsOf } from './contract-options.ts';
+import { ProductionConfig } from './contract-production.ts';
 import { Checkpoint, Role } from './contract-roles.ts';
 import { SupervisedConfig } from './contract-supervised.ts';
 import {
@@ -266,6 +267,8 @@ export const RunConfig = z
     external: ExternalConfig.optional(),
     /** Steps that are trained on examples; absent: there are none. */
     supervised: SupervisedConfig.optional(),
+    /** Recorded conversations that all steps train; absent: the agent is played. */
+    production: ProductionConfig.optional(),
   })
   .meta({ id: 'RunConfig' });
 export type RunConfig = z.infer<typeof RunConfig>;

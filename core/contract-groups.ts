@@ -174,6 +174,24 @@ export const PlayGroupsResult = z
   .meta({ id: 'PlayGroupsResult' });
 export type PlayGroupsResult = z.infer<typeof PlayGroupsResult>;
 
+/** The recorded conversations of a step, each to be stored as a group of one attempt. */
+export const GatherInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
+    recordings: BlobRef,
+    /** Their indices in the data set, in the order of the step's groups. */
+    conversations: z.array(count).min(1),
+    minimumGroupSize: positive,
+    ...rewardRules,
+  })
+  .meta({ id: 'GatherInput' });
+export type GatherInput = z.infer<typeof GatherInput>;
+
+export const GatherResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'GatherResult' });
+export type GatherResult = z.infer<typeof GatherResult>;
+
 /** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
 export const JudgeInput = z
   .strictObject({
@@ -183,7 +201,8 @@ export const JudgeInput = z
     groups: z.array(GroupRef),
     /** Number of a large step's groups, counted from 0; replaces `groups`. The hash below still covers them all. */
     played: positive.optional(),
-    minimumGroupSize: z.int().min(2),
+    /** 1 where groups are recorded conversations. */
+    minimumGroupSize: positive,
     ...rewardRules,
     /** The trained roles: a group is trained if the rewards of any of them differ. Absent without roles. */
     roles: TrainedRoles.optional(),

@@ -12,6 +12,7 @@ import { AwaitedRewards } from './contract-external.ts';
 import { JudgeSpending, OpenGroup } from './contract-groups.ts';
 import { Manifest, Sampler, StepMetrics } from './contract-manifest.ts';
 import { LoraConfig } from './contract-optimizer.ts';
+import { ProductionSource } from './contract-production.ts';
 import { Checkpoint, LeagueOpponent, LeagueScores, TrainedRoles } from './contract-roles.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
 import {
@@ -34,6 +35,7 @@ export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-manifest.ts';
 export * from './contract-optimizer.ts';
+export * from './contract-production.ts';
 export * from './contract-roles.ts';
 export * from './contract-supervised.ts';
 export {
@@ -257,13 +259,21 @@ export const AllocateInput = z
     config: RunConfig,
     /** Checkpoint that the first run starts from; null: a fresh adapter. */
     from: Checkpoint.nullable(),
+    /** Recorded conversations that the run trains. Absent: it plays its agent. */
+    production: ProductionSource.optional(),
   })
   .meta({ id: 'AllocateInput' });
 export type AllocateInput = z.infer<typeof AllocateInput>;
 
 /** `concluded`: this firing has trained its run already. A time can be fired twice, by a backfill. */
 export const Allocated = z
-  .strictObject({ number: positive, config: RunConfig, concluded: Checkpoint.nullable() })
+  .strictObject({
+    number: positive,
+    config: RunConfig,
+    concluded: Checkpoint.nullable(),
+    /** Says that there are fewer conversations with feedback than the schedule asks for: nothing is trained. */
+    tooFew: z.string().optional(),
+  })
   .meta({ id: 'Allocated' });
 export type Allocated = z.infer<typeof Allocated>;
 
@@ -272,6 +282,17 @@ export const ConcludeInput = z
   .strictObject({ schedule: name, number: positive, state: RunState })
   .meta({ id: 'ConcludeInput' });
 export type ConcludeInput = z.infer<typeof ConcludeInput>;
+
+/**
+ * A firing's checkpoint is promoted if it is not significantly worse on held-out scenarios than the one that its run
+ * started from.
+ */
+export const PromoteInput = ConcludeInput.extend({ served: name, checkpoint: Checkpoint }).meta({ id: 'PromoteInput' });
+export type PromoteInput = z.infer<typeof PromoteInput>;
+
+/** `reason`: why it was refused; null if it is promoted. */
+export const Promoted = z.strictObject({ reason: z.string().nullable() }).meta({ id: 'Promoted' });
+export type Promoted = z.infer<typeof Promoted>;
 
 /** Keeps changed settings for the life of the run: the `number`th time that any were changed, counted from 1. */
 export const AmendInput = z

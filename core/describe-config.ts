@@ -1,6 +1,7 @@
 /** A run as Temporal's UI introduces it: the line in its lists, and the text above its history. */
-import type { Role, RunConfig } from './contract.ts';
+import type { ProductionConfig, Role, RunConfig } from './contract.ts';
 import { policyName } from './policy-name.ts';
+import { describeLeftOut } from './production.ts';
 import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
 
 /** Short form of a base model's name: a commit is cut to the length that git shows. */
@@ -38,10 +39,20 @@ function describePlayer(role: Role): string {
 }
 
 function describeSteps(config: RunConfig): string[] {
-  const { agent, baseModel, steps, groupsPerStep, groupSize, supervised } = config;
+  const { agent, baseModel, steps, groupsPerStep, groupSize, supervised, production } = config;
+  if (production !== undefined) return [describeProduction(production, config)];
   const examples = supervised && `${supervised.examplesPerStep} of ${supervised.examples} examples`;
   const first = supervisedSteps(config);
   if (isSupervisedOnly(config)) return [`Trains **${baseModel}** on examples: ${steps} steps of ${examples}.`];
   const played = `Trains the agent **${agent}** on **${baseModel}**: ${steps - first} steps of ${groupsPerStep} groups × ${groupSize} attempts.`;
   return examples === undefined ? [played] : [`Begins with ${first} supervised steps of ${examples}.`, played];
+}
+
+function describeProduction(
+  { run, conversations, leftOut }: ProductionConfig,
+  { baseModel, steps, groupsPerStep }: RunConfig,
+): string {
+  const reasons = describeLeftOut(leftOut);
+  const what = `${conversations} recorded conversations of **${run}**${reasons === null ? '' : ` (left out: ${reasons})`}`;
+  return `Trains **${baseModel}** on ${what}: ${steps} steps of ${groupsPerStep}.`;
 }

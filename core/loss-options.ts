@@ -21,14 +21,14 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
 }
 
 /** From 1, at which all losses are the same. */
-function doRatiosMove({ maxStaleness, groupsAhead, train: { passes, miniBatches } }: WithUpdates): boolean {
-  return passes * miniBatches > 1 || maxStaleness + groupsAhead > 0;
+function doRatiosMove({ maxStaleness, groupsAhead, production, train: { passes, miniBatches } }: WithUpdates): boolean {
+  return passes * miniBatches > 1 || maxStaleness + groupsAhead > 0 || production !== undefined;
 }
 
 /** Largest GSPO epsilon accepted: 100 × the paper's. */
 const MAX_SEQUENCE_EPSILON = 0.04;
 
-type WithUpdates = Pick<RunConfig, 'maxStaleness' | 'groupsAhead'> & {
+type WithUpdates = Pick<RunConfig, 'maxStaleness' | 'groupsAhead' | 'production'> & {
   train: Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'>;
 };
 

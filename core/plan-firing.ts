@@ -1,5 +1,6 @@
 /** The runs of a schedule: which name, seed and parent the next one has. Pure. */
-import type { Checkpoint, RunConfig } from './contract.ts';
+import type { Checkpoint, ProductionConfig, RunConfig } from './contract.ts';
+import { stepsOfPass } from './plan-production.ts';
 import { deriveSeed } from './seeds.ts';
 
 /** Room in a run's name of 63 characters for the number. */
@@ -12,4 +13,9 @@ export function firingRunName(schedule: string, number: number): string {
 /** Each firing has its own seed for scenarios and sampling, so that it does not repeat the one before. */
 export function planFiring(template: RunConfig, run: string, number: number, parent: Checkpoint | null): RunConfig {
   return { ...template, run, seed: deriveSeed([template.seed, 'schedule', number]), parent };
+}
+
+/** A firing that trains recorded conversations. */
+export function planProductionFiring(config: RunConfig, production: ProductionConfig, epochs: number): RunConfig {
+  return { ...config, production, steps: epochs * stepsOfPass(production, config.groupsPerStep) };
 }

@@ -19,6 +19,7 @@ import { hashOf } from './hashes.ts';
 import { isLargeStep } from './large-step.ts';
 import { planDeal } from './plan-deal.ts';
 import { admitToLeague, planSeats, scoreLeague, toLeagueScores, type League } from './plan-league.ts';
+import { GROUP_OF_ONE, planRecordedSamplers } from './production.ts';
 import { otherPolicies, trainedRoles } from './roles.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { deriveSeed } from './seeds.ts';
@@ -133,7 +134,7 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
     branch: position.branch,
     step: position.step + 1,
     groups: played.map(toGroupRef),
-    minimumGroupSize: config.minimumGroupSize,
+    minimumGroupSize: config.production === undefined ? config.minimumGroupSize : GROUP_OF_ONE,
     ...rewardRules(config.train),
     ...planRoles(config),
   };
@@ -165,8 +166,9 @@ export function rewardRules({ truncated, overlongBuffer, overlongPenalty, baseli
 /** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
 export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   const groups = trainedGroups(played).map(toGroupRef);
+  const { production } = config;
   return planTrainingOf(config, position, groups, {
-    ...planSampler(position),
+    ...(production ? planRecordedSamplers(production, position.parent) : planSampler(position)),
     ...planScores(config, position, played),
   });
 }

@@ -97,7 +97,10 @@ export function planChoice(config: RunConfig, position: RunPosition): ChooseInpu
 
 export function hashChoice({ window, ...choice }: Omit<ChooseInput, 'run' | 'inputsSha256'>): string {
   const { branch, step, most, minimumGroupSize, roles } = choice;
-  const places = window.map(({ judgedSha256: _, ...place }) => place);
+  const places = window.map((group) => {
+    const { judgedSha256: _judged, ...place } = group;
+    return place;
+  });
   const shaping = omitDefaults(rewardRules(choice), SCHEMA_DEFAULTS.train);
   return hashOf({ branch, step, most, window: places, minimumGroupSize, ...shaping, ...(roles && { roles }) });
 }

@@ -72,7 +72,8 @@ export function summariseStep({ config, position, played, judged, trained, secon
     train: trained?.metrics ?? {},
     learningRate: learningRateOf(config, position.step),
     groups: trainedGroups(played).length,
-    replacedGroups: hasWindow(config) ? 0 : played.length - config.groupsPerStep,
+    // The last step of a pass over recorded conversations has fewer groups.
+    replacedGroups: hasWindow(config) ? 0 : Math.max(0, played.length - config.groupsPerStep),
     unused: countUnused(played),
     failedAttempts: sum(played.map((group) => group.failed)),
     ...counted('truncatedAttempts', sum(played.map((group) => group.truncated))),

@@ -17,7 +17,7 @@ export interface External<Name extends string = string> {
 }
 
 /** Reviewers and what they are asked. */
-export interface Review extends ReviewRules {
+interface Review extends ReviewRules {
   /** Shown above the attempts; null: a question of Temper's own. */
   readonly question: string | null;
   /** The reward is the weighted sum of the reviewers' score and the agent's own reward. */

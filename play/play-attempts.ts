@@ -72,7 +72,7 @@ export interface AttemptsOptions
 /** Attempts that wait for an engine, or for what else does not answer, and the newest reason. */
 interface EngineWait {
   attempts: number;
-  /** What is waited for; absent: the engine. */
+  /** Named in messages; absent: the engine. */
   awaited?: string;
   reason: string;
   /** ISO 8601. */
@@ -266,7 +266,7 @@ export class Attempts {
   }
 }
 
-/** What attempts wait for, with its reason; null if they wait for nothing. */
+/** The thing that attempts wait for, with its reason; null if they wait for nothing. */
 export function describeWaiting(waiting: EngineWait | null): string | null {
   return waiting === null ? null : `${waiting.awaited ?? ENGINE}: ${waiting.reason}`;
 }

@@ -81,7 +81,11 @@ export type { Conversation } from '../play/judge/conversation.ts';
 export type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
 export type { RulerOptions } from './ruler/create-ruler.ts';
 export type { Ruler } from '../play/judge/ruler.ts';
-export type { RedactedConversation, RedactConversation, ServedConversation } from '../store/records/served-conversation.ts';
+export type {
+  RedactedConversation,
+  RedactConversation,
+  ServedConversation,
+} from '../store/records/served-conversation.ts';
 export {
   ruler,
   rulerScoreGroup,

@@ -106,6 +106,12 @@ export const firingKey = (schedule: string, number: number): string => `${firing
 export const conclusionKey = (schedule: string, number: number): string =>
   `${firingsPrefix(schedule)}/${number}.concluded.json`;
 
+/** Recorded conversations that a firing's run trains. Write-once. */
+export const chosenKey = (schedule: string, number: number): string =>
+  `${firingsPrefix(schedule)}/${number}.chosen.json`;
+/** Why the last firing trained nothing, for display. */
+export const waitingKey = (schedule: string): string => `${firingsPrefix(schedule)}/waiting.json`;
+
 export const deletionPrefix = (run: string): string => `deletions/${run}`;
 /** That a run is being deleted: its name stays taken until all of it is gone. */
 export const deletionKey = (run: string): string => `${deletionPrefix(run)}/deletion.json`;

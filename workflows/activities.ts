@@ -10,6 +10,8 @@ import type {
   ConcludeInput,
   EvalResult,
   EvaluateInput,
+  GatherInput,
+  GatherResult,
   GroupResult,
   InitialiseInput,
   JudgeGivenInput,
@@ -26,6 +28,8 @@ import type {
   PlayGroupsResult,
   PrepareInput,
   Prepared,
+  Promoted,
+  PromoteInput,
   RecordInput,
   RolloutConfig,
   RolloutInput,
@@ -45,6 +49,8 @@ export interface AgentActivities {
   judgeGiven(input: JudgeGivenInput): Promise<JudgeGivenResult>;
   /** Both of them, for each of several groups of a large step. */
   playGroups(input: PlayGroupsInput): Promise<PlayGroupsResult>;
+  /** Stores the recorded conversations of a step as its groups. */
+  gather(input: GatherInput): Promise<GatherResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
   /** The verdict on a step whose groups come from a window. */
   choose(input: ChooseInput): Promise<ChooseResult>;
@@ -165,6 +171,10 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const bound = groups.length * (playTimeoutMs(rollout, attempts) + judgeTimeoutMs(rollout));
       return agent.playGroups.executeWithOptions(onAgent(bound, summary), payload(input));
     },
+    gather: (input) => {
+      const summary = `step ${input.step} · ${input.conversations.length} recorded conversations`;
+      return agent.gather.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
+    },
     judge: (input) => {
       const summary = `step ${input.step} · verdict on ${input.played ?? input.groups.length} groups`;
       return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
@@ -197,18 +207,26 @@ export function createRunActivities(queues: RunQueues): RunActivities {
 export interface ScheduleActivities {
   allocate(input: AllocateInput): Promise<Allocated>;
   conclude(input: ConcludeInput): Promise<Checkpoint>;
+  promote(input: PromoteInput): Promise<Promoted>;
 }
 
 export function openScheduleActivities({ rollout }: RunQueues): ScheduleActivities {
   const options = { ...RETRIED, taskQueue: rollout, startToCloseTimeout: MINUTE_MS };
   const agent = proxyActivities<ScheduleActivities>(options);
   return {
-    allocate: (input) => agent.allocate.executeWithOptions({ ...options, summary: 'which run' }, payload(input)),
+    allocate: (input) => {
+      const bound = { startToCloseTimeout: STORE_TIMEOUT_MS, summary: 'which run' };
+      return agent.allocate.executeWithOptions({ ...options, ...bound }, payload(input));
+    },
     conclude: (input) =>
       agent.conclude.executeWithOptions(
         { ...options, summary: `${input.state.run} · its last checkpoint` },
         payload(input),
       ),
+    promote: (input) => {
+      const summary = `${input.state.run} · compared with ${input.served}@production`;
+      return agent.promote.executeWithOptions({ ...options, summary }, payload(input));
+    },
   };
 }
 

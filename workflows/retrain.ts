@@ -13,10 +13,11 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 
-import type { Checkpoint, RunConfig, RunState } from '../core/contract.ts';
+import type { Checkpoint, ProductionSource, PromoteInput, RunConfig, RunState } from '../core/contract.ts';
 import { configDetails, configSummary } from '../core/describe-config.ts';
+import { policyName } from '../core/policy-name.ts';
 import { runWorkflowId } from '../core/queues.ts';
-import { openScheduleActivities, type RunQueues } from './activities.ts';
+import { openScheduleActivities, type RunQueues, type ScheduleActivities } from './activities.ts';
 import { trainRun } from './train-run.ts';
 
 /** The input is in the schedule, which everybody can read: no secret, no path. */
@@ -29,19 +30,41 @@ export interface RetrainInput {
   /** The store of these runs. */
   storeId: string;
   queues: RunQueues;
+  /** Recorded conversations that each run trains. Absent: runs play their agent. */
+  production?: ProductionSource;
 }
 
-/** Returns the checkpoint that the next firing begins with. A failed run fails its firing, which pauses the schedule. */
-export async function retrain(input: RetrainInput): Promise<Checkpoint> {
-  const { schedule, config: template, from, storeId, queues } = input;
+/**
+ * Returns the checkpoint that the run ended with; null if there was nothing to train. A failed run fails its firing, which
+ * pauses the schedule.
+ */
+export async function retrain(input: RetrainInput): Promise<Checkpoint | null> {
+  const { schedule, config: template, from, storeId, queues, production } = input;
   const activities = openScheduleActivities(queues);
   const firing = workflowInfo().workflowId;
   setCurrentDetails(`Waiting for a worker on queue ${queues.rollout}`);
-  const { number, config, concluded } = await activities.allocate({ schedule, firing, config: template, from });
+  const asked = { schedule, firing, config: template, from, ...(production && { production }) };
+  const { number, config, concluded, tooFew } = await activities.allocate(asked);
   if (concluded !== null) return concluded;
+  if (tooFew !== undefined) return endWithout(tooFew);
   setCurrentDetails(configDetails(config));
   const state = await train(runWorkflowId(storeId, config.run), config, queues);
-  return activities.conclude({ schedule, number, state });
+  const checkpoint = await activities.conclude({ schedule, number, state });
+  if (production !== undefined)
+    await promote(activities, { schedule, number, state, served: production.run, checkpoint });
+  return checkpoint;
+}
+
+function endWithout(tooFew: string): null {
+  setCurrentDetails(`Nothing is trained: ${tooFew}.`);
+  return null;
+}
+
+async function promote(activities: ScheduleActivities, input: PromoteInput): Promise<void> {
+  const { served, checkpoint } = input;
+  const { reason } = await activities.promote(input);
+  const name = policyName(checkpoint);
+  setCurrentDetails(reason === null ? `${name} is ${served}@production.` : `${name} was not promoted: ${reason}.`);
 }
 
 async function train(workflowId: string, config: RunConfig, queues: RunQueues): Promise<RunState> {

@@ -16,6 +16,7 @@ import type {
 import { isAwaited } from '../core/external-rewards.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { leagueAtStart } from '../core/plan-league.ts';
+import { planGathering } from '../core/plan-production.ts';
 import { isLargeStep, PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
   dealMissing,
@@ -138,8 +139,10 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
 /** A step of groups that earlier steps may have dealt: plan → rollout × groups → choose → train → committed. */
 async function takeFromWindow(run: Run, inHand: StepInHand, start: RunPosition): Promise<RunPosition> {
   const play = (groups: RolloutInput[]) => inWaves(groups, (group) => playGroup(run, inHand, group));
-  const taken = await chooseFromWindow(run, inHand, start, play);
-  return taken === null ? start : finishStep(run, inHand, taken.position, taken.chosen);
+  const { position, chosen } = await chooseFromWindow(run, inHand, start, play);
+  // The run ends without the step, and says how many groups are open.
+  if (chosen === null) return { ...start, open: position.open ?? [] };
+  return finishStep(run, inHand, position, chosen);
 }
 
 /** The same for overlapping steps: `play` runs beside the training of earlier steps, `finish` follows it. */
@@ -197,6 +200,7 @@ async function finishStep(
  */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.controls;
+  if (config.production !== undefined) return gatherStep(run, inHand, position);
   const isLater = isAwaited(config.judge);
   const work = `play ${config.judge === null || isLater ? '' : 'and judge '}step ${inHand.step}`;
   const played: GroupResult[] = [];
@@ -206,6 +210,12 @@ async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): P
     played.push(...(isLater ? await awaitRewards(run, inHand, planGroups(config, position, played)) : fresh));
   }
   return played;
+}
+
+/** Conversations that were recorded in production are the step's groups. */
+async function gatherStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
+  run.status.enterPhase(inHand, 'rollout', `read the conversations of step ${inHand.step}`, run.queues.rollout);
+  return (await run.activities.gather(planGathering(run.controls.config, position))).groups;
 }
 
 /** Plays the groups that a step still needs: all in the first round. In a large step, each activity plays several. */

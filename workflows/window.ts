@@ -11,19 +11,18 @@ import { awaitRewards, closeRewards } from './awaited-rewards.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 
-/** A step's window once it is decided, and the groups that leave it. */
+/** A step's window, and the groups that leave it; null if the run is stopped before enough of them are complete. */
 export interface ChosenStep {
   position: RunPosition;
-  chosen: GroupResult[];
+  chosen: GroupResult[] | null;
 }
 
-/** Null if the run is stopped before enough groups are complete: then all of them stay open. */
 export async function chooseFromWindow(
   run: Run,
   inHand: StepInHand,
   start: RunPosition,
   play: (groups: RolloutInput[]) => Promise<GroupResult[]>,
-): Promise<ChosenStep | null> {
+): Promise<ChosenStep> {
   const { status, controls, activities, queues } = run;
   const { config } = controls;
   const stale = await closeRewards(
@@ -48,7 +47,7 @@ export async function chooseFromWindow(
     },
   );
   const position = withResults(window, decided);
-  if (!canChoose(config, position)) return null;
+  if (!canChoose(config, position)) return { position, chosen: null };
   status.enterPhase(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
   const { groups: chosen } = await activities.choose(planChoice(config, position));
   return { position: withResults(position, chosen), chosen };

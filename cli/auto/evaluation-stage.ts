@@ -9,6 +9,7 @@ import { evalCommand, type EvalContext } from '../eval/command.ts';
 import { checkPlayed, compareModels, evalLines } from '../eval/eval.ts';
 import type { EvalPlan } from '../eval/plan-eval.ts';
 import type { EvalSummary, Outcome } from '../eval/summarise.ts';
+import { requireBaseModel } from '../planning/base-model.ts';
 import { writeOwn, type AutoWork } from './auto-work.ts';
 import { AGENT_FILE, EVALUATION_FILE } from './file-names.ts';
 import { trainContext } from './run-stage.ts';
@@ -27,7 +28,7 @@ export async function evaluateRun(work: AutoWork): Promise<void> {
   const run = state.run?.name;
   if (run === undefined) throw new Error('the evaluation comes after the run');
   const { flags } = await trainContext(work, []);
-  const baseModel = flags['base-model'];
+  const baseModel = requireBaseModel(flags);
   const context = evalContext(work, [baseModel, run]);
   let judge: string | null = null;
   const { summary, file } = await compareModels(context, async (outcomes, plan) => {

@@ -3,7 +3,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
-import { readBaseModel } from '../planning/base-model.ts';
+import { readBaseModel, requireBaseModel } from '../planning/base-model.ts';
 import { readProjectFlags } from '../planning/project-flags.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 import { playRun } from '../session/play-run.ts';
@@ -56,6 +56,6 @@ export async function trainContext(
 /** The run's settings, as far as they are known before there is an agent; refuses what `temper train` would refuse of them. */
 export async function checkRunFlags(place: Pick<AutoWork, 'environment' | 'trainWords'>): Promise<RunConfig> {
   const { flags } = await trainContext(place, []);
-  const model = await readBaseModel(flags['base-model'], place.environment, false);
+  const model = await readBaseModel(requireBaseModel(flags), place.environment, false);
   return applyRunFlags({ run: 'auto', agent: 'auto', baseModel: model.name }, fieldsOf(flags, null));
 }

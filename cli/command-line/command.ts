@@ -151,7 +151,7 @@ export interface Command<F extends Flags = Flags, A extends Arguments = Argument
   /** Commands of two words, named like `schedule list`. */
   readonly actions?: readonly Command[];
   /** Words from the project's configuration for these flags; the command line overrides them. */
-  projectFlags?(environment: CommandEnvironment, flags: Flags): Promise<readonly string[]>;
+  projectFlags?(environment: CommandEnvironment, flags: Flags, words?: readonly string[]): Promise<readonly string[]>;
   /** Imports the work when it is called, because help and the other commands load this file too. Returns the exit code. */
   run(context: CommandContext<Definition<F, A>>): Promise<number>;
 }

@@ -1,4 +1,5 @@
 /** Results of an evaluation with confidence intervals. */
+import { pairedDifferences } from '../../core/compare-evaluations.ts';
 import type { Scenario } from '../../play/agent.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
@@ -66,7 +67,7 @@ function summariseModel({ model, played, error }: Outcome, first: readonly Attem
     attempts: attempts.length,
     failed: failures.length,
     reward: estimate(good.flatMap(({ reward }) => reward ?? [])),
-    rewardDifference: first === null ? null : estimate(differences(good, first)),
+    rewardDifference: first === null ? null : estimate(pairedDifferences(good, first)),
     metrics: Object.fromEntries([...names].map((name) => estimateMetric(name, good))),
     promptTokens: estimate(known(costs, ({ promptTokens }) => promptTokens)),
     completionTokens: estimate(known(costs, ({ completionTokens }) => completionTokens)),
@@ -82,15 +83,6 @@ function summariseModel({ model, played, error }: Outcome, first: readonly Attem
 function known(costs: readonly AttemptCost[], value: (cost: AttemptCost) => number | null): number[] {
   const values = costs.flatMap((cost) => value(cost) ?? []);
   return values.length === costs.length ? values : [];
-}
-
-/** Differences per scenario, so that a scenario's difficulty cancels out. */
-function differences(attempts: readonly AttemptRecord[], first: readonly AttemptRecord[]): number[] {
-  const rewards = new Map(first.map(({ attempt, reward }) => [attempt, reward]));
-  return attempts.flatMap(({ attempt, reward }) => {
-    const other = rewards.get(attempt) ?? null;
-    return reward === null || other === null ? [] : [reward - other];
-  });
 }
 
 /** Estimate of a metric. As in a run's evaluations, a metric that is always boolean becomes `<name>Rate`. */

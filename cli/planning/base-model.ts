@@ -5,6 +5,7 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
 import { programContext } from '../terminal/stack-events.ts';
+import { UsageError } from '../command-line/errors.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 
 export type ModelContext = Pick<CommandEnvironment, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
@@ -38,4 +39,15 @@ export async function findLocalModel(
   const config = await loadConfig(project, env);
   const source = { ...knownModels(project, config), ...models }[name] ?? null;
   return config.engine.url !== null || (source === null && !isBuiltIn(name)) ? null : { source };
+}
+
+/** Of a command that takes the model of a checkpoint where none is given. `sources`: what follows `pocket` in the list of what to pass. */
+export function requireBaseModel(
+  { 'base-model': model }: { readonly 'base-model': string | null },
+  sources = ' to try it on this machine, a folder',
+): string {
+  if (model !== null) return model;
+  throw new UsageError(
+    `--base-model is missing; pass --base-model pocket${sources}, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX`,
+  );
 }

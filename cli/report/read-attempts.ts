@@ -112,7 +112,7 @@ function viewVerdict(
   };
 }
 
-/** Who gave which reward, when and why, oldest first; nothing if nobody did. */
+/** Rewards with giver, time and reason, oldest first; nothing if nobody gave one. */
 function viewGiven(gifts: readonly Gift[], attempt: number): Partial<Pick<Rewards, 'explanation'>> {
   const lines = gifts.flatMap((gift) => {
     if (gift.kind !== 'reward' || gift.attempt !== attempt) return [];

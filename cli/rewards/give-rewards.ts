@@ -9,7 +9,7 @@ import { plural } from '../terminal/format.ts';
 import type { Output } from '../terminal/output.ts';
 import type { rewardCommand } from './command.ts';
 import { wakeOverServer } from '../connections/wake.ts';
-import { readMetrics, readNumber, readRewards, type NamedGift } from './read-rewards.ts';
+import { readMetrics, readFinite, readRewards, type NamedGift } from './read-rewards.ts';
 
 type Context = CommandContext<typeof rewardCommand>;
 
@@ -44,7 +44,7 @@ async function readGifts({ args, flags, cwd }: Context): Promise<NamedGift[]> {
     throw new UsageError(
       'ATTEMPT and VALUE are missing; usage: temper reward RUN ATTEMPT VALUE, or temper reward RUN --file FILE',
     );
-  const gift = { attempt, reward: readNumber(value, 'VALUE'), metrics: readMetrics(metric), by, note, key };
+  const gift = { attempt, reward: readFinite(value, 'VALUE'), metrics: readMetrics(metric), by, note, key };
   return [{ gift, place: null }];
 }
 

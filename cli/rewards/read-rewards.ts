@@ -1,4 +1,5 @@
 /** Rewards from a file or from the command line, as they are given. */
+import { existsSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 
 import type { GivenReward } from '../../store/records/give-reward.ts';
@@ -25,6 +26,8 @@ const METRIC = 'metric.';
 export async function readRewards(file: string, run: string, cwd: string, shared: Shared): Promise<NamedGift[]> {
   const isTable = ['.csv', '.tsv'].includes(extname(file).toLowerCase());
   const path = resolve(cwd, file);
+  if (!existsSync(path))
+    throw new UsageError(`--file must name a file, got ${file}, which is not there; correct the path`);
   const source = isTable ? csvSource(path) : jsonLinesSource(path);
   const { rows, placeOf } = source.open();
   const gifts: NamedGift[] = [];
@@ -71,19 +74,19 @@ function readRecord(record: Record<string, unknown>, place: string): Record<stri
   const metrics = all
     .filter(([name]) => name.startsWith(METRIC))
     .map(([name, text]) => {
-      return [name.slice(METRIC.length), readNumber(String(text), `${name} of ${place}`)] as const;
+      return [name.slice(METRIC.length), readFinite(String(text), `${name} of ${place}`)] as const;
     });
   const others = Object.fromEntries(all.filter(([name]) => !name.startsWith(METRIC)));
   const { reward } = others;
   return {
     ...others,
-    ...(reward === undefined ? {} : { reward: readNumber(String(reward), `the reward of ${place}`) }),
+    ...(reward === undefined ? {} : { reward: readFinite(String(reward), `the reward of ${place}`) }),
     ...(metrics.length > 0 && { metrics: Object.fromEntries(metrics) }),
   };
 }
 
 /** `0.7`, `-1`, `1e-3`: what is no number, or none that is finite, is refused with its name. */
-export function readNumber(text: string, name: string): number {
+export function readFinite(text: string, name: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isFinite(value)) return value;
   throw new UsageError(`${name} must be a finite number, got ${JSON.stringify(text)}; write for example 0.7`);
@@ -95,7 +98,7 @@ export function readMetrics(texts: readonly string[]): Record<string, number> {
       const [name = '', ...rest] = text.split('=');
       if (rest.length === 0)
         throw new UsageError(`--metric must be NAME=VALUE, got ${JSON.stringify(text)}; write --metric tone=0.5`);
-      return [name, readNumber(rest.join('='), `--metric ${name}`)];
+      return [name, readFinite(rest.join('='), `--metric ${name}`)];
     }),
   );
 }

@@ -1,5 +1,6 @@
 import { CHECKPOINT_HELP, JSON_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { PRODUCTION_FLAGS, takenBy } from '../planning/production-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 const NAME_ARGUMENT = { placeholder: 'NAME' };
@@ -7,16 +8,19 @@ const NAME_ARGUMENT = { placeholder: 'NAME' };
 export const scheduleCreateCommand = defineCommand({
   name: 'schedule create',
   summary: 'create a schedule; each firing is a run that starts from the last checkpoint',
-  usage: "AGENT --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL [flags]",
+  usage: "AGENT --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL | --from-production RUN [flags]",
   details: [
     'Runs are named NAME-1, NAME-2, … Each has --steps steps, its own seed, and the scenarios that the agent has at that',
     'time. A firing is skipped while a run is in progress, or if it is more than ten minutes late. A failed run pauses',
     'the schedule. Runs wait for a worker with the agent: start temper dev --agent AGENT, or temper worker.',
+    'With --from-production, a firing trains the conversations that have new feedback, from the promoted checkpoint of RUN.',
+    'Its checkpoint is promoted unless it is significantly worse on held-out scenarios.',
     ...CHECKPOINT_HELP,
   ],
   examples: [
     "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --base-model Qwen/Qwen3-4B --steps 50",
     'temper schedule create examples/tic-tac-toe/agent.ts --name hourly --every 1h --from demo@200 --base-model pocket --steps 20',
+    "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --from-production demo --at-least 200",
   ],
   arguments: { agent: { placeholder: 'AGENT' } },
   flags: {
@@ -35,11 +39,7 @@ export const scheduleCreateCommand = defineCommand({
       default: 'a new adapter',
     },
     ...RUN_FLAGS,
-    'base-model': {
-      ...RUN_FLAGS['base-model'],
-      required:
-        'pass --base-model pocket, a name of temporal.config.ts, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
-    },
+    ...PRODUCTION_FLAGS,
   },
   absent: {
     adapter:
@@ -47,8 +47,8 @@ export const scheduleCreateCommand = defineCommand({
     'warm-start':
       'every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from',
   },
-  projectFlags: async (environment, flags) =>
-    (await import('../planning/project-flags.ts')).readProjectFlags(environment, flags),
+  projectFlags: async (environment, flags, words) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, takenBy(flags, words)),
   run: async (context): Promise<number> => (await import('./create.ts')).scheduleCreate(context),
 });
 

@@ -16,8 +16,11 @@ import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import { formatTime, plural } from '../terminal/format.ts';
+import { formatTime } from '../terminal/format.ts';
+import { describeWork } from './describe.ts';
 import type { ScheduleCreateContext } from './command.ts';
+import { readProductionSource } from '../planning/read-production.ts';
+import { planProductionSchedule } from './plan-production-schedule.ts';
 import { planSchedule, type SchedulePlan, type Timing } from './plan-schedule.ts';
 import { withSchedules } from './server.ts';
 
@@ -25,7 +28,8 @@ import { withSchedules } from './server.ts';
 const CATCH_UP_MINUTES = 10;
 
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
-  let plan = await planSchedule(context);
+  const source = readProductionSource(context.flags);
+  let plan = await (source === null ? planSchedule(context) : planProductionSchedule(context, source));
   const { template, store, config } = plan;
   if (template !== null) {
     const tried = { template, isInherited: false, baseModel: config.baseModel, models: {} };
@@ -37,14 +41,12 @@ export async function scheduleCreate(context: ScheduleCreateContext): Promise<nu
 }
 
 function tell({ output, env, args }: ScheduleCreateContext, plan: SchedulePlan, next: Date | null): void {
-  const { name, config, timing, begins } = plan;
-  output.line(
-    `${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${plural(config.steps, 'step')} each`,
-  );
+  const { name, config, timing, begins, production } = plan;
+  const work = describeWork(config, production);
+  output.line(`${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${work}`);
   output.line(`next     ${next === null ? 'never: all its times are in the past' : formatTime(next)}`);
-  output.line(
-    `starts   from ${begins === null ? 'a new adapter' : policyName(begins)}; later runs start where the last one ended`,
-  );
+  const later = production ? `from ${production.run}@production` : 'where the last one ended';
+  output.line(`starts   from ${begins === null ? 'a new adapter' : policyName(begins)}; later runs start ${later}`);
   output.line(
     `rules    skipped while a run is in progress, or if more than ${CATCH_UP_MINUTES} minutes late; paused by a failed run`,
   );
@@ -54,7 +56,7 @@ function tell({ output, env, args }: ScheduleCreateContext, plan: SchedulePlan, 
 
 /** Returns the first firing time. */
 async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<Date | null> {
-  const { name, config, from, timing, store } = plan;
+  const { name, config, from, timing, store, production } = plan;
   const { queues } = await loadConfig(place.project, place.env);
   const storeId = await store.id();
   const input: RetrainInput = {
@@ -63,6 +65,7 @@ async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<
     from,
     storeId,
     queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
+    ...(production && { production }),
   };
   return withSchedules(place, async (schedules, server) => {
     // A run cannot write attributes unknown to the namespace; temper doctor reports missing permissions.

@@ -1,7 +1,10 @@
 /** Schedules as `list` and `show` print them: as flat objects from the server and the store, and as text. */
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
+import type { ProductionSource, RunConfig } from '../../core/contract.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
+import { readWaiting } from '../../store/records/production-firings.ts';
+import { findPromoted } from '../../store/records/promotions.ts';
 import { readState } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,7 +19,12 @@ export interface ScheduleSummary {
   readonly agent: string;
   readonly baseModel: string;
   readonly timing: string;
-  readonly steps: number;
+  /** Null if the number of conversations decides it. */
+  readonly steps: number | null;
+  /** Work of each run: `50 steps each`. */
+  readonly work: string;
+  /** Why a firing trained nothing, and when; null if none did. */
+  readonly waiting: string | null;
   /** `waiting`: fired, but no worker took it. A paused schedule may still have a running run: see `lastRun`. */
   readonly state: 'active' | 'waiting' | 'running' | 'paused';
   /** Reason for the pause or the wait; null if there is neither. */
@@ -49,15 +57,19 @@ export async function listSchedules(schedules: ScheduleClient, store: Store): Pr
 
 export async function summariseSchedule(description: ScheduleDescription, store: Store): Promise<ScheduleSummary> {
   const { info, memo } = description;
-  const { schedule, config, from } = (description.action.args as [RetrainInput])[0];
+  const { schedule, config, from, production } = (description.action.args as [RetrainInput])[0];
   const firings = await readFirings(store, schedule);
-  const begins = newestOf(firings) ?? from;
+  const promoted = production && (await findPromoted(store, production.run));
+  const begins = production ? (promoted?.checkpoint ?? from) : (newestOf(firings) ?? from);
+  const waiting = production && (await readWaiting(store, schedule));
   return {
     name: schedule,
     agent: config.agent,
     baseModel: config.baseModel,
     timing: String(memo?.['timing']),
-    steps: config.steps,
+    steps: production ? null : config.steps,
+    work: describeWork(config, production ?? null),
+    waiting: waiting ? `${waiting.reason} (${waiting.at})` : null,
     ...summariseState(description, firings),
     lastRun: await readLastRun(store, firings),
     begins: begins && policyName(begins),
@@ -87,6 +99,12 @@ async function readLastRun(store: Store, firings: readonly Firing[]): Promise<Sc
   return { run: last.run, state: (await readState(store, last.run))?.state ?? 'starting' };
 }
 
+/** `50 steps each`, or what of the recorded conversations. */
+export function describeWork({ steps }: Pick<RunConfig, 'steps'>, production: ProductionSource | null): string {
+  if (production === null) return `${plural(steps, 'step')} each`;
+  return `on at least ${plural(production.atLeast, 'new conversation')} of ${production.run} with feedback`;
+}
+
 export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
   const head = ['schedule', 'agent', 'model', 'times', 'state', 'next', 'last run', 'reason'];
   return createTable(
@@ -107,12 +125,13 @@ export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
 export function scheduleLines(summary: ScheduleSummary): string[] {
   const { skipped, missed, firings } = summary;
   const rows: [string, string | null][] = [
-    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${plural(summary.steps, 'step')} each`],
+    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${summary.work}`],
     ['times', summary.timing],
     ['state', summary.state],
     ['reason', summary.reason],
     ['next', summary.nextTimes.slice(0, 5).join(' · ') || null],
     ['last run', describeLast(summary)],
+    ['idle', summary.waiting],
     ['starts', `from ${summary.begins ?? 'a new adapter'}`],
     ['fired', `${plural(firings, 'time')}, ${skipped} skipped because a run was in progress, ${missed} missed`],
   ];

@@ -1,5 +1,5 @@
 /** Plan of a schedule from flags, with all checks that need no server. */
-import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import type { Checkpoint, ProductionSource, RunConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
 import { layoutOf } from '../../core/run-defaults.ts';
@@ -16,6 +16,7 @@ import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
+import { requireBaseModel } from '../planning/base-model.ts';
 import type { Parent } from '../planning/find-parent.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { judgeOptions } from '../planning/check-judge.ts';
@@ -35,6 +36,8 @@ export interface SchedulePlan {
   /** Checkpoint that the first firing starts from: that one, or the last one of an earlier schedule of this name. */
   readonly begins: Checkpoint | null;
   readonly template: ChatTemplate | null;
+  /** Recorded conversations that the runs train; null: they play the agent. */
+  readonly production: ProductionSource | null;
   readonly store: Store;
 }
 
@@ -49,7 +52,8 @@ export async function planSchedule(context: ScheduleCreateContext): Promise<Sche
   const timing = parseTiming(flags);
   const agentFile = await loadAgent(args.agent, cwd);
   const template = await readChatTemplate(flags['chat-template'], cwd);
-  const model = await readConfiguredModel(flags['base-model'], context, template !== null);
+  const named = requireBaseModel(flags, ', a name of temporal.config.ts');
+  const model = await readConfiguredModel(named, context, template !== null);
   const store = await openProjectStore(project, env);
   const lineage = await findLineage(store, name);
   const from = await findFrom(store, flags.from, name, lineage);
@@ -66,17 +70,17 @@ export async function planSchedule(context: ScheduleCreateContext): Promise<Sche
   const { config } = await pinRun(run, context);
   await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
-  return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store };
+  return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store, production: null };
 }
 
-function checkScheduleName(name: string): string {
+export function checkScheduleName(name: string): string {
   if (NAME_PATTERN.test(name) && name.length <= MAX_SCHEDULE_NAME) return name;
   throw new UsageError(
     `--name must be lower case letters, digits and ._- (at most ${MAX_SCHEDULE_NAME}, the first a letter or digit), got ${JSON.stringify(name)}; pass --name nightly`,
   );
 }
 
-function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
+export function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
   if (every !== null && cron !== null) throw new UsageError('--every and --cron cannot be combined; pass one of them');
   if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
   if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
@@ -84,7 +88,7 @@ function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
 }
 
 /** Resolves a configured or built-in model: the workers of the firings know no others. */
-async function readConfiguredModel(
+export async function readConfiguredModel(
   text: string,
   { cwd, project, env }: Pick<CommandEnvironment, 'cwd' | 'project' | 'env'>,
   hasTemplate: boolean,

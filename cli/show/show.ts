@@ -1,15 +1,19 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
 import type { LeagueScore, RunConfig, StepSummary } from '../../core/contract.ts';
+import type { Agreement } from '../../core/agreement.ts';
 import { describeRoles } from '../../core/describe-config.ts';
+import { REVIEW } from '../../core/external-rewards.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { splitMetrics } from '../../core/named-rewards.ts';
 import { formatReason, describeChange } from '../../core/settings.ts';
 import { listAwaited } from '../../store/records/awaited-groups.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
-import { isEnded, readManifest, requireRun } from '../../store/records/run-reader.ts';
+import { readAgreement } from '../../store/records/review-agreement.ts';
+import { isEnded, readManifest, requireRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from '../command-line/command.ts';
+import { describeAgreement } from '../report/agreement.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../terminal/format.ts';
@@ -37,10 +41,17 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const engine = newest === null ? null : engineOf(newest);
   const roles = describeRoles(found.file.config);
   const league = newest?.league ?? null;
-  const shown = { engine, roles, league, awaited, lastStep: found.steps.at(-1) };
+  const agreement = await readReviewed(store, found);
+  const shown = { engine, roles, league, awaited, lastStep: found.steps.at(-1), ...agreement };
   if (flags.json) printJson(output, { ...toJson(summary, pending), ...shown, lastStep: shown.lastStep ?? null });
   else print(output, { ...summary, ...shown }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
+}
+
+/** Agreement of the reviewers; nothing unless people review the run. */
+async function readReviewed(store: Store, { file, state }: StoredRun): Promise<Pick<Shown, 'agreement'>> {
+  if (file.config.judge !== REVIEW || state === null) return {};
+  return { agreement: (await readAgreement(store, state)).all };
 }
 
 /** Rewards that the run waits for, as the store has them now; null if there are none. */
@@ -129,6 +140,8 @@ type Shown = RunSummary &
     readonly engine: ShownEngine | null;
     readonly awaited: string | null;
     readonly lastStep: StepSummary | undefined;
+    /** Absent unless people review the run. */
+    readonly agreement?: Agreement;
   };
 
 function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
@@ -147,12 +160,13 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
     ...roleRows(summary),
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
+    ['review', describeReview(summary.agreement)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],
     ['adapter', summary.adapterSha256],
     ['store', summary.storeUri],
     ['awaited', summary.awaited],
-    ['waiting', summary.awaited !== null && summary.phase === 'judge' ? null : summary.waitingFor],
+    ['waiting', describeWaiting(summary)],
     ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
     ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),
@@ -170,6 +184,15 @@ function describeNamedRewards(lastStep: StepSummary | undefined): string | null 
 
 function describeJudge(judge: string, judging: RunSummary['judging']): string {
   return judging === null ? judge : `${judge}: ${describeSpending(judging)}`;
+}
+
+/** The rewards that a run waits for have a line of their own. */
+function describeWaiting({ awaited, phase, waitingFor }: Shown): string | null {
+  return awaited !== null && phase === 'judge' ? null : waitingFor;
+}
+
+function describeReview(agreement: Agreement | undefined): string | null {
+  return agreement === undefined ? null : describeAgreement(agreement);
 }
 
 /** Merges equal lines, because groups of a step mostly wait for the same thing. */

@@ -6,7 +6,7 @@ import { ScriptedReviewer } from './scripted-reviewer.ts';
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    url: { type: 'string', default: 'http://127.0.0.1:8712' },
+    url: { type: 'string', default: 'http://127.0.0.1:8019' },
     name: { type: 'string', default: 'script' },
     pairs: { type: 'boolean', default: false },
     'delay-ms': { type: 'string', default: '500' },

@@ -22,13 +22,13 @@ export interface ReviewerOptions {
 interface Question {
   readonly id: string;
   readonly path: string;
-  answer(random: () => number): Record<string, unknown>;
+  readonly answer: (random: () => number) => Record<string, unknown>;
 }
 
 /** As the server lists them. */
 interface Attempt {
   readonly attempt: string;
-  readonly messages: readonly { readonly content?: unknown }[];
+  readonly messages: readonly { readonly content?: string | null }[];
 }
 
 export class ScriptedReviewer {
@@ -114,5 +114,5 @@ const ANSWERS = ['left', 'equal', 'right'];
 const CONFLICT = 409;
 
 function scoreOf(scenario: string, { messages }: Attempt): number {
-  return scoreReply(readTicket(scenario), readReply(String(messages.at(-1)?.content ?? '')));
+  return scoreReply(readTicket(scenario), readReply(messages.at(-1)?.content ?? ''));
 }

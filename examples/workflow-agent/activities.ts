@@ -1,4 +1,4 @@
-/** What the assistant does outside of its workflow. */
+/** The assistant's work outside of its workflow. */
 import { Lookup } from '../email-search/lookup.ts';
 
 export async function search({ mailbox, query }: { mailbox: number; query: string }): Promise<string> {

@@ -18,7 +18,7 @@ const { search, read, send } = proxyActivities<typeof activities>({ startToClose
 
 /** Answers the draft once there is one; null if the agent gave up. */
 export const draftUpdate = defineUpdate<string | null>('draft');
-/** What a person says of it. */
+/** A person's decision about it. */
 export const decideSignal = defineSignal<[approved: boolean]>('decide');
 
 const MAX_TURNS = 5;

@@ -157,6 +157,28 @@ class ExampleRendering(Strict):
     ] = None
 
 
+Conversation = TypeAliasType(
+    "Conversation", Annotated[int, Field(ge=0, le=9007199254740991)]
+)
+
+
+class GatherInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    recordings: BlobRef
+    conversations: Annotated[list[Conversation], Field(min_length=1)]
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=1, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = 0
+    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
+    baseline: Literal["group", "rae"] | None = None
+
+
 class GpuWorkerSettings(Strict):
     store: str
     models: str | None = None
@@ -421,6 +443,36 @@ class Prepared(Strict):
     datasets: list[HubDataset] | None = None
 
 
+LeftOutAdditionalProperty = TypeAliasType(
+    "LeftOutAdditionalProperty", Annotated[int, Field(ge=1, le=9007199254740991)]
+)
+
+
+class ProductionSource(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    at_least: Annotated[int, Field(alias="atLeast", ge=1, le=9007199254740991)]
+    max_policy_age: Annotated[
+        int, Field(alias="maxPolicyAge", ge=0, le=9007199254740991)
+    ]
+    epochs: Annotated[int, Field(ge=1, le=9007199254740991)]
+
+
+class Promoted(Strict):
+    reason: str | None
+
+
+class RecordedSampler(Strict):
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    manifest_sha256: Annotated[
+        str, Field(alias="manifestSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    adapter_sha256: Annotated[
+        str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    age: Annotated[int, Field(ge=0, le=9007199254740991)]
+
+
 class Weights(Strict):
     review: Annotated[float, Field(gt=0.0)]
     agent: Annotated[float, Field(ge=0.0)]
@@ -627,7 +679,7 @@ class ChooseInput(Strict):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+        int, Field(alias="minimumGroupSize", ge=1, le=9007199254740991)
     ]
     truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
@@ -683,6 +735,10 @@ class ExternalConfig(Strict):
     on_timeout: Annotated[float | None, Field(alias="onTimeout")] = None
     minimum: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
     review: ReviewConfig | None = None
+
+
+class GatherResult(Strict):
+    groups: list[GroupResult]
 
 
 class InitialiseInput(Strict):
@@ -745,7 +801,7 @@ class JudgeInput(Strict):
     groups: list[GroupRef]
     played: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+        int, Field(alias="minimumGroupSize", ge=1, le=9007199254740991)
     ]
     truncated: Literal["mask", "penalise", "keep"]
     overlong_buffer: Annotated[
@@ -818,6 +874,14 @@ class PlayGroupsInput(Strict):
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
     groups: Annotated[list[DealtGroup], Field(min_length=1)]
+
+
+class ProductionConfig(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    recordings: BlobRef
+    conversations: Annotated[int, Field(ge=1, le=9007199254740991)]
+    samplers: Annotated[list[RecordedSampler], Field(min_length=1)]
+    left_out: Annotated[dict[str, LeftOutAdditionalProperty], Field(alias="leftOut")]
 
 
 class RolloutInput(Strict):
@@ -1018,6 +1082,14 @@ class Manifest(Strict):
     )
 
 
+class PromoteInput(Strict):
+    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    number: Annotated[int, Field(ge=1, le=9007199254740991)]
+    state: RunState
+    served: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    checkpoint: Checkpoint
+
+
 class RecordInput(Strict):
     state: RunState
 
@@ -1091,6 +1163,7 @@ class RunConfig(Strict):
     competing: Literal[True] | None = None
     external: ExternalConfig | None = None
     supervised: SupervisedConfig | None = None
+    production: ProductionConfig | None = None
 
 
 class AllocateInput(Strict):
@@ -1098,12 +1171,14 @@ class AllocateInput(Strict):
     firing: Annotated[str, Field(min_length=1)]
     config: RunConfig
     from_: Annotated[Checkpoint | None, Field(alias="from")]
+    production: ProductionSource | None = None
 
 
 class Allocated(Strict):
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     config: RunConfig
     concluded: Checkpoint | None
+    too_few: Annotated[str | None, Field(alias="tooFew")] = None
 
 
 class PrepareInput(Strict):

@@ -62,7 +62,7 @@ function translated({ tools, toolChoice, responseFormat, reasoning, providerOpti
     ...(offered.length === 0 || toolChoice === undefined ? {} : { tool_choice: chatChoice(toolChoice as Part) }),
     ...(responseFormat === undefined ? {} : { response_format: chatFormat(responseFormat as Part) }),
     ...(reasoning === undefined ? {} : { reasoning_effort: reasoning }),
-    ...openaiOptions((providerOptions ?? {}) as { openai?: RequestBody }),
+    ...openaiOptions(providerOptions ?? {}),
   };
 }
 

@@ -100,7 +100,7 @@ function asInputItem(item: Item): Item {
     case 'function_call_result':
       return { type: 'function_call_output', call_id: callId, output: outputOf(output) };
     case 'reasoning':
-      // What the model thought stands in what came beside the summary.
+      // The model's thoughts stand beside the summary.
       return { ...own, type: 'reasoning' };
     default:
       return rest;
@@ -154,7 +154,7 @@ function readUsage(usage: Usage): object {
   };
 }
 
-/** What the SDK's own client makes of an item: what it does not name is kept beside it, and comes back with it. */
+/** An item as the SDK's own client makes it: members that it does not name are kept beside it, and come back with it. */
 function asOutputItem(item: Item): object {
   switch (item['type']) {
     case 'message': {

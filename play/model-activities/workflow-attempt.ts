@@ -8,8 +8,8 @@ import type { AttemptEndpoint } from '../transports/gateway.ts';
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const WORKFLOW_ATTEMPT = Symbol.for('temper.workflow-attempt');
 
-/** Where an attempt is played: part of the names of its workflow and of the queue of its model activities. */
-export interface AttemptAddress {
+/** Place of an attempt: part of the names of its workflow and of the queue of its model activities. */
+interface AttemptAddress {
   readonly storeId: string;
   readonly run: string;
   /** `BRANCH.STEP.GROUP`, or `BRANCH.STEP.eval`. */

@@ -19,7 +19,7 @@ export const ENGINE = 'the engine';
 export class OutageClock {
   /** Why calls wait now; null where none does. */
   reason: string | null = null;
-  /** What does not answer, for messages. */
+  /** The thing that does not answer, for messages. */
   awaited = ENGINE;
   /** When the engine is asked again, by the clock; 0 while it is being asked. */
   nextTryAt = 0;

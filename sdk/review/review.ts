@@ -73,10 +73,10 @@ function findReviewersProblem({ reviewers, question, onTimeout }: Record<string,
 
 function findWeightsProblem(weights: unknown): string | null {
   if (weights === undefined) return null;
-  const { review, agent, ...rest } = (weights ?? {}) as { review?: unknown; agent?: unknown };
-  if (!isAmount(review) || !isAmount(agent) || Object.keys(rest).length > 0)
+  const { review: share, agent, ...rest } = (weights ?? {}) as { review?: unknown; agent?: unknown };
+  if (!isAmount(share) || !isAmount(agent) || Object.keys(rest).length > 0)
     return 'weights of review must be { review, agent }, both numbers of at least 0; pass for example { review: 1, agent: 0.5 }';
-  return review > 0
+  return share > 0
     ? null
     : 'the weight of the review must be more than 0, or the run waits for nothing; raise it, or remove reward';
 }

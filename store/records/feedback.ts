@@ -32,7 +32,7 @@ export interface FeedbackRow extends Feedback {
 }
 
 /** A run trained the conversation with the rows before this one; there is none after it. */
-export interface TrainedRow {
+interface TrainedRow {
   schema: 1;
   kind: 'trained';
   conversation: string;
@@ -133,7 +133,7 @@ function isSame(left: FeedbackRow, right: FeedbackRow): boolean {
 }
 
 /** A recorded answer with the feedback on it. */
-export interface RatedTurn {
+interface RatedTurn {
   recording: Recording;
   /** The latest on this answer; null without any. */
   feedback: FeedbackRow | null;

@@ -15,6 +15,7 @@ import {
   GroupResult,
   isFromLaterVersion,
   Prepared,
+  ProductionConfig,
   RunConfig,
   RunState,
   SettingChange,
@@ -89,6 +90,8 @@ export const FiringFileSchema = z.looseObject({
   parent: CheckpointInFile,
 });
 export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant(Checkpoint) });
+export const ChosenFileSchema = z.looseObject({ schema, production: tolerant(ProductionConfig) });
+export const WaitingFileSchema = z.looseObject({ schema, reason: z.string(), at: z.iso.datetime() });
 export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.unknown() });
 /** When a group was played, and in which order each attempt made its calls. */
 export const TimesFileSchema = z.looseObject({

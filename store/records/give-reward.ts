@@ -8,7 +8,7 @@ import { showValue } from '../../core/show-value.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { readBranches } from './lineage.ts';
-import { addGift, findAnswer, lastRewards, readGiven, type Added, type RewardRow } from './given-rewards.ts';
+import { addGift, findAnswer, readGiven, type Added, type RewardRow } from './given-rewards.ts';
 import { missingAttempts, rewardWith } from './given-verdict.ts';
 import { readRollouts } from './group-files.ts';
 import { requireRun } from './run-reader.ts';
@@ -254,9 +254,4 @@ function findMetricsProblem(metrics: unknown): string | null {
 export function findTextProblem(name: string, text: unknown, most: number): string | null {
   if (text === null || (typeof text === 'string' && text.length <= most && text.trim() !== '')) return null;
   return `${name} must be a text of 1 to ${most} characters, got ${showValue(text)}; shorten it, or leave it out`;
-}
-
-/** The reward that counted, or counts so far, of each attempt of a group. */
-export async function readLastRewards(store: Store, place: GroupPlace): Promise<Map<number, RewardRow>> {
-  return lastRewards(await readGiven(store, place));
 }

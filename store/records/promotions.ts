@@ -14,7 +14,7 @@ import type { Store } from '../store.ts';
 import { childNumbers } from './children.ts';
 import { parseStored, tolerant } from './file-schemas.ts';
 
-export const PROMOTION_KINDS = ['promoted', 'back', 'refused'] as const;
+const PROMOTION_KINDS = ['promoted', 'back', 'refused'] as const;
 
 export interface NewPromotion {
   /** `back` returns to the checkpoint before; `refused` changes nothing, and says why. */

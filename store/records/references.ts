@@ -15,8 +15,9 @@ export function referencesOf(
 
 /** Without the chat template, of which a configuration has the hash alone. */
 export function blobsOfConfig(config: RunConfig): BlobRef[] {
-  const { supervised, startAdapter } = config;
-  return [...(supervised ? [supervised.dataset] : []), ...referencesOf(config), ...Object.values(startAdapter ?? {})];
+  const { supervised, production, startAdapter } = config;
+  const data = [...(supervised ? [supervised.dataset] : []), ...(production ? [production.recordings] : [])];
+  return [...data, ...referencesOf(config), ...Object.values(startAdapter ?? {})];
 }
 
 /** A script brings examples, and names what steps are compared with, step by step. */

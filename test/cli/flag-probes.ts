@@ -1,6 +1,8 @@
 /** How each flag shows its effect: by what a command plans with and without it, or by a test. */
 import { byTest, type ShownByTest } from '../by-test.ts';
 import { AUTO_FLAGS } from './auto/auto-flags.ts';
+import { REWARD_FLAGS } from './reward-flags.ts';
+import { SERVING_FLAGS } from './serving-flags.ts';
 
 /** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
 export type Probe = readonly [without: string, given: string] | ShownByTest;
@@ -23,10 +25,6 @@ const REASONS = byTest(
 const STEERING = byTest(
   'crash/steering.test.ts',
   'a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays',
-);
-const GIVEN = byTest(
-  'cli/rewards.test.ts',
-  'a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag',
 );
 const BACKFILL = byTest(
   'workflows/schedules.test.ts',
@@ -64,8 +62,6 @@ const PLANNED = byTest(
   'cli/doctor-model.test.ts',
   'what would be trained is what flags say, then what the project gives to every run',
 );
-
-const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
 /** Flags of supervised steps, under the names of two commands. */
 const EXAMPLES = {
@@ -130,6 +126,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   ),
   'init --yes': byTest('cli/init.test.ts', 'the template %s goes into a new folder, as it is'),
   ...AUTO_FLAGS,
+  ...REWARD_FLAGS,
   ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
   'train --run': added(TRAIN, '--run other'),
   'train --adapter': byTest(
@@ -149,15 +146,6 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'distill --attempts': byTest('cli/distill.test.ts', 'a hosted teacher’s best attempts become chats to train on'),
   'distill --out': ['distill demo --top 9% --out a.jsonl', 'distill demo --top 9% --out b.jsonl'],
   'report --out': added('report demo', '--out here.html'),
-  'reward --file': byTest('cli/rewards.test.ts', 'a file of rewards is given as a whole, and again without effect'),
-  'reward --metric': GIVEN,
-  'reward --by': GIVEN,
-  'reward --note': GIVEN,
-  'reward --key': GIVEN,
-  'rewards --json': byTest(
-    'cli/rewards.test.ts',
-    'awaited attempts are listed oldest first, with the end of what they said, and as JSON',
-  ),
   'rollback --step': STEERING,
   'rollback --set': STEERING,
   'schedule create --name': ['schedule create agent.ts --base-model pocket --name a --every 1d', SCHEDULE],
@@ -244,15 +232,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
   'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
   'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
-  ...shownBy(SERVED, ['serve'], ['host', 'port', 'model-name', 'device', 'dtype', 'json']),
-  'serve --load-in-4bit': byTest(
-    'cli/serve.test.ts',
-    'a checkpoint of a run with --load-in-4bit is served in 4 bits, and so is another one on request',
-  ),
-  'serve --allow-host': byTest(
-    'cli/serve.test.ts',
-    'an address that is open to other machines needs a key of the environment, and names of its own',
-  ),
+  ...SERVING_FLAGS,
   ...shownBy(
     STACK_WORKER,
     ['train', 'sft', 'fork', 'dev'],

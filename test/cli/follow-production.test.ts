@@ -94,12 +94,3 @@ test('a run without a promotion has nothing to serve', async () => {
     `"temper: demo@production names no checkpoint (nothing was promoted); promote one: temper promote demo@STEP"`,
   );
 });
-
-test('flags of recording are checked before anything is started', async () => {
-  const complain = (words: string[], env: object = {}) =>
-    complaintIn(project, ['serve', 'demo@1', ...words], { env: { TEMPER_SERVE_KEY: 'k', ...env } });
-  expect(await complain(['--record-days', '3'])).toContain('--record-days has no effect without --record');
-  expect(await complain(['--record', '--redact', 'none.ts'])).toContain('none.ts must be a file');
-  expect(await complain(['--record', '--record-share', '2'])).toContain('--record-share');
-  expect(await complain(['--record'], { TEMPER_FEEDBACK_KEY: 'k' })).toContain('another key than that of the model');
-});

@@ -9,7 +9,7 @@ test('train', () => {
   expect(help('train')).toMatchInlineSnapshot(`
     "start a training run or continue it, and show its progress
 
-    Usage: temper train [AGENT] --base-model MODEL [flags]
+    Usage: temper train [AGENT] --base-model MODEL | --from-production RUN [flags]
 
     AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working
     folder. Flags that train of temporal.config.ts sets need not be passed. If a run of this name exists, it continues;
@@ -96,6 +96,11 @@ test('train', () => {
       --warm-start-held-out-examples N          examples that are held out and scored [a tenth, at most 200]
       --warm-start-learning-rate X              learning rate of these steps [--learning-rate]
       --warm-start-learning-rate-schedule NAME  constant, linear or cosine, down to a tenth at the last of these steps [constant]
+      --from-production RUN                     train conversations that temper serve RUN --record kept and that have feedback, instead of playing the agent
+      --at-least N                              with --from-production: fewest such conversations; with fewer, nothing is trained [1]
+      --epochs N                                with --from-production: how often each conversation is trained [1]
+      --max-policy-age N                        with --from-production: most optimizer steps between the policy that answered and the one that trains [32]
+      --from CHECKPOINT                         with --from-production: checkpoint that the run starts from [the one that serves RUN]
       --engine NAME                             what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
@@ -107,7 +112,8 @@ test('train', () => {
     Examples:
       temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100
       temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8
-      temper train agent.ts --base-model Qwen/Qwen3-4B --steps 220 --warm-start chats.jsonl --warm-start-steps 20"
+      temper train agent.ts --base-model Qwen/Qwen3-4B --steps 220 --warm-start chats.jsonl --warm-start-steps 20
+      temper train agent.ts --from-production demo --at-least 200 --run demo-2"
   `);
 });
 

@@ -3,62 +3,21 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import type { ExternalConfig } from '../../core/contract.ts';
-import { EXTERNAL } from '../../core/external-rewards.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { ReviewKeys } from '../../cli/review/keys.ts';
-import { branchKey, givenPrefix, groupTimesKey, rolloutsKey } from '../../store/layout.ts';
+import { branchKey, givenPrefix } from '../../store/layout.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { closeLedger, readGiven } from '../../store/records/given-rewards.ts';
-import { publishRun } from '../../store/records/publish-run.ts';
-import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { writeWaitingRun } from './waiting-run.ts';
 
-const SHA = 'a'.repeat(64);
-const PLAYED = Date.parse('2026-11-22T08:00:00Z');
 let project: string;
 let store: FileStore;
 beforeEach(async () => {
   project = await temporaryProject();
   store = new FileStore(join(project, '.temper', 'store'));
 });
-
-/** Two groups of three attempts; the last attempt of the second group failed. */
-async function writeWaitingRun(external: ExternalConfig = {}): Promise<void> {
-  const config = defaultRunConfig({ run: 'demo', agent: 'support', baseModel: 'pocket', judge: EXTERNAL, external });
-  await publishRun(store, { config, agentCodeSha256: SHA });
-  for (const group of [0, 1]) {
-    const place = { run: 'demo', branch: 0, step: 1, group };
-    const attempts = [0, 1, 2].map((attempt) => attemptOf(attempt, group === 1 && attempt === 2));
-    const header = { schema: 1, inputsSha256: SHA, branch: 0, step: 1, group, scenarioId: `ticket-${group}` } as const;
-    const rollouts = { header: { ...header, scenario: group, adapterSha256: SHA, attempts: 3 }, attempts };
-    await store.publish(rolloutsKey(place), await encodeRollouts(rollouts));
-    await store.replace(groupTimesKey(place), encodeJson({ endedAt: PLAYED + group * 1000 }));
-  }
-}
-
-function attemptOf(attempt: number, isFailed: boolean): AttemptRecord {
-  const request = { messages: [{ role: 'user', content: 'Where is my order?' }] };
-  const message = {
-    role: 'assistant',
-    content: `It is\non its way, says answer ${attempt}. ${'Thank you. '.repeat(20)}`,
-  };
-  const tokens = { promptTokenIds: [1], tokenIds: [2], logprobs: [-1], adapterSha256: SHA };
-  const call = { key: 'k', occurrence: 0, label: null, request, message, finishReason: 'stop', ...tokens };
-  return {
-    attempt,
-    status: isFailed ? 'failed' : 'ok',
-    failure: isFailed ? { type: 'AgentFailed', message: 'broken' } : null,
-    reward: null,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls: [call],
-  };
-}
 
 const temper = (...words: string[]) => runCli(project, words);
 const rowsOf = (group: number) => readGiven(store, { run: 'demo', branch: 0, step: 1, group });
@@ -72,7 +31,7 @@ function write(name: string, text: string): string {
 }
 
 test('awaited attempts are listed oldest first, with the end of what they said, and as JSON', async () => {
-  await writeWaitingRun({ timeoutMs: 86_400_000 });
+  await writeWaitingRun(store, { timeoutMs: 86_400_000 });
   await temper('reward', 'demo', '0.1.0.1', '0.5');
   const { stdout } = await temper('rewards', 'demo');
   const lines = stdout.split('\n');
@@ -96,7 +55,7 @@ test('awaited attempts are listed oldest first, with the end of what they said, 
 });
 
 test('a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag', async () => {
-  await writeWaitingRun();
+  await writeWaitingRun(store);
   const first = [
     'reward',
     'demo',
@@ -129,7 +88,7 @@ test('a reward is recorded with who gave it and why; the last one counts, and a 
 });
 
 test('a file of rewards is given as a whole, and again without effect', async () => {
-  await writeWaitingRun();
+  await writeWaitingRun(store);
   const table = 'attempt,reward,by,note,metric.tone\n0.1.0.0,1,bob,"short, clear",0.5\n0.1.0.1,-0.5,,,\n';
   const csv = write('rewards.csv', table);
   expect((await temper('reward', 'demo', '--file', csv, '--by', 'team')).stdout).toBe('2 rewards given');
@@ -153,7 +112,7 @@ test('a file of rewards is given as a whole, and again without effect', async ()
 });
 
 describe('one line refuses', () => {
-  beforeEach(() => writeWaitingRun({ name: 'csat', weight: 1e300 }));
+  beforeEach(() => writeWaitingRun(store, { name: 'csat', weight: 1e300 }));
 
   test.each<[string, string[], RegExp]>([
     ['an attempt that was not played', ['0.1.0.7', '1'], /has played no attempt 0\.1\.0\.7; see temper rewards demo$/],
@@ -240,6 +199,8 @@ describe('one line refuses', () => {
   test('flags that a file replaces', async () => {
     const { stderr } = await temper('reward', 'demo', '--file', 'a.csv', '--metric', 'tone=1');
     expect(stderr).toMatch(/--metric has no effect with --file/);
+    const missing = await temper('reward', 'demo', '--file', 'none.csv');
+    expect(missing.stderr).toMatch(/--file must name a file, got none\.csv, which is not there/);
   });
 });
 
@@ -260,7 +221,7 @@ describe('links', () => {
     runCli(project, ['rewards', 'demo', ...words], { env });
 
   test('one for each attempt that waits, signed for it, also as JSON', async () => {
-    await writeWaitingRun();
+    await writeWaitingRun(store);
     await temper('reward', 'demo', '0.1.0.0', '1');
     const { stdout } = await links(['--links', 'https://rewards.example/team/']);
     const found = [...stdout.matchAll(/^(\S+) {2}https:\/\/rewards\.example\/team\/r\/(\S+)$/gm)];

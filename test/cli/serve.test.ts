@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -18,6 +18,7 @@ import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
 
 const KEY = 'a key of this test';
+const SAID = 'words of a user';
 let project: string;
 let store: Store;
 
@@ -163,7 +164,8 @@ describe('with an engine', () => {
       signal: stop.signal,
     });
     const client = new OpenAI({ baseURL: `http://localhost:${port}/v1`, apiKey: KEY, maxRetries: 0 });
-    const asking = () => client.chat.completions.create({ model: 'gpt-5', messages: [{ role: 'user', content: '?' }] });
+    const asking = () =>
+      client.chat.completions.create({ model: 'gpt-5', messages: [{ role: 'user', content: SAID }] });
     let answer: Awaited<ReturnType<typeof asking>> | null = null;
     await until('it answers', async () => (answer = await asking().catch(() => null)) !== null, 30_000, 50);
     expect(JSON.parse(answer!.choices[0]!.message.content!)).toMatchObject({
@@ -192,6 +194,10 @@ describe('with an engine', () => {
     expect(given).toMatchObject({ TEMPER_ENGINE_KEY: expect.stringMatching(/^[\w-]{43}$/) });
     expect([given['TEMPER_SERVE_KEY'], given['OPENAI_API_KEY']]).toEqual([undefined, undefined]);
     const log = readFileSync(join(project, '.temper', 'logs', 'serve.jsonl'), 'utf8');
+    // Without --record, nothing of a conversation is kept.
+    const kept = readdirSync(project, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const holding = kept.filter(({ parentPath, name }) => readFileSync(join(parentPath, name)).includes(SAID));
+    expect([holding, existsSync(join(project, '.temper', 'store', 'production'))]).toEqual([[], false]);
     for (const secret of [KEY, given['TEMPER_ENGINE_KEY']!]) {
       expect(args.join(' ')).not.toContain(secret);
       expect(log + stdout).not.toContain(secret);

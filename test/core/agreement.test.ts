@@ -33,8 +33,10 @@ test('full agreement is 1, and opposite answers are below 0', () => {
 
 function read<T>(lines: readonly string[], valueOf: (character: string) => T): Rating<T>[] {
   return lines.flatMap((line, reviewer) =>
-    [...line].flatMap((character, unit) =>
-      character === '.' ? [] : [{ unit: String(unit), reviewer: String(reviewer), value: valueOf(character) }],
-    ),
+    line
+      .split('')
+      .flatMap((character, unit) =>
+        character === '.' ? [] : [{ unit: String(unit), reviewer: String(reviewer), value: valueOf(character) }],
+      ),
   );
 }

@@ -177,7 +177,9 @@ test('a group whose policy is too old is left out, and a full window is dealt wi
   expect(stale.map(({ result }) => keyOf(result))).toEqual(['1.0', '1.1', '1.2']);
   expect(position.open).toHaveLength(3 + 5);
   expect(planChoice(CONFIG, position).window.map(({ isStale }) => isStale)).toEqual([
-    ...[true, true, true],
+    true,
+    true,
+    true,
     ...Array.from({ length: 5 }, () => undefined),
   ]);
   const { chosen, next } = take(CONFIG, complete(position, keysOf(position)));

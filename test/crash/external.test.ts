@@ -5,6 +5,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
+import { RewardDesk } from '../../cli/review/desk.ts';
+import { ReviewKeys } from '../../cli/review/keys.ts';
+import { ROUTES } from '../../cli/review/routes.ts';
+import { openReviewServer } from '../../cli/review/server.ts';
+import { Waker } from '../../cli/review/waker.ts';
 import { formatAttemptId } from '../../core/attempt-id.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { listAwaited } from '../../store/records/awaited-groups.ts';
@@ -43,6 +48,31 @@ async function awaited(run: string): Promise<string[]> {
 const bytesOf = (run: string) =>
   Object.fromEntries(Object.entries(project.committed(run)).filter(([file]) => !file.includes('.given/')));
 
+/** Two by a program and one behind a link, which completes the group: the server wakes the run. */
+async function giveOverHttp(run: string, [first = '', second = '', third = '']: readonly string[]): Promise<void> {
+  const key = 'a review key of this test';
+  const keys = new ReviewKeys(key, await store.id());
+  const waker = new Waker({ project: project.folder, env: process.env }, store);
+  const desk = new RewardDesk(store, (woken) => waker.wake(woken));
+  const place = { host: '127.0.0.1', port: 0, hosts: [], key };
+  const server = await openReviewServer({ place, keys, desk, routes: ROUTES });
+  const origin = `http://127.0.0.1:${server.port}`;
+  const post = (path: string, body: string, headers: Record<string, string> = {}) =>
+    fetch(`${origin}${path}`, { method: 'POST', body, headers });
+  for (const [attempt, reward] of [
+    [first, 0],
+    [second, -1],
+  ] as const) {
+    const path = `/v1/runs/${run}/attempts/${attempt}/reward`;
+    expect((await post(path, JSON.stringify({ reward }), { 'x-api-key': key })).status).toBe(200);
+  }
+  const link = keys.sign({ kind: 'link', run, attempt: third, expiresAt: Date.now() + 60_000 });
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  expect((await post(`/r/${link}`, 'reward=score&score=-2', form)).status).toBe(200);
+  await waker.close();
+  await server.close();
+}
+
 test('a reward is counted once, whoever dies between it and the step', async () => {
   writeFileSync(agent, AGENT);
   const killed = project.start('train', agent, '--run', 'given-late', ...FLAGS);
@@ -64,10 +94,11 @@ test('a reward is counted once, whoever dies between it and the step', async () 
   const whole = project.start('train', agent, '--run', 'given-at-once', ...FLAGS);
   await until('all attempts wait', async () => (await awaited('given-at-once')).length === 6, WITHIN_MS);
   const file = join(project.folder, 'given.csv');
-  const rows = ids.map((attempt, index) => `${attempt},${index < 3 ? index : 3 - index}\n`);
+  const rows = ids.slice(0, 3).map((attempt, index) => `${attempt},${index}\n`);
   writeFileSync(file, `attempt,reward\n${rows.join('')}`);
   const given = await project.run('reward', 'given-at-once', '--file', file);
-  expect(given.output).toContain('6 rewards given\nthe run given-at-once was told');
+  expect(given.output).toContain('3 rewards given\nthe run given-at-once was told');
+  await giveOverHttp('given-at-once', ids.slice(3));
   expect((await whole.ended).code).toBe(0);
   expect(bytesOf('given-late')).toEqual(bytesOf('given-at-once'));
   const verified = await project.run('verify', 'given-late', '--no-recompute');

@@ -20,9 +20,13 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'workers/doctor/doctor-vllm.test.ts',
     'is asked with the key in TEMPER_VLLM_KEY, and told by model and context',
   ),
+  TEMPER_REVIEW_KEY: byTest(
+    'cli/review/review.test.ts',
+    'a new key is made for a terminal; one of the environment is never shown',
+  ),
   TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),
   TEMPER_FEEDBACK_KEY: byTest(
-    'cli/follow-production.test.ts',
+    'cli/plan-recording.test.ts',
     'flags of recording are checked before anything is started',
   ),
   TEMPER_TEMPORAL_CLI: byTest(

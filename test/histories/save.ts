@@ -19,6 +19,7 @@ import {
   pauseUpdate,
   progressQuery,
   resumeUpdate,
+  rewardsSignal,
   rollbackUpdate,
   setUpdate,
   stopUpdate,
@@ -40,7 +41,7 @@ async function main(): Promise<void> {
   const bed = await openTestBed(server.address, codePath);
   try {
     const wanted = process.argv.slice(2);
-    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered, saveJudged, saveOverlapping, saveSupervised, saveTrainStep];
+    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered, saveJudged, saveOverlapping, saveSupervised, saveTrainStep, saveWindowed];
     for (const scene of scenes)
       if (wanted.length === 0 || wanted.includes(scene.name.replace('save', ''))) await scene(bed);
   } finally {
@@ -59,6 +60,25 @@ async function savePlain(bed: TestBed): Promise<void> {
   await bed.play({ config: { run: 'plain', steps: 3, evalEvery: 2 }, fake }, async ({ handle }) => {
     await handle.result();
     await save('plain', handle);
+  });
+}
+
+/** Steps from what is complete: a step of two policies, a group that is too old, and a window that is carried along. */
+async function saveWindowed(bed: TestBed): Promise<void> {
+  const given = new Set(['1.2', '1.3', '2.0', '1.1']);
+  const missing = ({ step, group }: { step: number; group: number }) => (given.has(`${step}.${group}`) ? 0 : 4);
+  const window = { judge: 'external', external: {}, groupsAhead: 2, maxRewardStaleness: 1 };
+  const setup: RunSetup = { config: { run: 'windowed', steps: 3, continueAsNewEvery: 2, ...window }, fake: { missing } };
+  await bed.play(setup, async ({ handle, client }) => {
+    await eventually(
+      () => handle.query(progressQuery),
+      ({ awaited }) => awaited?.step === 3,
+    );
+    given.add('3.0').add('3.1');
+    await handle.signal(rewardsSignal);
+    await handle.result();
+    await save('windowed-on', handle);
+    await save('windowed', client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId));
   });
 }
 

@@ -1,7 +1,8 @@
 /**
  * `npm run pictures`: makes the pictures in docs/pictures anew, from real runs in a temporary project. With
  * `--project FOLDER` in that project, which is kept: its runs go on, and those that are complete are only reported. With
- * `--only review` those of the pages of `temper review` alone, which need no run.
+ * `--only review` those of the pages of `temper review` alone, which need no run. With `--temporal-ui URL` only that of
+ * attempts that are workflows: the UI of a server where examples/workflow-agent trains.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +30,9 @@ const LIVE_STEPS = 50;
 const LOAD_MS = 120_000;
 const TERMINAL = { columns: 110, rows: 32 };
 
-const { values } = parseArgs({ options: { project: { type: 'string' }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { project: { type: 'string' }, only: { type: 'string' }, 'temporal-ui': { type: 'string' } },
+});
 const project = values.project ?? mkdtempSync(join(tmpdir(), 'temper-pictures-'));
 const tmux = (...args: string[]) =>
   execFileSync('tmux', ['-L', `temper-pictures-${process.pid}`, '-f', '/dev/null', ...args], {
@@ -39,9 +42,10 @@ const browser = await chromium.launch({
   executablePath: process.env['TEMPER_CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu'],
 });
+const { 'temporal-ui': temporalUi } = values;
 try {
-  await takeReviewPictures(browser, picture);
-  if (values.only !== 'review') await takePicturesOfRuns();
+  if (temporalUi === undefined) await takePictures();
+  else await shootAttempts(temporalUi);
 } finally {
   await browser.close();
   if (isTerminalOpen()) tmux('kill-server');
@@ -49,11 +53,22 @@ try {
   if (values.project === undefined) rmSync(project, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
 }
 
-async function takePicturesOfRuns(): Promise<void> {
+async function takePictures(): Promise<void> {
+  await takeReviewPictures(browser, picture);
+  if (values.only === 'review') return;
   await takeLivePictures();
   await takeReportPictures();
   await play('multiplication');
   await takeCurve();
+}
+
+async function shootAttempts(ui: string): Promise<void> {
+  const page = await browser.newPage({ viewport: { width: 1320, height: 640 } });
+  await page.goto(`${ui}/namespaces/default/workflows?query=${encodeURIComponent('WorkflowType="mailAssistant"')}`);
+  await page.getByText('mailAssistant').nth(2).waitFor({ timeout: LOAD_MS });
+  await sleep(1500);
+  await page.screenshot({ path: picture('temporal-ui-attempts') });
+  await page.close();
 }
 
 /** The demo in a terminal, and the same moment in Temporal's UI; then the demo's end. */

@@ -216,7 +216,7 @@ test('every function and class of the package that takes options has a table of 
     'scoreConversations',
     'replayAttempt',
   ];
-  const exported = Object.entries({ ...sdk, ...testing, LocalBackend, mcp }).flatMap(([name, value]) =>
+  const exported = Object.entries({ ...sdk, ...testing, LocalBackend, mcp, workflowAgent }).flatMap(([name, value]) =>
     typeof value === 'function' ? name : [],
   );
   expect(exported.filter((name) => !others.includes(name)).toSorted()).toEqual(

@@ -30,6 +30,15 @@ async function goodInputs(): Promise<Inputs> {
     prepare: { config: CONFIG },
     rollout,
     judgeGroup: { group: rollout },
+    gather: {
+      run: 'demo',
+      branch: 0,
+      step: 1,
+      recordings: rollout.scenarios,
+      conversations: [0],
+      minimumGroupSize: 1,
+      truncated: 'mask',
+    },
     judgeGiven: { ...planGivenJudging({ ...CONFIG, judge: 'external' }, 0, [rollout], () => null) },
     playGroups: { ...planBundles([dealt])[0] },
     judge: {
@@ -56,6 +65,7 @@ async function goodInputs(): Promise<Inputs> {
     checkpoint: { state: STATE, summary: summary(1, 1) },
     allocate: { schedule: 'nightly', firing: 'a', config: CONFIG, from: null },
     conclude: { schedule: 'nightly', number: 1, state: STATE },
+    promote: { schedule: 'nightly', number: 1, state: STATE, served: 'demo', checkpoint: rollout.policy },
     amend: { run: 'demo', number: 1, changes: [CHANGE] },
     locate: { run: 'demo', rollback: null },
   };

@@ -9,6 +9,7 @@ import {
   CheckpointInput,
   ChooseInput,
   EvaluateInput,
+  GatherInput,
   InitialiseInput,
   JudgeGivenInput,
   JudgeGroupInput,
@@ -16,6 +17,7 @@ import {
   LocateInput,
   PlayGroupsInput,
   PrepareInput,
+  PromoteInput,
   RecordInput,
   RolloutInput,
   TrainInput,
@@ -27,7 +29,6 @@ import {
   type JudgeSpending,
   type Located,
   type OpenGroup,
-  type Prepared,
   type RunState,
   type StepSummary,
   type TrainResult,
@@ -39,8 +40,9 @@ import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { groupName } from '../../core/plan-given.ts';
 import { hashJudging, toGroupRef, withInputsHash } from '../../core/plan-step.ts';
 import { chooseFirst } from '../../core/plan-window.ts';
-import { createRandom } from '../../core/seeds.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
+import { gatherGroups } from './fake-gather.ts';
+import { commit, evaluatePolicy, fakePrepared, playGroup } from './fake-results.ts';
 
 export interface FakeOptions {
   trainScenarios?: number;
@@ -177,6 +179,11 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       const spent = judged.length === 0 ? null : addSpendings(judged.map((each) => each.spent));
       return { groups, spent, seconds: 1 };
     },
+    async gather(input) {
+      await options.before?.('gather', input);
+      run.done.push({ name: 'gather', input });
+      return { groups: gatherGroups(GatherInput.parse(input)) };
+    },
     evaluate: (input) =>
       once('evaluate', `eval/${input.branch}/${input.step}`, EvaluateInput.parse(input), () => {
         run.evaluations.push(input);
@@ -184,6 +191,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       }),
     judge: (input) =>
       once('judge', `judge/${input.branch}/${input.step}`, JudgeInput.parse(input), () => {
+        if (run.done.some(({ name }) => name === 'gather')) return { groups: null };
         const played = run.rollouts.filter(({ branch, step }) => branch === input.branch && step === input.step);
         const byGroup = new Map(played.map((group) => [group.group, group]));
         const named = input.groups.map(({ group }) => group);
@@ -198,7 +206,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     choose: (input) =>
       once('choose', `judge/${input.branch}/${input.step}`, ChooseInput.parse(input), ({ window, step, most }) => {
         const decided = window.flatMap(({ judgedSha256, isStale, group, step: dealtAt = step }) => {
-          const dealt = run.rollouts.findLast((input) => input.step === dealtAt && input.group === group)!;
+          const dealt = run.rollouts.findLast((each) => each.step === dealtAt && each.group === group)!;
           if (judgedSha256 === null) return [];
           return [playGroup(dealt, isStale ? 'stale' : (options.use?.(dealt) ?? 'trained'))];
         });
@@ -250,8 +258,8 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       .map((each): OpenGroup => {
         const use = countMissing(each) > 0 ? 'unjudged' : (options.use?.(each) ?? 'trained');
         const staleness = steps.filter((at) => at >= each.step && found('step', at).length > 0).length;
-        const { branch, policy, inputsSha256 } = each;
-        return { branch, policy, staleness, inputsSha256, result: playGroup(each, use) };
+        const { policy, inputsSha256 } = each;
+        return { branch: each.branch, policy, staleness, inputsSha256, result: playGroup(each, use) };
       });
     return {
       ...(maxStaleness === 0 ? {} : { policies }),
@@ -308,60 +316,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       Promise.resolve({ number: 1, config: planFiring(config, `${config.run}-1`, 1, from), concluded: null }),
     conclude: async ({ state: { run: name, branch, step, adapterSha256 } }) =>
       Promise.resolve({ run: name, branch, step, manifestSha256: hashOf(name), adapterSha256: adapterSha256 ?? '' }),
+    promote: (input) => Promise.resolve({ reason: PromoteInput.parse(input).served === 'demo' ? null : 'it is worse' }),
   };
   return { ...run, agent, gpu, schedule };
-}
-
-function fakePrepared(trainScenarios: number): Prepared {
-  const sha256 = hashOf(['scenarios', trainScenarios]);
-  return {
-    scenarios: { key: `blobs/${sha256}`, sha256, bytes: 100 },
-    trainScenarios,
-    evalScenarios: 3,
-    heldOut: false,
-    agentCodeSha256: hashOf('agent'),
-  };
-}
-
-function playGroup(input: RolloutInput, use: GroupResult['use']): GroupResult {
-  const random = createRandom(Number.parseInt(input.inputsSha256.slice(0, 12), 16));
-  const rewards = Array.from({ length: input.attempts }, () => (use === 'no-variance' ? 1 : Math.round(random())));
-  return {
-    step: input.step,
-    group: input.group,
-    scenario: input.scenario,
-    rolloutsSha256: hashOf([input.inputsSha256, 'rollouts']),
-    judgedSha256: use === 'unjudged' ? null : hashOf([input.inputsSha256, 'judged']),
-    attempts: input.attempts,
-    failed: 0,
-    truncated: 0,
-    calls: input.attempts,
-    sampledTokens: 10 * input.attempts,
-    rewards,
-    metrics: { winRate: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length },
-    use,
-  };
-}
-
-function evaluatePolicy(input: EvaluateInput): EvalResult {
-  const { count, step } = input;
-  const rolloutsSha256 = hashOf([input.inputsSha256, 'eval']);
-  return { step, attempts: count, failed: 0, reward: step / 10, metrics: { winRate: step / 10 }, rolloutsSha256 };
-}
-
-function commit(
-  { run, branch }: { run: string; branch: number },
-  step: number,
-  inputsSha256: string,
-  learningRate: number,
-): TrainResult {
-  const manifestSha256 = hashOf([inputsSha256, 'manifest']);
-  const checkpoint: Checkpoint = {
-    run,
-    branch,
-    step,
-    manifestSha256,
-    adapterSha256: hashOf([inputsSha256, 'adapter']),
-  };
-  return { checkpoint, metrics: { loss: learningRate / 2, gradNorm: null }, seconds: { train: 0.01 }, found: false };
 }

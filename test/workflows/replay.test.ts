@@ -11,7 +11,7 @@ const HISTORIES = fileURLToPath(new URL('../histories/', import.meta.url));
 const names = (await readdir(HISTORIES)).filter((name) => name.endsWith('.json'));
 
 const SAVED =
-  'plain continued stopped failed steered judged overlapping overlapping-on supervised warm-started retrained';
+  'plain continued stopped failed steered judged overlapping overlapping-on supervised warm-started retrained windowed windowed-on';
 
 test('histories are there to be replayed', () => {
   const steps = ['train-step-initialise', 'train-step-train'];

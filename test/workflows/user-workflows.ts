@@ -112,7 +112,7 @@ export async function stuck(): Promise<void> {
 }
 
 /** Activities of its own call the model by HTTP. */
-export async function plain(baseURL: string, apiKey: string): Promise<string> {
+export async function plain({ baseURL, apiKey }: { baseURL: string; apiKey: string }): Promise<string> {
   const { askByHttp } = proxyActivities<{ askByHttp(url: string, key: string, text: string): Promise<string> }>({
     startToCloseTimeout: 20_000,
     retry: { maximumAttempts: 1 },

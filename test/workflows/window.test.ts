@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate } from '../../workflows/messages.ts';
-import { createFakeRun } from './fake-activities.ts';
+import type { FakeRun } from './fake-activities.ts';
 import { CACHES, eventually, openTestBed, type RunHandle, type TestBed } from './harness.ts';
 
 let bed: TestBed;
@@ -23,7 +23,7 @@ const untilAwaited = (handle: RunHandle, waiting: number) =>
     () => handle.query(progressQuery),
     ({ awaited }) => awaited?.waiting === waiting,
   );
-const trained = ({ trainings }: ReturnType<typeof createFakeRun>) =>
+const trained = ({ trainings }: FakeRun) =>
   trainings.map(({ step, groups }) => groups.map((ref) => `${ref.step ?? step}.${ref.group}`).join(' '));
 
 describe('a run that plays groups ahead', () => {
@@ -54,7 +54,14 @@ describe('a run that plays groups ahead', () => {
         );
         expect(trained(fake)).toEqual(['1.1 1.3', '1.2 2.1', '3.0 3.1']);
         expect(fake.rollouts.map(({ step, group, policy }) => `${step}.${group} by ${policy.step}`)).toEqual([
-          ...['1.0 by 0', '1.1 by 0', '1.2 by 0', '1.3 by 0', '2.0 by 1', '2.1 by 1', '3.0 by 2', '3.1 by 2'],
+          '1.0 by 0',
+          '1.1 by 0',
+          '1.2 by 0',
+          '1.3 by 0',
+          '2.0 by 1',
+          '2.1 by 1',
+          '3.0 by 2',
+          '3.1 by 2',
         ]);
         expect(fake.trainings.map(({ samplers }) => samplers?.map((each) => [each.step, each.staleness]))).toEqual([
           undefined,
@@ -85,9 +92,11 @@ describe('a run that plays groups ahead', () => {
     await bed.play({ config, fake: { missing } }, async ({ handle, fake }) => {
       await untilAwaited(handle, 4);
       give('1.1');
-      await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
+      const answer = await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
+      expect(answer).toMatchObject({ afterStep: 0 });
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'stopped', step: 0, awaited: null });
+      expect(state.notes.at(-1)).toMatch(/^4 groups are still open, 3 waiting for rewards/);
       expect(fake.trainings).toEqual([]);
       expect(fake.looks.flatMap(({ groups }) => groups.flatMap(({ over }) => over ?? []))).toEqual([]);
     });

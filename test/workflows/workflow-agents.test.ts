@@ -261,7 +261,7 @@ test('what the recorder refuses fails the workflow, and a failed workflow is a f
 });
 
 test('a workflow whose activities call by HTTP is started anew, and pays for no answer twice', async () => {
-  const args: Options['args'] = (_scenario, { baseURL, apiKey }) => [baseURL, apiKey];
+  const args: Options['args'] = (_scenario, model) => [model];
   const [undisturbed] = await openRun('plain', { args }).play();
   engine.executed.length = 0;
   const run = openRun('plain', { args });

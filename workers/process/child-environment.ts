@@ -18,12 +18,9 @@ export function gpuWorkerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
 }
 
 /** For what plays or serves a policy: it must not be able to give rewards. */
-export function withoutRewardKeys({
-  [REVIEW_KEY_VARIABLE]: _review,
-  [FEEDBACK_KEY_VARIABLE]: _feedback,
-  ...env
-}: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return env;
+export function withoutRewardKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { [REVIEW_KEY_VARIABLE]: _review, [FEEDBACK_KEY_VARIABLE]: _feedback, ...others } = env;
+  return others;
 }
 
 /** Environment with the stack's own server instead of that of the user's profile. */

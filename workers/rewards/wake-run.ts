@@ -6,8 +6,10 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 
 import { REWARDS_SIGNAL } from '../../core/external-rewards.ts';
 import { runWorkflowId } from '../../core/queues.ts';
+import { runKey } from '../../store/layout.ts';
 import { listAwaited } from '../../store/records/awaited-groups.ts';
-import { isEnded, listRuns, readRun } from '../../store/records/run-reader.ts';
+import { readStored, RunFileSchema } from '../../store/records/file-schemas.ts';
+import { isEnded, listRuns, readState } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
 const ANSWER_WITHIN_MS = 5000;
@@ -34,11 +36,16 @@ export async function wakeIfComplete(client: Client, store: Store, run: string):
 /** Runs of these agents; a run that cannot be read is left alone. */
 export async function wakeWaitingRuns(client: Client, store: Store, agents: readonly string[]): Promise<string[]> {
   const woken: string[] = [];
-  for (const run of await listRuns(store)) {
-    const found = await readRun(store, run).catch(() => null);
-    const waits = found?.file.config.external !== undefined && !(found.state !== null && isEnded(found.state));
-    if (!waits || !agents.includes(found.file.config.agent)) continue;
-    if (await wakeIfComplete(client, store, run)) woken.push(run);
+  for (const run of agents.length === 0 ? [] : await listRuns(store)) {
+    const waits = await mayWait(store, run, agents).catch(() => false);
+    if (waits && (await wakeIfComplete(client, store, run))) woken.push(run);
   }
   return woken;
+}
+
+async function mayWait(store: Store, run: string, agents: readonly string[]): Promise<boolean> {
+  const file = await readStored(store, runKey(run), RunFileSchema);
+  if (file?.config.external === undefined || !agents.includes(file.config.agent)) return false;
+  const state = await readState(store, run);
+  return state === null || !isEnded(state);
 }

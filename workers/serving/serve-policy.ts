@@ -9,8 +9,8 @@ import { CONVERSATION_HEADER, type AnswerRecorder } from './recording/answer-rec
 import type { ServedEngine } from './served-engine.ts';
 
 /** Headers of every answer: which checkpoint made it. */
-export const POLICY_HEADER = 'x-temper-policy';
-export const ADAPTER_HEADER = 'x-temper-adapter';
+const POLICY_HEADER = 'x-temper-policy';
+const ADAPTER_HEADER = 'x-temper-adapter';
 
 export type PolicyServingOptions = Omit<ServingOptions, 'models' | 'answer' | 'kept'> & {
   /** Names that `/v1/models` lists. */

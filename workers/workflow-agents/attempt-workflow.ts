@@ -124,12 +124,12 @@ export class AttemptWorkflow<S extends Scenario> {
   async #start(index: number): Promise<void> {
     const { options, scenario, attempt, named, server } = this.#given;
     const { workflow, taskQueue, args, memo, headers } = options;
-    const { address, usesHttp } = this.#modelAddress();
+    const { address, isUsedIn } = this.#modelAddress();
     const given = args?.(scenario, address) ?? [scenario];
     const fields = memo?.(scenario, address) ?? {};
     const own = headers?.(scenario, address) ?? {};
     const nonce = randomUUID();
-    const started: Started = { nonce, usesHttp: usesHttp() };
+    const started: Started = { nonce, usesHttp: isUsedIn([given, fields, own]) };
     attempt.record(`started ${index}`, started);
     await attempt.begin(nonce);
     const client = clientOf(server, [addHeaders(this.#headers(own))]);
@@ -151,7 +151,7 @@ export class AttemptWorkflow<S extends Scenario> {
     this.#firstRunId = handle.firstExecutionRunId;
   }
 
-  #modelAddress(): { address: ModelAddress; usesHttp: () => boolean } {
+  #modelAddress(): { address: ModelAddress; isUsedIn: (values: unknown) => boolean } {
     const { attempt, model } = this.#given;
     const { origin, key } = attempt.endpoint;
     let isUsed = false;
@@ -168,7 +168,12 @@ export class AttemptWorkflow<S extends Scenario> {
       },
       model,
     };
-    return { address, usesHttp: () => isUsed };
+    const isUsedIn = (values: unknown): boolean => {
+      // An address that is handed on as a whole is read where it is written.
+      JSON.stringify(values, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+      return isUsed;
+    };
+    return { address, isUsedIn };
   }
 
   #headers(own: Readonly<Record<string, unknown>>) {

@@ -1,4 +1,4 @@
-/** What a workflow did and was told, in the words of its own code. */
+/** A workflow's doings and messages, in the words of its own code. */
 import type { Client } from '@temporalio/client';
 import { decodeArrayFromPayloads } from '@temporalio/common/lib/internal-non-workflow/index.js';
 import type proto from '@temporalio/proto';
@@ -20,7 +20,7 @@ type Payloads = proto.temporal.api.common.v1.IPayloads | null | undefined;
 type Failure = proto.temporal.api.failure.v1.IFailure | null | undefined;
 type Called = Extract<HistoryEntry, { kind: 'activity' | 'child' }>;
 
-/** Of all its executions: a workflow that continued as new has several. */
+/** Reads all its executions: a workflow that continued as new has several. */
 export async function readHistory(client: Client, workflowId: string, firstRunId: string): Promise<HistoryEntry[]> {
   const reader = new HistoryReader(client);
   for (let runId: string | null = firstRunId; runId !== null;) {

@@ -6,11 +6,10 @@ import { Context } from '@temporalio/activity';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
+import { TemperError } from '../../core/failures.ts';
 import type { WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
 import { createOrder, type InOrder } from './activity-order.ts';
 import { clientOf, type TemporalServer } from './temporal-server.ts';
-
-type Answer = Pick<WorkflowAttempt, 'answer' | 'activityTypes'>;
 
 const BEAT_MS = 2000;
 /** Before an activity of a discarded attempt is tried again. */
@@ -20,32 +19,42 @@ const CAPACITY = 2000;
 const POLLERS = 4;
 
 interface OpenQueue {
-  users: number;
-  readonly polling: Promise<{ close(): Promise<void> }>;
+  /** Those that use it. */
+  readonly attempts: Set<WorkflowAttempt>;
+  readonly polling: Promise<Polling>;
+}
+
+interface Polling {
+  /** Rejects if polling fails. */
+  readonly running: Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Attempts of this process, by the ids of their workflows. */
-const attempts = new Map<string, Answer>();
+const attempts = new Map<string, WorkflowAttempt>();
 const queues = new Map<string, OpenQueue>();
+/** A process polls a queue once: a second worker waits until the first one has ended. */
+const closing = new Map<string, Promise<unknown>>();
 
 /** Takes model activities of one workflow from a queue until the returned function is called. */
 export async function takeActivities(
   server: TemporalServer,
   queue: string,
   workflowId: string,
-  answer: Answer,
+  attempt: WorkflowAttempt,
 ): Promise<() => Promise<void>> {
   const key = `${server.name} ${queue}`;
-  const open = queues.get(key) ?? { users: 0, polling: poll(server, queue) };
-  queues.set(key, open);
-  open.users += 1;
-  attempts.set(workflowId, answer);
+  const open = queues.get(key) ?? openQueue(key, server, queue);
+  open.attempts.add(attempt);
+  attempts.set(workflowId, attempt);
   const leave = async (): Promise<void> => {
-    attempts.delete(workflowId);
-    open.users -= 1;
-    if (open.users > 0) return;
+    if (attempts.get(workflowId) === attempt) attempts.delete(workflowId);
+    open.attempts.delete(attempt);
+    if (open.attempts.size > 0) return;
     if (queues.get(key) === open) queues.delete(key);
-    await (await open.polling).close();
+    const closed = open.polling.then((polling) => polling.close());
+    closing.set(key, closed);
+    await closed.finally(() => closing.delete(key));
   };
   try {
     await open.polling;
@@ -56,7 +65,20 @@ export async function takeActivities(
   return leave;
 }
 
-async function poll(server: TemporalServer, taskQueue: string): Promise<{ close(): Promise<void> }> {
+function openQueue(key: string, server: TemporalServer, queue: string): OpenQueue {
+  const earlier = closing.get(key)?.catch(() => undefined) ?? Promise.resolve();
+  const open = { attempts: new Set<WorkflowAttempt>(), polling: earlier.then(() => poll(server, queue)) };
+  queues.set(key, open);
+  const lost = (error: unknown): void => {
+    const message = `the model activities of the queue ${queue} cannot be polled: ${String(error)}; the attempt is played again`;
+    for (const attempt of open.attempts) attempt.abort(new TemperError('ProgramFailed', message, { cause: error }));
+  };
+  // One that was never created is reported by who opened it.
+  open.polling.then(({ running }) => running.catch(lost)).catch(() => undefined);
+  return open;
+}
+
+async function poll(server: TemporalServer, taskQueue: string): Promise<Polling> {
   const { connection, namespace, dataConverter } = server;
   const [rootOf, inOrder] = [createRoots(server), createOrder(server)];
   const worker = await Worker.create({
@@ -72,6 +94,7 @@ async function poll(server: TemporalServer, taskQueue: string): Promise<{ close(
   });
   const running = worker.run();
   return {
+    running,
     close() {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       return running;

@@ -16,7 +16,7 @@ export interface ModelAddress {
 /** Parts of a rollout's context that act on the attempt. */
 type AttemptParts = Pick<RolloutContext, 'hosted' | 'once' | 'random' | 'signal' | 'metric' | 'log'>;
 
-/** What became of a workflow. */
+/** A workflow that has ended. */
 export interface FinishedWorkflow<S extends Scenario> extends AttemptParts {
   readonly scenario: S;
   /** Signals, updates, activities and child workflows, in their order; read when it is asked for. */
@@ -60,11 +60,11 @@ export interface WorkflowAgentOptions<S extends Scenario, Result = unknown> {
   reward: RewardFunction<S, Result> | NonNullable<Agent<S>['reward']>;
   /** Plays the people around the workflow: approves, answers, sends signals and updates. */
   interact?: (context: InteractContext<S>) => void | Promise<void>;
-  /** What your client's `OpenAIAgentsPlugin` has as `modelParams`, such as `{ streamingTopic: 'events' }`. */
+  /** `modelParams` of your client's `OpenAIAgentsPlugin`, such as `{ streamingTopic: 'events' }`. */
   modelParams?: Readonly<Record<string, unknown>>;
   /** Types of activities that go to `sandboxQueue`, in workers that have `temperPlugin()`. */
   rerouteActivities?: readonly string[];
-  /** By default `taskQueue` with `-sandbox` after it. */
+  /** Default: `taskQueue` with `-sandbox` after it. */
   sandboxQueue?: string;
   /** Server of your workers; by default that of the run, as `temporal.toml` and TEMPORAL_* have it. */
   address?: string;

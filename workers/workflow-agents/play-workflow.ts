@@ -5,11 +5,11 @@ import { TemperError } from '../../core/failures.ts';
 import type { JudgedResult, RolloutContext, Scenario } from '../../play/agent.ts';
 import { attemptHooks } from '../../play/attempt-hooks.ts';
 import { workflowAttempt, type WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
-import { AttemptWorkflow, nameWorkflow } from './attempt-workflow.ts';
+import { AttemptWorkflow, nameWorkflow, type NamedWorkflow } from './attempt-workflow.ts';
 import { readHistory } from './history.ts';
 import { takeActivities } from './model-queue.ts';
 import type { FinishedWorkflow, RunningWorkflow, WorkflowAgentOptions } from './options.ts';
-import { connectServer } from './temporal-server.ts';
+import { answered, connectServer, forgetServer, type ServerOptions } from './temporal-server.ts';
 
 export async function playWorkflow<S extends Scenario, R>(
   options: WorkflowAgentOptions<S, R>,
@@ -40,9 +40,8 @@ async function openWorkflow<S extends Scenario, R>(
   { scenario, model, signal, ...context }: RolloutContext<S>,
   attempt: WorkflowAttempt,
 ): Promise<AttemptWorkflow<S>> {
-  const server = await connectServer(options, (reason) => attempt.waitFor(reason, Date.now()), signal);
   const named = nameWorkflow(attempt);
-  const leave = await takeActivities(server, named.queue, named.workflowId, attempt);
+  const { server, leave } = await openQueue(options, attempt, { named, signal });
   const given = { options: options as WorkflowAgentOptions<S>, scenario, model, attempt, server, named, signal };
   const workflow = new AttemptWorkflow(given);
   attemptHooks(context)?.onEnd(async () => {
@@ -53,6 +52,24 @@ async function openWorkflow<S extends Scenario, R>(
     }
   });
   return workflow;
+}
+
+async function openQueue(
+  options: ServerOptions,
+  attempt: WorkflowAttempt,
+  { named, signal }: { named: NamedWorkflow; signal: AbortSignal },
+) {
+  const onSilence = (reason: string | null): void => attempt.waitFor(reason, Date.now());
+  const open = async () => {
+    const server = await connectServer(options, onSilence, signal);
+    try {
+      return { server, leave: await takeActivities(server, named.queue, named.workflowId, attempt) };
+    } catch (error) {
+      forgetServer(server);
+      throw error;
+    }
+  };
+  return answered(open, { name: options.address ?? 'of the run', onSilence, signal });
 }
 
 async function finish<S extends Scenario, R>(

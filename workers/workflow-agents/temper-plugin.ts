@@ -5,7 +5,7 @@
  */
 import { modulePath } from '../process/module-path.ts';
 
-/** As `Worker.create` and `bundleWorkflowCode` take it. */
+/** A plugin of `Worker.create` and `bundleWorkflowCode`. */
 export interface TemperPlugin {
   readonly name: string;
   configureWorker<T extends object>(options: T): T;

@@ -52,6 +52,12 @@ export async function connectServer(
   return { connection, namespace, name: `${address} (namespace ${namespace})`, dataConverter };
 }
 
+/** A connection on which a worker could not be created takes no second one for the same queue. */
+export function forgetServer({ connection }: TemporalServer): void {
+  for (const [key, connecting] of connections)
+    void connecting.then((each) => each === connection && connections.delete(key));
+}
+
 function readProfile(profile: string | undefined) {
   try {
     // A profile that is named is meant: the environment names the server of the run.
@@ -96,7 +102,7 @@ export function clientOf(
 }
 
 export interface Patience {
-  /** Of the server. */
+  /** The server's, for messages. */
   readonly name: string;
   readonly onSilence: OnSilence;
   readonly signal: AbortSignal;
@@ -125,8 +131,15 @@ export async function answered<T>(ask: () => Promise<T>, { name, onSilence, sign
 
 /** The native connection has errors of its own where no server is found. */
 function isSilence(error: unknown): boolean {
-  return isPassing(error) || (error instanceof Error && error.name === 'TransportError');
+  return isPassing(error) || (isTransportError(error) && !REFUSED.test(error.message));
 }
+
+function isTransportError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'TransportError';
+}
+
+/** The answer to a worker that is created, as text. */
+const REFUSED = /code: (NotFound|PermissionDenied|Unauthenticated|InvalidArgument)/;
 
 const NOT_READY = 'the workflow does not answer: its task failed or took too long; see the log of its worker';
 /** FAILED_PRECONDITION, ABORTED: the task of a workflow, in which it would take an update, is done again. */
@@ -149,14 +162,16 @@ const NOT_FOUND = 5;
 const REFUSALS: readonly number[] = [7, 16];
 
 function refused(error: unknown, name: string): TemperError | null {
+  if (isTransportError(error)) return refusal(error, name, error.message.replace(/: Status .*$/, ''));
   const cause = callOf(error);
   if (cause === null) return null;
   const code: number = cause.code;
   const isNamespace = code === NOT_FOUND && /namespace/i.test(cause.details);
   if (!REFUSALS.includes(code) && !isNamespace) return null;
-  return new TemperError(
-    'BadConfig',
-    `the Temporal server ${name} must take workflows of workflowAgent, it refused (${cause.details || cause.message}); correct address, namespace or profile`,
-    { cause: error },
-  );
+  return refusal(error, name, cause.details || cause.message);
+}
+
+function refusal(cause: unknown, name: string, reason: string): TemperError {
+  const rule = `the Temporal server ${name} must take workflows of workflowAgent, it refused (${reason})`;
+  return new TemperError('BadConfig', `${rule}; correct address, namespace or profile`, { cause });
 }

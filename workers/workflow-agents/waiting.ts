@@ -1,4 +1,4 @@
-/** What a running workflow waits for that is not its own: workers that do not poll. */
+/** Waits of a running workflow that are not its own: for workers that do not poll. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { tsToMs, type Timestamp } from '@temporalio/common/lib/time.js';
 import proto from '@temporalio/proto';

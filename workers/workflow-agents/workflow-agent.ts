@@ -50,6 +50,9 @@ function checkTexts<S extends Scenario, R>(options: WorkflowAgentOptions<S, R>):
       rerouteActivities,
       "pass ['refund']",
     );
+  for (const name of ['modelParams', 'dataConverter'] as const)
+    if (options[name] !== undefined && (typeof options[name] !== 'object' || options[name] === null))
+      throw bad(`${name} of workflowAgent must be an object`, options[name], 'pass one');
   for (const name of ['args', 'memo', 'headers', 'interact'] as const)
     if (options[name] !== undefined && typeof options[name] !== 'function')
       throw bad(`${name} of workflowAgent must be a function`, options[name], 'pass one');

@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 
 import type { GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
+import { dealConversations, planGathered, planGathering, type GatheredGroup } from '../../../core/plan-production.ts';
 import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
 import { hasWindow, planTopUp } from '../../../core/plan-window.ts';
 import { adapterOf } from '../../../core/policy-name.ts';
@@ -52,27 +53,52 @@ async function verifyGroup(
   group: number,
   ref: NamedGroup | null,
 ): Promise<DecidedGroup | null> {
-  // A script may gather groups that it does not train, and leave some unfinished.
   const config = plannedConfig(context, step);
-  const mayWait = ref === null && config !== null && hasWindow(config);
-  const isDone = isOver && !mayWait && (ref !== null || !context.isLoop);
+  const isDone = isOver && (ref !== null || !isLeftOpen(context, config));
   const place = { ...step, group };
-  const planned = config && position && planGroup(config, position, group);
+  const planned = config && position && planAny(config, position, group);
   const verdict = await verifyVerdict(context, place, ref, isDone);
   const played = await verifyRollouts(context, place, wantedRollouts(place, ref, verdict), isDone);
   if (played === null) return null;
   checkHeader(context, place, played.rollouts, planned);
-  if (config?.external !== undefined) {
-    const rules = { ...config.train, ...config, external: config.external };
-    await verifyGiven(context, place, played, verdict?.judged ?? null, rules);
-  }
-  if (verdict === null) return mayWait && planned ? undecided(planned, played) : null;
-  checkVerdict(context, place, played, verdict.judged, findRules(context, step));
-  if (planned === null) return null;
-  return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
+  await verifyLedger(context, place, played, verdict, config);
+  if (verdict !== null) checkVerdict(context, place, played, verdict.judged, findRules(context, step));
+  return planned && decide(planned, played, verdict, config);
 }
 
-function undecided(planned: RolloutInput, { rollouts, sha256 }: StoredRollouts): DecidedGroup {
+type PlannedGroup = RolloutInput | GatheredGroup;
+
+/** Null: more groups than the step's conversations. */
+function planAny(config: RunConfig, position: RunPosition, group: number): PlannedGroup | null {
+  if (config.production === undefined) return planGroup(config, position, group);
+  return planGathered(planGathering(config, position))[group] ?? null;
+}
+
+/** A script may gather groups that it does not train, and leave some unfinished; those of a window may wait for long. */
+function isLeftOpen({ isLoop }: VerifyContext, config: RunConfig | null): boolean {
+  return isLoop || (config !== null && hasWindow(config));
+}
+
+async function verifyLedger(
+  context: VerifyContext,
+  place: GroupPlace,
+  played: StoredRollouts,
+  verdict: StoredVerdict | null,
+  config: RunConfig | null,
+): Promise<void> {
+  if (config?.external === undefined) return;
+  const rules = { ...config.train, ...config, external: config.external };
+  await verifyGiven(context, place, played, verdict?.judged ?? null, rules);
+}
+
+function decide(
+  planned: PlannedGroup,
+  { rollouts, sha256 }: StoredRollouts,
+  verdict: StoredVerdict | null,
+  config: RunConfig | null,
+): DecidedGroup | null {
+  if (verdict !== null) return decideGroup(planned, rollouts, verdict.judged, verdict.sha256);
+  if (config === null || !hasWindow(config)) return null;
   return { result: summariseUnjudged(planned, rollouts, sha256), rewards: [] };
 }
 
@@ -140,7 +166,7 @@ function checkHeader(
   context: VerifyContext,
   place: GroupPlace,
   { header, attempts }: Rollouts,
-  planned: RolloutInput | null,
+  planned: PlannedGroup | null,
 ): void {
   const key = rolloutsKey(place);
   const isPlaced = header.branch === place.branch && header.step === place.step && header.group === place.group;
@@ -168,10 +194,10 @@ function checkHeader(
 function adaptersOf(
   { role, adapterSha256 }: CallRecord,
   header: Rollouts['header'],
-  planned: RolloutInput | null,
+  planned: PlannedGroup | null,
 ): (string | null)[] {
   if (role === undefined) return [header.adapterSha256];
-  if (planned === null) return [adapterSha256];
+  if (planned === null || !('policy' in planned)) return [adapterSha256];
   const { policy, roles = {}, seats = {} } = planned;
   const seat = Object.hasOwn(roles, role) ? { checkpoint: policy, policy: roles[role]! } : seats[role];
   return seat === undefined ? [] : [adapterOf(seat.checkpoint, seat.policy) ?? null];
@@ -205,7 +231,9 @@ function hasSameRewards(own: Judged, judged: Judged): boolean {
   return expected === found;
 }
 
-function countPlanned({ groupsPerStep, replacementRounds }: RunConfig, known: GroupResult[]): number {
+function countPlanned(config: RunConfig, step: number, known: GroupResult[]): number {
+  if (config.production !== undefined) return dealConversations(config, step).length;
+  const { groupsPerStep, replacementRounds } = config;
   let planned = groupsPerStep;
   for (let round = 0; round < replacementRounds; round++) {
     planned += groupsPerStep - trainedGroups(known.slice(0, planned)).length;
@@ -223,7 +251,9 @@ function checkCount(
   const known = groups.flatMap((group) => group?.result ?? []);
   if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < groups.length) return;
   if (isSupervisedStep(config, step.step)) return;
-  const planned = hasWindow(config) ? position && planTopUp(config, position).length : countPlanned(config, known);
+  const planned = hasWindow(config)
+    ? position && planTopUp(config, position).length
+    : countPlanned(config, step.step, known);
   if (planned !== null && planned !== groups.length)
     context.findings.problem('rollouts', groupsPrefix(step), `it must hold ${planned} groups, it has ${groups.length}`);
 }

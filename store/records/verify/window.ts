@@ -1,5 +1,5 @@
 /** Checks what a step took from its window (`--groups-ahead`): groups of several steps, which its verdict names. */
-import type { GroupResult, OpenGroup } from '../../../core/contract.ts';
+import type { GroupResult, OpenGroup, RunConfig } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
 import { planFirstGroups, type RunPosition } from '../../../core/plan-step.ts';
 import { hasWindow, isFresh, planChoice, withPlayed, withResults } from '../../../core/plan-window.ts';
@@ -26,38 +26,61 @@ const UNKNOWN: Taken = { position: null, chosen: [null] };
 /** Null for a step without a window. `groups`: those that the step dealt. */
 export async function verifyWindow(
   context: VerifyContext,
-  { step, position, isDone }: PlayedStep,
+  played: PlayedStep,
   groups: readonly (DecidedGroup | null)[],
 ): Promise<Taken | null> {
-  const { store, findings } = context;
-  const config = plannedConfig(context, step);
-  if (config === null || context.isLoop || !hasWindow(config) || step.step === 0) return null;
-  if (isSupervisedStep(config, step.step)) return null;
+  const { findings } = context;
+  const { step } = played;
+  const config = findWindow(context, step);
+  if (config === null) return null;
   const key = stepVerdictKey(step);
-  const verdict = await findings.attempt('verdicts', key, () => readStepVerdict(store, step));
-  if (findings.isBroken(key)) return UNKNOWN;
-  if (verdict === null && isDone) findings.problem('verdicts', key, 'it is missing');
-  if (verdict !== null) findings.count('verdicts');
-  const known = groups.filter((group) => group !== null);
-  if (position?.open === undefined || known.length < groups.length) return UNKNOWN;
-  for (const [group, decided] of known.entries()) context.decided.set(rolloutsKey({ ...step, group }), decided);
-  const dealt = planFirstGroups(config, position, known.length);
-  const window = withPlayed(
-    position,
-    dealt,
-    known.map(({ result }) => result),
-  );
+  const verdict = await verifyVerdict(context, played);
+  const window = findings.isBroken(key) ? null : openWindow(context, played, config, groups);
+  if (window === null) return UNKNOWN;
   if (verdict === null) return { position: window, chosen: [] };
-  const now = withResults(window, judgedNow(context, window.open ?? []));
-  compareInputs(context, key, verdict.inputsSha256, planChoice(config, now).inputsSha256);
-  const decided = verdict.groups.map((ref) => decidedIn(context, step, ref, (group) => isFresh(config, group), now));
-  if (decided.some((group) => group === null)) {
+  compareInputs(context, key, verdict.inputsSha256, planChoice(config, window).inputsSha256);
+  const decided = verdict.groups.map((ref) => decidedIn(context, step, ref, (group) => isFresh(config, group), window));
+  const leaving = decided.filter((group) => group !== null);
+  if (leaving.length < decided.length) {
     findings.problem('verdicts', key, 'it names a group that was not open, or not decided');
     return UNKNOWN;
   }
-  const leaving = decided.filter((group) => group !== null);
   compareVerdict(context, key, verdict, leaving);
-  return { position: now, chosen: leaving.map(({ result }) => result) };
+  return { position: window, chosen: leaving.map(({ result }) => result) };
+}
+
+/** The configuration of a step that has a window. */
+function findWindow(context: VerifyContext, step: PlayedStep['step']): RunConfig | null {
+  const config = plannedConfig(context, step);
+  if (config === null || context.isLoop || !hasWindow(config) || step.step === 0) return null;
+  return isSupervisedStep(config, step.step) ? null : config;
+}
+
+async function verifyVerdict(
+  { store, findings }: VerifyContext,
+  { step, isDone }: PlayedStep,
+): Promise<StepVerdict | null> {
+  const key = stepVerdictKey(step);
+  const verdict = await findings.attempt('verdicts', key, () => readStepVerdict(store, step));
+  if (findings.isBroken(key)) return null;
+  if (verdict !== null) findings.count('verdicts');
+  else if (isDone) findings.problem('verdicts', key, 'it is missing');
+  return verdict;
+}
+
+/** All open groups as their files are today; null if they are not known. */
+function openWindow(
+  context: VerifyContext,
+  { step, position }: PlayedStep,
+  config: RunConfig,
+  groups: readonly (DecidedGroup | null)[],
+): RunPosition | null {
+  const known = groups.filter((group) => group !== null);
+  if (position?.open === undefined || known.length < groups.length) return null;
+  for (const [group, decided] of known.entries()) context.decided.set(rolloutsKey({ ...step, group }), decided);
+  const results = known.map(({ result }) => result);
+  const window = withPlayed(position, planFirstGroups(config, position, known.length), results);
+  return withResults(window, judgedNow(context, window.open ?? []));
 }
 
 /** Results of groups that earlier steps dealt, as their files are today. */

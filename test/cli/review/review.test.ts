@@ -61,7 +61,8 @@ test('it takes rewards until Ctrl-C, while Temporal is away', async () => {
   await awaitRewards(store);
   const port = await freePort();
   const stop = new AbortController();
-  const serving = runCli(project, ['review', '--port', String(port), '--json'], {
+  const place = ['--host', 'localhost', '--port', String(port), '--allow-host', 'rewards.internal'];
+  const serving = runCli(project, ['review', ...place, '--json'], {
     env: { TEMPER_REVIEW_KEY: KEY },
     signal: stop.signal,
   });
@@ -80,9 +81,9 @@ test('it takes rewards until Ctrl-C, while Temporal is away', async () => {
     0,
     '',
     {
-      url: `http://127.0.0.1:${port}`,
+      url: `http://localhost:${port}`,
       keyVariable: 'TEMPER_REVIEW_KEY',
-      reviews: [{ run: 'demo', url: expect.stringContaining(`http://127.0.0.1:${port}/review/`) as string }],
+      reviews: [{ run: 'demo', url: expect.stringContaining(`http://localhost:${port}/review/`) as string }],
     },
   ]);
   const rows = await readGiven(store, { run: 'demo', branch: 0, step: 1, group: 0 });
@@ -92,9 +93,9 @@ test('it takes rewards until Ctrl-C, while Temporal is away', async () => {
 
 /** Status; null while nobody listens. */
 function post(port: number, path: string, body: object): Promise<number | null> {
-  const headers = { 'x-api-key': KEY };
+  const headers = { 'x-api-key': KEY, host: 'rewards.internal' };
   return new Promise((resolve) => {
-    const asking = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false }, (response) => {
+    const asking = request({ host: 'localhost', port, path, method: 'POST', headers, agent: false }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode ?? null));
     });
     asking.on('error', () => resolve(null)).end(JSON.stringify(body));

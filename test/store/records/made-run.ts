@@ -1,9 +1,8 @@
 /** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
-import type { Checkpoint, RolloutInput, RunConfig, SupervisedConfig } from '../../../core/contract.ts';
-import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
+import type { Checkpoint, RolloutInput, RunConfig, SupervisedConfig, TrainInput } from '../../../core/contract.ts';
+import { sha256Hex } from '../../../core/hashes.ts';
 import { leagueAtStart } from '../../../core/plan-league.ts';
 import { adapterOf } from '../../../core/policy-name.ts';
-import { otherPolicies } from '../../../core/roles.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
 import {
   planGroups,
@@ -15,15 +14,16 @@ import {
   positionAt,
   type RunPosition,
 } from '../../../core/plan-step.ts';
+import { openAtStart } from '../../../core/plan-window.ts';
 import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
+import type { StoredRollouts } from '../../../store/records/group-files.ts';
 import { judgeByAgent } from '../../../store/records/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
 import { planSupervised, positionAfter } from '../../../core/plan-supervised.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import * as layout from '../../../store/layout.ts';
-import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
 import {
   decideGroup,
   publishStepVerdict,
@@ -35,6 +35,7 @@ import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Store } from '../../../store/store.ts';
 import { encodeRollouts, type AttemptRecord } from '../../../store/records/trajectories.ts';
 import { fixtureState, summary } from '../../cli/fixture-store.ts';
+import { commit } from './made-commit.ts';
 
 export interface MadeOptions {
   run?: string;
@@ -55,9 +56,24 @@ export interface MadeOptions {
   warmStart?: number;
   train?: RunOptions['train'];
   roles?: RunConfig['roles'];
+  /** Open groups, and how a step is taken from them. */
+  window?: { options: Partial<RunOptions>; take: TakeWindowStep };
   /** More of what manifests say of where it was trained. */
   platform?: Readonly<Record<string, string>>;
 }
+
+/** Plays groups without judging them, and commits what is trained. */
+interface StepParts {
+  play: (group: RolloutInput) => Promise<StoredRollouts>;
+  commit: (training: TrainInput | null) => Promise<Checkpoint | null>;
+}
+
+export type TakeWindowStep = (
+  store: Store,
+  config: RunConfig,
+  position: RunPosition,
+  parts: StepParts,
+) => Promise<RunPosition>;
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 
@@ -86,6 +102,7 @@ function madeConfig(options: MadeOptions = {}): RunConfig {
     train,
     ...supervised,
     ...(roles && { roles }),
+    ...options.window?.options,
   };
   return defaultRunConfig(config);
 }
@@ -124,7 +141,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
   });
   const policies = policiesAtStart(config, checkpoint);
   const began = { branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 };
-  let position = positionAt({ ...leagueAtStart(config, checkpoint), ...began });
+  let position = positionAt({ ...leagueAtStart(config, checkpoint), ...openAtStart(config), ...began });
   await evaluate(store, config, position, options);
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
@@ -163,6 +180,14 @@ async function takeStep(
     const made = await commit(store, config, supervised.parent, { ...supervised, platform: options.platform });
     return positionAfter(position, { checkpoint: made, metrics: {}, seconds: {}, found: false });
   }
+  if (options.window !== undefined) {
+    const commitStep = async (training: TrainInput | null) =>
+      training && commit(store, config, training.parent, { ...training, platform: options.platform });
+    return options.window.take(store, config, position, {
+      play: (group) => playRollouts(store, group, options),
+      commit: commitStep,
+    });
+  }
   const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
   const decided = await play(planGroups(config, position));
   const results = () => decided.map(({ result }) => result);
@@ -177,7 +202,18 @@ async function takeStep(
   return planNext(config, position, played, checkpoint);
 }
 
-async function playGroup(store: Store, input: RolloutInput, { still, empty, cut }: MadeOptions): Promise<DecidedGroup> {
+async function playGroup(store: Store, input: RolloutInput, options: MadeOptions): Promise<DecidedGroup> {
+  const { rollouts, sha256 } = await playRollouts(store, input, options);
+  const judged = judgeByAgent(rollouts, sha256, input);
+  const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
+  return decideGroup(input, rollouts, judged, hashBytes(verdict.bytes));
+}
+
+async function playRollouts(
+  store: Store,
+  input: RolloutInput,
+  { still, empty, cut }: MadeOptions,
+): Promise<StoredRollouts> {
   const isStill = input.group === still || input.step === empty;
   const truncated = input.step === cut && input.group === 0;
   const { inputsSha256, branch, step, group, scenario, policy } = input;
@@ -197,9 +233,7 @@ async function playGroup(store: Store, input: RolloutInput, { still, empty, cut 
     attempts: attempts.length,
   } as const;
   const { bytes } = await store.publish(layout.rolloutsKey(input), await encodeRollouts({ header, attempts }));
-  const judged = judgeByAgent({ header, attempts }, hashBytes(bytes), input);
-  const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
-  return decideGroup(input, { header, attempts }, judged, hashBytes(verdict.bytes));
+  return { rollouts: { header, attempts }, sha256: hashBytes(bytes) };
 }
 
 async function evaluate(
@@ -253,66 +287,4 @@ function withRoles(attempt: AttemptRecord, { policy, roles, seats = {} }: Rollou
   });
   const rewards = [...trained.map(([role]) => [role, attempt.reward!]), ...Object.keys(seats).map((role) => [role, 0])];
   return { ...attempt, calls, roleRewards: Object.fromEntries(rewards) };
-}
-
-interface CommitWork {
-  branch: number;
-  step: number;
-  groups: readonly object[];
-  baseModel: string;
-  learningRate: number;
-  seed: number;
-  train: object | null;
-  sampler?: object | undefined;
-  supervised?: object | undefined;
-  roles?: object | undefined;
-  league?: object | undefined;
-  inputsSha256: string;
-  platform: MadeOptions['platform'];
-}
-
-async function commitPolicies(store: Store, config: RunConfig, inputsSha256: string) {
-  const policies = otherPolicies(config).map(async (name) => {
-    const put = (part: string) => store.putBlob(text(`${part} of ${name} made from ${inputsSha256}`));
-    return [name, { adapter: await put('adapter'), optimizer: await put('optimizer state') }] as const;
-  });
-  return policies.length === 0 ? {} : { policies: Object.fromEntries(await Promise.all(policies)) };
-}
-
-/** Commits like a GPU worker; the weights follow from the inputs alone: the same inputs give the same bytes. */
-async function commit(
-  store: Store,
-  config: RunConfig,
-  parent: Checkpoint | null,
-  work: CommitWork,
-): Promise<Checkpoint> {
-  const { run } = config;
-  const { branch, step, groups, baseModel, learningRate, seed, train, sampler, inputsSha256 } = work;
-  const manifest = {
-    schema: 1,
-    branch,
-    step,
-    inputsSha256,
-    baseModel,
-    groups,
-    learningRate,
-    seed,
-    train,
-    ...(sampler === undefined ? {} : { sampler }),
-    baseModelSha256: sha256Hex(baseModel),
-    parent: parent && { step: parent.step, manifestSha256: parent.manifestSha256 },
-    adapter: await store.putBlob(text(`adapter made from ${inputsSha256}`)),
-    adapterConfig: await store.putBlob(text('{"r":16}')),
-    optimizer: await store.putBlob(text(`optimizer state made from ${inputsSha256}`)),
-    metrics: { loss: 0.5, trainedTokens: 2 },
-    ...(work.step > 0 && work.supervised ? { supervised: work.supervised } : {}),
-    ...(work.roles && { roles: work.roles }),
-    ...(work.league && { league: work.league }),
-    ...(await commitPolicies(store, config, inputsSha256)),
-    platform: { cpu: 'abacus', threads: 2, ...work.platform },
-  };
-  const place = { run, branch, step };
-  const { bytes } = await store.publish(layout.manifestKey(place), text(`${canonicalJson(manifest)}\n`));
-  await store.replace(layout.manifestTimesKey(place), encodeJson({ host: 'here', manifestSha256: hashBytes(bytes) }));
-  return checkpointOf(run, parseCommit(bytes, layout.manifestKey(place)));
 }

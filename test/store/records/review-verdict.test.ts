@@ -1,7 +1,7 @@
 /** Verdicts of reviewed groups: what is still missing, and the rewards that follow from a ledger. */
 import { expect, test } from 'vitest';
 
-import type { ReviewConfig } from '../../../core/contract.ts';
+import type { ExternalConfig, ReviewConfig } from '../../../core/contract.ts';
 import { judgeByGiven, missingAttempts } from '../../../store/records/given-verdict.ts';
 import type { Gift } from '../../../store/records/given-rewards.ts';
 import { planReview } from '../../../store/records/review-plan.ts';
@@ -39,8 +39,8 @@ const compared = (left: number, right: number, answer: 'left' | 'right' | 'equal
   return { ...at, kind: 'comparison', left, right, answer, by };
 };
 const scored = (attempt: number, reward: number, by = 'ada'): Gift => ({ ...at, kind: 'reward', attempt, reward, by });
-const judge = (rollouts: Rollouts, gifts: Gift[], external: object) =>
-  judgeByGiven({ rollouts, sha256: SHA }, gifts, { ...RULES, external } as never);
+const judge = (rollouts: Rollouts, gifts: Gift[], external: ExternalConfig) =>
+  judgeByGiven({ rollouts, sha256: SHA }, gifts, { ...RULES, external });
 const missing = (rollouts: Rollouts, gifts: Gift[], external = reviewed()) =>
   missingAttempts(rollouts, gifts, external).map(({ attempt }) => attempt);
 

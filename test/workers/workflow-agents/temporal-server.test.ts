@@ -6,7 +6,7 @@ import { answered } from '../../../workers/workflow-agents/temporal-server.ts';
 /** Codes of gRPC. */
 const status = { INVALID_ARGUMENT: 3, PERMISSION_DENIED: 7, FAILED_PRECONDITION: 9, UNAVAILABLE: 14 };
 
-/** As the client raises what the server answers. */
+/** The server's answer as the client raises it. */
 function refusal(code: number, details: string): ServiceError {
   const cause = Object.assign(new Error(details), { code, details, metadata: {} });
   return new ServiceError('Workflow Update failed', { cause });

@@ -12,7 +12,7 @@ import type { Store } from '../../../store/store.ts';
 export const FEEDBACK_PATH = '/v1/feedback';
 
 /** Rewards of the labels that a thumb gives. */
-export const FEEDBACK_LABELS = { thumbs_up: 1, thumbs_down: 0 } as const;
+const FEEDBACK_LABELS = { thumbs_up: 1, thumbs_down: 0 } as const;
 type Label = keyof typeof FEEDBACK_LABELS;
 
 const MOST_COMMENT_CHARACTERS = 10_000;

@@ -1,0 +1,21 @@
+/** The checkpoint that serves a run's users: the promoted one, or else the one that answered last. */
+import type { Checkpoint } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { parsePolicyName } from '../../core/policy-name.ts';
+import type { Store } from '../store.ts';
+import { findCheckpoint } from './find-checkpoint.ts';
+import { findPromoted } from './promotions.ts';
+import { listChunks, readChunk } from './recordings.ts';
+
+export async function findServing(store: Store, run: string): Promise<Checkpoint> {
+  const promoted = await findPromoted(store, run);
+  if (promoted !== null) return promoted.checkpoint;
+  for (const chunk of (await listChunks(store, run)).toReversed()) {
+    const policy = parsePolicyName((await readChunk(store, run, chunk)).at(-1)?.policy ?? '');
+    if (policy !== null) return findCheckpoint(store, policy);
+  }
+  throw new TemperError(
+    'BadConfig',
+    `no conversation of ${run} was recorded in ${store.uri}; serve it with temper serve ${run} --record, or name another run`,
+  );
+}

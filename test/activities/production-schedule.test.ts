@@ -1,0 +1,151 @@
+/** Firings on recorded conversations: too few, chosen once, trained once; the promotion after them. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import type { AllocateInput, Allocated, Checkpoint, PromoteInput, RunState } from '../../core/contract.ts';
+import { sha256Hex } from '../../core/hashes.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { newRunState } from '../../core/run-summary.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { evalRolloutsKey, manifestKey } from '../../store/layout.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { readWaiting } from '../../store/records/production-firings.ts';
+import { findPromoted, readPromotions, recordPromotion } from '../../store/records/promotions.ts';
+import { publishRun } from '../../store/records/publish-run.ts';
+import { encodeRollouts } from '../../store/records/trajectories.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
+import { rate, record, recordedCall } from '../store/records/recorded.ts';
+import { call, openWorld, type World } from './world.ts';
+
+let world: World;
+let served: Checkpoint;
+beforeEach(async () => {
+  world = await openWorld();
+  served = await commit('demo', 1);
+});
+afterEach(() => world.close());
+
+const TEMPLATE = { run: 'nightly', agent: 'guess', baseModel: 'pocket', groupsPerStep: 2 };
+const CONFIG = defaultRunConfig({ ...TEMPLATE, train: { baseline: 'rae' } });
+const SOURCE = { run: 'demo', atLeast: 3, maxPolicyAge: 4, epochs: 2 };
+
+async function commit(run: string, step: number): Promise<Checkpoint> {
+  const place = { run, branch: 0, step };
+  const manifest = madeManifest(place, { adapterSha256: sha256Hex(`${run} ${step}`) });
+  await world.store.publish(manifestKey(place), encodeJson(manifest));
+  return (await readCheckpoint(world.store, place))!;
+}
+
+function allocate(firing: string, from: Checkpoint | null = null): Promise<Allocated> {
+  const input: AllocateInput = { schedule: 'nightly', firing, config: CONFIG, from, production: SOURCE };
+  return call(world.activities.allocate, input);
+}
+
+async function rateNew(count: number, adapterSha256 = served.adapterSha256): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const { conversation } = await record(world.store, 'demo', [{ call: recordedCall(adapterSha256) }]);
+    await rate(world.store, 'demo', conversation, index);
+  }
+}
+
+test('a firing with too few new conversations trains nothing, takes no number, and says so', async () => {
+  await rateNew(2);
+  const reason = 'demo has 2 new conversations with feedback that can be trained, at least 3 are asked for';
+  expect(await allocate('a', served)).toMatchObject({ number: 1, concluded: null, tooFew: reason });
+  expect(await readWaiting(world.store, 'nightly')).toMatchObject({ reason });
+  await rateNew(1);
+  expect(await allocate('b', served)).not.toHaveProperty('tooFew');
+});
+
+test('a firing trains what has feedback by then, from the checkpoint that serves, each conversation once', async () => {
+  await rateNew(3);
+  const first = await allocate('a', served);
+  expect(first.config).toMatchObject({
+    run: 'nightly-1',
+    parent: served,
+    // Three conversations, two of them in a step, twice.
+    steps: 4,
+    production: { conversations: 3, samplers: [{ adapterSha256: served.adapterSha256, age: 0 }] },
+  });
+  await rateNew(3);
+  expect(await allocate('a', served)).toEqual(first);
+  const second = await allocate('b', served);
+  expect(second.config).toMatchObject({ run: 'nightly-2', production: { conversations: 3 } });
+  expect(second.config.production?.recordings).not.toEqual(first.config.production?.recordings);
+  expect(await allocate('c', served)).toHaveProperty('tooFew');
+});
+
+test('a firing starts from the promoted checkpoint, not from what an earlier firing ended with', async () => {
+  const promoted = await commit('other', 5);
+  const row = { by: null, reason: null, evaluation: null, comparison: null, key: null };
+  await recordPromotion(world.store, 'demo', { kind: 'promoted', checkpoint: promoted, ...row });
+  await rateNew(3, promoted.adapterSha256);
+  expect((await allocate('a', served)).config.parent).toEqual(promoted);
+});
+
+/** A run that ended at step 2 with these rewards before and after. */
+async function ended(run: string, parent: Checkpoint, before: number[], after: number[]): Promise<PromoteInput> {
+  const config = { ...CONFIG, run, parent };
+  await publishRun(world.store, { config, agentCodeSha256: sha256Hex('code') });
+  for (const [step, rewards] of [
+    [0, before],
+    [2, after],
+  ] as const) {
+    const attempts = rewards.map((reward, attempt) => ({
+      attempt,
+      status: 'ok' as const,
+      failure: null,
+      reward,
+      metrics: {},
+      logs: [],
+      truncated: false,
+      unclaimedAnswers: 0,
+      calls: [],
+    }));
+    const place = { branch: 0, step, adapterSha256: null, attempts: attempts.length };
+    const bytes = await encodeRollouts({ header: { schema: 1, inputsSha256: 'x', ...place }, attempts });
+    await world.store.publish(evalRolloutsKey({ run, branch: 0, step }), bytes);
+  }
+  const state: RunState = { ...newRunState(config), step: 2 };
+  return { schedule: 'nightly', number: 1, served: 'demo', state, checkpoint: await commit(run, 2) };
+}
+
+const HALF = Array.from({ length: 20 }, (_, index) => index % 2);
+const promote = (input: PromoteInput) => call(world.activities.promote, input);
+
+test('a checkpoint that is not significantly worse is promoted once, however often it is asked for', async () => {
+  const input = await ended('nightly-1', served, HALF, [...HALF.slice(2), 0, 0]);
+  expect(await promote(input)).toEqual({ reason: null });
+  expect(await promote(input)).toEqual({ reason: null });
+  expect(await readPromotions(world.store, 'demo')).toMatchObject([
+    {
+      kind: 'promoted',
+      checkpoint: input.checkpoint,
+      by: 'schedule nightly',
+      evaluation: { reward: 0.45, scenarios: 20 },
+      comparison: { before: 0.5, scenarios: 20 },
+    },
+  ]);
+});
+
+test('a worse checkpoint is refused: the trail has the numbers, and production stays', async () => {
+  const { reason } = await promote(
+    await ended(
+      'nightly-1',
+      served,
+      HALF,
+      HALF.map(() => -1),
+    ),
+  );
+  expect(reason).toMatch(/^its reward on 20 held-out scenarios is significantly lower, by 1\.500 /);
+  expect(await readPromotions(world.store, 'demo')).toMatchObject([
+    { kind: 'refused', reason, comparison: { before: 0.5, after: -1, difference: -1.5, scenarios: 20 } },
+  ]);
+  expect(await findPromoted(world.store, 'demo')).toBeNull();
+});
+
+test('a checkpoint is not promoted over one that was promoted while it was trained', async () => {
+  const input = await ended('nightly-1', served, HALF, HALF);
+  const row = { by: 'me', reason: null, evaluation: null, comparison: null, key: null };
+  await recordPromotion(world.store, 'demo', { kind: 'promoted', checkpoint: await commit('demo', 9), ...row });
+  expect((await promote(input)).reason).toMatch(/^demo@9 was promoted while it was trained/);
+});

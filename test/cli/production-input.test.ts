@@ -1,0 +1,138 @@
+/** `--from-production` of `temper train` and `temper schedule create`: plans, and what is refused. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+
+import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
+import { planProductionSchedule } from '../../cli/schedule/plan-production-schedule.ts';
+import { readProductionSource } from '../../cli/planning/read-production.ts';
+import { trainCommand } from '../../cli/train/command.ts';
+import { planTrain } from '../../cli/train/plan-train.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { manifestKey } from '../../store/layout.ts';
+import { readRatedConversations } from '../../store/records/feedback.ts';
+import type { Store } from '../../store/store.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
+import { rate, record, recordedCall } from '../store/records/recorded.ts';
+import { writeAgent } from './agents.ts';
+import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
+import { complaintIn, contextOf, runCli } from './run-cli.ts';
+
+let project: string;
+let agent: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryProject();
+  agent = await writeAgent(project);
+  store = await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 2 });
+  const manifest = madeManifest({ branch: 0, step: 2 }, { adapterSha256: 'a'.repeat(64) });
+  await store.publish(manifestKey({ run: 'demo', branch: 0, step: 2 }), encodeJson(manifest));
+});
+
+async function rateNew(count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const turn = { call: recordedCall('a'.repeat(64)), policy: 'demo@2' };
+    await rate(store, 'demo', (await record(store, 'demo', [turn])).conversation, index);
+  }
+}
+
+const LEARN = ['--from-production', 'demo'];
+const train = (...flags: string[]) => complaintIn(project, ['train', agent, ...flags]);
+const plan = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [agent, ...LEARN, ...flags]));
+
+describe('a run', () => {
+  test('trains what has feedback, from the checkpoint that answered, with its settings', async () => {
+    await rateNew(5);
+    const { config } = await plan('--groups-per-step', '2', '--epochs', '2', '--learning-rate', '0.01');
+    expect(config).toMatchObject({
+      run: 'demo-production',
+      agent: 'guess',
+      baseModel: 'pocket',
+      parent: { run: 'demo', step: 2 },
+      steps: 6,
+      learningRate: 0.01,
+      judge: null,
+      train: { baseline: 'rae' },
+      production: { run: 'demo', conversations: 5, samplers: [{ step: 2, age: 0 }], leftOut: {} },
+    });
+    const rated = await readRatedConversations(store, 'demo');
+    expect(new Set(rated.map(({ trainedBy }) => trainedBy))).toEqual(new Set(['demo-production']));
+    // The same line again, before the run has begun, finds its conversations.
+    expect((await plan('--groups-per-step', '2', '--epochs', '2', '--learning-rate', '0.01')).config).toEqual(config);
+  });
+
+  test('is refused with the numbers if there are too few, and nothing is closed', async () => {
+    await rateNew(2);
+    const { exitCode, stderr } = await runCli(project, ['train', agent, ...LEARN, '--at-least', '3']);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      'temper: demo has 2 new conversations with feedback that can be trained, at least 3 are asked for; wait for more feedback, or lower --at-least',
+    ]);
+    expect((await readRatedConversations(store, 'demo')).map(({ trainedBy }) => trainedBy)).toEqual([null, null]);
+  });
+
+  test('of a run that was never recorded', async () => {
+    expect(await train('--from-production', 'nope')).toMatch(
+      /^temper: no conversation of nope was recorded in .*; serve it with temper serve nope --record, or name another run$/,
+    );
+  });
+
+  test('with another baseline, and nothing is closed', async () => {
+    await rateNew(1);
+    expect(await train(...LEARN, '--advantage-baseline', 'group')).toMatch(
+      /^temper: --advantage-baseline must be rae with recorded conversations .*; leave --advantage-baseline out$/,
+    );
+    expect((await readRatedConversations(store, 'demo'))[0]!.trainedBy).toBeNull();
+  });
+
+  test.each([
+    [['--steps', '5'], '--steps has no effect with --from-production'],
+    [['--group-size', '4'], '--group-size has no effect with --from-production'],
+    [['--max-staleness', '1'], '--max-staleness has no effect with --from-production'],
+    [['--warm-start', 'chats.jsonl'], '--warm-start has no effect with --from-production'],
+    [['--epochs', '0'], '--epochs must be a whole number of at least 1'],
+  ])('with %j', async (flags, reason) => {
+    expect(await train(...LEARN, ...flags)).toContain(`temper: ${reason}`);
+  });
+
+  test.each([
+    [['--at-least', '4'], '--at-least has no effect without --from-production'],
+    [
+      ['--from', 'demo@2'],
+      '--from has no effect without --from-production; to start from a checkpoint, run temper fork',
+    ],
+  ])('without conversations, with %j', async (flags, reason) => {
+    expect(await train('--base-model', 'pocket', ...flags)).toContain(`temper: ${reason}`);
+  });
+
+  test('settings of the project about played attempts do not apply to it', async () => {
+    await writeFile(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4, steps: 40 } };`);
+    const taken = (...words: string[]) =>
+      trainCommand.projectFlags!(contextOf(trainCommand, project, [agent]), trainCommand.flags, words);
+    expect(await taken()).toEqual(['--lora-rank=4', '--steps=40']);
+    expect(await taken(...LEARN)).toEqual(['--lora-rank=4']);
+  });
+});
+
+describe('a schedule', () => {
+  const create = (...flags: string[]) => {
+    const context = contextOf(scheduleCreateCommand, project, [agent, '--name', 'nightly', '--every', '1d', ...flags]);
+    return planProductionSchedule(context, readProductionSource(context.flags)!);
+  };
+
+  test('starts from the checkpoint that serves; its firings choose', async () => {
+    await rateNew(1);
+    const { config, begins, production } = await create(...LEARN, '--at-least', '200');
+    expect(begins).toMatchObject({ run: 'demo', step: 2 });
+    expect(production).toEqual({ run: 'demo', atLeast: 200, maxPolicyAge: 32, epochs: 1 });
+    expect(config).toMatchObject({ run: 'nightly', baseModel: 'pocket', parent: null, train: { baseline: 'rae' } });
+    expect(config).not.toHaveProperty('production');
+  });
+
+  test('with what no firing could train is refused', async () => {
+    await rateNew(1);
+    await expect(create(...LEARN, '--advantage-baseline', 'group')).rejects.toThrow(/must be rae/);
+    await expect(create(...LEARN, '--steps', '5')).rejects.toThrow(/--steps has no effect/);
+  });
+});

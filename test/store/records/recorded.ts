@@ -1,0 +1,47 @@
+/** Recorded conversations for tests: what `temper serve --record` and feedback leave in a store. */
+import { giveFeedback } from '../../../store/records/feedback.ts';
+import { RecordingWriter, type NewRecording } from '../../../store/records/recordings.ts';
+import type { CallRecord } from '../../../store/records/trajectories.ts';
+import type { Store } from '../../../store/store.ts';
+
+export const recordedCall = (adapterSha256: string, changes: Partial<CallRecord> = {}): CallRecord => ({
+  key: 'k',
+  occurrence: 0,
+  label: null,
+  request: { messages: [{ role: 'user', content: 'hello' }], temperature: 1 },
+  message: { role: 'assistant', content: 'hi' },
+  finishReason: 'stop',
+  promptTokenIds: [1, 2, 3],
+  tokenIds: [4, 5],
+  logprobs: [-0.5, -0.25],
+  adapterSha256,
+  ...changes,
+});
+
+export type Told = Partial<NewRecording> & { call: CallRecord };
+
+/** Records the turns of one conversation in order; returns its name and the ids of its answers. */
+export async function record(store: Store, run: string, turns: readonly Told[]) {
+  const writer = new RecordingWriter(store, run);
+  const answers: string[] = [];
+  let conversation: string | null = null;
+  for (const turn of turns) {
+    const usual = { conversation, api: 'chat/completions', policy: `${run}@1`, untrainable: null };
+    const recording = await writer.append({ ...usual, ...turn });
+    ({ conversation } = recording);
+    answers.push(recording.id);
+  }
+  await writer.close();
+  return { conversation: conversation ?? '', answers };
+}
+
+/** `answer`: null for the conversation as a whole. */
+export async function rate(
+  store: Store,
+  run: string,
+  conversation: string,
+  reward: number,
+  answer: string | null = null,
+) {
+  return giveFeedback(store, run, conversation, { answer, reward, label: null, comment: null });
+}
