@@ -31,15 +31,15 @@ const DECIDED_AT_ONCE = 100;
 export function createJudgeGivenActivities(dependencies: Dependencies) {
   const { store, logger } = dependencies;
 
-  async function judgeGiven(input: JudgeGivenInput, { signal, showDetail }: Scope): Promise<JudgeGivenResult> {
+  async function judgeGiven(input: JudgeGivenInput, scope: Scope): Promise<JudgeGivenResult> {
     const decided: GroupResult[] = [];
     const waiting: Waiting[] = [];
     let done = 0;
-    showDetail(() => ({ part: 'rewards', done, of: input.groups.length }));
+    scope.showDetail(() => ({ part: 'rewards', done, of: input.groups.length }));
     const limit = pLimit(GROUPS_AT_ONCE);
     const looks = input.groups.map((awaited) =>
       limit(async () => {
-        signal.throwIfAborted();
+        scope.signal.throwIfAborted();
         const looked = done < DECIDED_AT_ONCE ? await look(input, awaited) : leftForLater(awaited);
         if ('use' in looked) done += 1;
         return looked;

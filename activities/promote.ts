@@ -1,6 +1,6 @@
 /** `promote`: a firing's checkpoint becomes the production of the run that it learned from, unless it is worse. */
 import { PromoteInput, type Checkpoint, type Promoted } from '../core/contract.ts';
-import { compareEvaluations, type Comparison } from '../core/compare-evaluations.ts';
+import { compareEvaluations, type PairedComparison } from '../core/compare-evaluations.ts';
 import { mean } from '../core/statistics.ts';
 import { policyName } from '../core/policy-name.ts';
 import { branchOfStep } from '../core/lineage.ts';
@@ -69,7 +69,7 @@ function evaluationOf(attempts: readonly AttemptRecord[]): { reward: number; sce
 
 /** Without what is not a number. */
 function toNumbers(
-  { difference, pairs }: Comparison,
+  { difference, pairs }: PairedComparison,
   before: readonly AttemptRecord[],
   after: readonly AttemptRecord[],
 ): Record<string, number> {

@@ -52,7 +52,7 @@ export function createScheduleActivities(dependencies: Dependencies) {
     }
   }
 
-  /** What a firing's run trains is chosen under the run's name: a repetition finds it again. */
+  /** A firing's conversations are chosen under its run's name: a repetition finds them again. */
   async function begin(
     { schedule, production }: z.infer<typeof AllocateAnyInput>,
     template: RunConfig,

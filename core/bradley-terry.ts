@@ -5,10 +5,10 @@
  */
 import type { Pair } from './plan-pairs.ts';
 
-export type Answer = 'left' | 'right' | 'equal';
+export type PairAnswer = 'left' | 'right' | 'equal';
 
 export interface Comparison extends Pair {
-  readonly answer: Answer;
+  readonly answer: PairAnswer;
 }
 
 /**

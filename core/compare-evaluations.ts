@@ -19,7 +19,7 @@ export function pairedDifferences(attempts: readonly Scored[], first: readonly S
 /** Fewer say nothing about how far their mean may be off. */
 const FEWEST_PAIRS = 2;
 
-export interface Comparison {
+export interface PairedComparison {
   /** Mean difference with its 95 % interval; null with fewer than two pairs. */
   readonly difference: Estimate | null;
   readonly pairs: number;
@@ -28,7 +28,7 @@ export interface Comparison {
 }
 
 /** Refuses a policy that is significantly worse: the whole 95 % interval of its paired difference is below 0. */
-export function compareEvaluations(newer: readonly Scored[], older: readonly Scored[]): Comparison {
+export function compareEvaluations(newer: readonly Scored[], older: readonly Scored[]): PairedComparison {
   const differences = pairedDifferences(newer, older);
   const pairs = differences.length;
   if (pairs < FEWEST_PAIRS) {

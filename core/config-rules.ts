@@ -38,6 +38,13 @@ function findOptionsProblem(config: RunConfig): string | null {
     findCorrectionProblem(config.train) ??
     findKlProblem(config.train) ??
     findOverlongProblem(config.train) ??
+    findSourceProblem(config)
+  );
+}
+
+/** Rules of what steps train, and of who plays it. */
+function findSourceProblem(config: RunConfig): string | null {
+  return (
     findSupervisedProblem(config) ??
     findAheadProblem(config) ??
     findRoleSettingsProblem(config) ??

@@ -125,7 +125,7 @@ export const JudgeGivenInput = RolloutInput.pick({ run: true, branch: true, mini
           scenario: count,
           inputsSha256: sha256,
           /** Why it is decided with what it has; absent: it waits for every reward. */
-          over: z.enum(['timeout', 'stopped', 'stale']).optional(),
+          over: z.enum(['timeout', 'stale']).optional(),
         }),
       )
       .min(1),
@@ -228,7 +228,7 @@ export const OpenGroup = z
     policy: Checkpoint,
     /** Number of optimizer steps since its policy. */
     staleness: count,
-    /** Of its rollouts. */
+    /** Inputs of its rollouts. */
     inputsSha256: sha256,
     result: GroupResult,
   })

@@ -29,7 +29,7 @@ export const ProductionConfig = z
   .meta({ id: 'ProductionConfig' });
 export type ProductionConfig = z.infer<typeof ProductionConfig>;
 
-/** What a schedule's firings train on: the conversations that have feedback by then. */
+/** Source of a schedule's firings: the conversations that have feedback by then. */
 export const ProductionSource = z
   .strictObject({
     run: name,

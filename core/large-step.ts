@@ -5,15 +5,10 @@
  */
 import type { PlayGroupsInput, RolloutInput, RunConfig, TrainInput } from './contract.ts';
 import { hashOf } from './hashes.ts';
+import { isLargeStep } from './is-large-step.ts';
 
-/** With a judge and one round of replacements, each group of a smaller step takes up to 24 events. */
-const MOST_ONE_BY_ONE = 2000;
 /** Most activities of a step that are pending at once: Temporal refuses more than 2,000 of one workflow. */
 export const PENDING_ACTIVITIES = 500;
-
-export function isLargeStep({ groupsPerStep }: Pick<RunConfig, 'groupsPerStep'>): boolean {
-  return groupsPerStep > MOST_ONE_BY_ONE;
-}
 
 /** The groups of a plan as few activities play them, in plan order. */
 export function planBundles(plan: readonly Omit<RolloutInput, 'inputsSha256'>[]): PlayGroupsInput[] {

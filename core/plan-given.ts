@@ -15,8 +15,8 @@ export function deadlineOf({ external }: Pick<RunConfig, 'external'>, playedAt: 
   return external?.timeoutMs === undefined || playedAt === undefined ? null : playedAt + external.timeoutMs;
 }
 
-/** What is needed of a group that was played to wait for its rewards. */
-export type AwaitedGroup = Pick<RolloutInput, 'branch' | 'step' | 'group' | 'scenario' | 'inputsSha256'>;
+/** A group that was played and whose rewards are awaited, as its plan names it. */
+export type PlayedPlace = Pick<RolloutInput, 'branch' | 'step' | 'group' | 'scenario' | 'inputsSha256'>;
 
 /** A group's name within a lineage, whose steps have one branch each. */
 export function groupName({ step, group }: { step: number; group: number }): string {
@@ -29,8 +29,8 @@ export type Over = NonNullable<JudgeGivenInput['groups'][number]['over']>;
 export function planGivenJudging(
   config: RunConfig,
   branch: number,
-  groups: readonly AwaitedGroup[],
-  over: (group: AwaitedGroup) => Over | null,
+  groups: readonly PlayedPlace[],
+  over: (group: PlayedPlace) => Over | null,
 ): JudgeGivenInput {
   const { run, judge, external = {}, minimumGroupSize, train } = config;
   const asked = groups.map((each) => {

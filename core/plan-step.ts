@@ -16,7 +16,7 @@ import type {
   TrainInput,
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
-import { isLargeStep } from './large-step.ts';
+import { isLargeStep } from './is-large-step.ts';
 import { planDeal } from './plan-deal.ts';
 import { admitToLeague, planSeats, scoreLeague, toLeagueScores, type League } from './plan-league.ts';
 import { GROUP_OF_ONE, planRecordedSamplers } from './production.ts';
@@ -114,7 +114,7 @@ export function planGroup(config: RunConfig, position: PlayPosition, group: numb
   return withInputsHash(dealGroups(config, position, group, 1)[0]!);
 }
 
-/** As many of a step's groups as are played. */
+/** The first groups of a step. */
 export function planFirstGroups(config: RunConfig, position: PlayPosition, count: number): RolloutInput[] {
   return dealGroups(config, position, 0, count).map(withInputsHash);
 }
@@ -124,7 +124,7 @@ export function trainedGroups(played: GroupResult[]): GroupResult[] {
   return played.filter((group) => group.use === 'trained').toSorted(inPlanOrder);
 }
 
-export function inPlanOrder(a: Pick<GroupResult, 'step' | 'group'>, b: Pick<GroupResult, 'step' | 'group'>): number {
+function inPlanOrder(a: Pick<GroupResult, 'step' | 'group'>, b: Pick<GroupResult, 'step' | 'group'>): number {
   return a.step - b.step || a.group - b.group;
 }
 

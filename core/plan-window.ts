@@ -95,7 +95,7 @@ export function planChoice(config: RunConfig, position: RunPosition): ChooseInpu
   return { ...hashed, run: config.run, inputsSha256: hashChoice(hashed) };
 }
 
-export function hashChoice({ window, ...choice }: Omit<ChooseInput, 'run' | 'inputsSha256'>): string {
+function hashChoice({ window, ...choice }: Omit<ChooseInput, 'run' | 'inputsSha256'>): string {
   const { branch, step, most, minimumGroupSize, roles } = choice;
   const places = window.map((group) => {
     const { judgedSha256: _judged, ...place } = group;

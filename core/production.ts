@@ -1,6 +1,6 @@
 /** Rules of runs that train recorded conversations, and the policies that sampled those. Pure; for workflows and planners. */
 import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig, TrainInput } from './contract.ts';
-import { isLargeStep } from './large-step.ts';
+import { isLargeStep } from './is-large-step.ts';
 
 /** A group is one conversation. */
 export const GROUP_OF_ONE = 1;

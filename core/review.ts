@@ -1,6 +1,6 @@
 /** Reviews: which comparisons of a group are still needed, and the score that follows for each attempt. Pure. */
 import type { Rating } from './agreement.ts';
-import { scoreComparisons, type Answer } from './bradley-terry.ts';
+import { scoreComparisons, type PairAnswer } from './bradley-terry.ts';
 import type { Pair } from './plan-pairs.ts';
 import { mean } from './statistics.ts';
 
@@ -16,9 +16,9 @@ export interface ReviewRules {
   readonly reviewers: number;
 }
 
-/** What a group's ledger says about two attempts. */
-export interface GivenComparison extends Pair {
-  readonly answer: Answer;
+/** A ledger's row about two attempts. */
+export interface ComparedPair extends Pair {
+  readonly answer: PairAnswer;
   readonly by: string | null;
 }
 
@@ -37,8 +37,8 @@ export interface PairPlan {
 }
 
 /** The last answer of each reviewer to a pair, from the planned sides. */
-export function answersTo(pair: Pair, given: readonly GivenComparison[]): GivenComparison[] {
-  const answers = new Map<string, GivenComparison>();
+export function answersTo(pair: Pair, given: readonly ComparedPair[]): ComparedPair[] {
+  const answers = new Map<string, ComparedPair>();
   for (const row of given) {
     const isTurned = row.left === pair.right && row.right === pair.left;
     if (isTurned) answers.set(row.by ?? ANONYMOUS, { ...row, ...pair, answer: turnAnswer(row.answer) });
@@ -48,7 +48,7 @@ export function answersTo(pair: Pair, given: readonly GivenComparison[]): GivenC
 }
 
 /** The same answer from the other side. */
-export function turnAnswer(answer: Answer): Answer {
+export function turnAnswer(answer: PairAnswer): PairAnswer {
   if (answer === 'equal') return answer;
   return answer === 'left' ? 'right' : 'left';
 }
@@ -56,14 +56,14 @@ export function turnAnswer(answer: Answer): Answer {
 /** Pairs that need further answers. */
 export function openPairs(
   { pairs }: PairPlan,
-  given: readonly GivenComparison[],
+  given: readonly ComparedPair[],
   { reviewers }: Pick<ReviewRules, 'reviewers'>,
 ): Pair[] {
   return pairs.filter((pair) => answersTo(pair, given).length < reviewers);
 }
 
 /** Scores by attempt from all answers to planned pairs; attempts without any have none. */
-export function comparedScores({ pairs, same }: PairPlan, given: readonly GivenComparison[]): Map<number, number> {
+export function comparedScores({ pairs, same }: PairPlan, given: readonly ComparedPair[]): Map<number, number> {
   const scores = scoreComparisons(pairs.flatMap((pair) => answersTo(pair, given)));
   // Nothing tells attempts apart that all said the same.
   if (same.size === 1) for (const shown of same.keys()) scores.set(shown, 0.5);
@@ -91,7 +91,7 @@ export function meanScores(given: readonly GivenScore[]): Map<number, number> {
 }
 
 /** Answers to pairs as ratings, each reviewer's last one; `place` tells the pairs of one group from those of others. */
-export function comparisonRatings(place: string, given: readonly GivenComparison[]): Rating<Answer>[] {
+export function comparisonRatings(place: string, given: readonly ComparedPair[]): Rating<PairAnswer>[] {
   const pairs = new Map(
     given.map(({ left, right }) => {
       const [low, high] = [Math.min(left, right), Math.max(left, right)];

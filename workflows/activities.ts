@@ -171,10 +171,7 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const bound = groups.length * (playTimeoutMs(rollout, attempts) + judgeTimeoutMs(rollout));
       return agent.playGroups.executeWithOptions(onAgent(bound, summary), payload(input));
     },
-    gather: (input) => {
-      const summary = `step ${input.step} · ${input.conversations.length} recorded conversations`;
-      return agent.gather.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
-    },
+    gather: (input) => agent.gather.executeWithOptions(onAgent(STORE_TIMEOUT_MS, gatherSummary(input)), payload(input)),
     judge: (input) => {
       const summary = `step ${input.step} · verdict on ${input.played ?? input.groups.length} groups`;
       return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
@@ -233,6 +230,10 @@ export function openScheduleActivities({ rollout }: RunQueues): ScheduleActiviti
 function trainSummary({ step, groups, groupList, supervised }: TrainInput): string {
   const count = supervised?.examples.length ?? groupList?.count ?? groups.length;
   return `step ${step} · ${count} ${supervised ? 'examples' : 'groups'}`;
+}
+
+function gatherSummary({ step, conversations }: GatherInput): string {
+  return `step ${step} · ${conversations.length} recorded conversations`;
 }
 
 function amendSummary({ changes }: AmendInput): string {

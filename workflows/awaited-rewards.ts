@@ -10,24 +10,27 @@ import {
   groupName,
   planGivenJudging,
   summariseAwaited,
-  type AwaitedGroup,
+  type PlayedPlace,
   type Over,
 } from '../core/plan-given.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 
-/** A step that needs only some of the groups; the others may wait for a later one, even of a run that is stopped. */
+/** A step that needs only some of the groups; the others may wait for a later one. */
 export interface Enough {
   isEnough(decided: GroupResult[]): boolean;
-  /** What people are told beside the rewards that are missing. */
+  /** Told to people beside the rewards that are missing. */
   describe(decided: GroupResult[]): Pick<AwaitedRewards, 'complete' | 'needed'>;
 }
 
-/** Resolves once every group is decided, or enough of them are, with the results in the order of the groups. */
+/**
+ * Resolves once every group is decided, or enough of them are, or the run is stopped, with the results of those that are
+ * decided, in the order of the groups.
+ */
 export async function awaitRewards(
   run: Run,
   inHand: StepInHand,
-  groups: readonly AwaitedGroup[],
+  groups: readonly PlayedPlace[],
   enough: Enough | null = null,
 ): Promise<GroupResult[]> {
   if (groups.length === 0) return [];
@@ -40,7 +43,7 @@ export async function awaitRewards(
 }
 
 /** Decides groups with what they were given. */
-export async function closeRewards(run: Run, groups: readonly AwaitedGroup[], over: Over): Promise<GroupResult[]> {
+export async function closeRewards(run: Run, groups: readonly PlayedPlace[], over: Over): Promise<GroupResult[]> {
   const decided: GroupResult[] = [];
   let left = groups;
   while (left.length > 0) {
@@ -56,13 +59,13 @@ export async function closeRewards(run: Run, groups: readonly AwaitedGroup[], ov
 class Wait {
   readonly #run: Run;
   readonly #inHand: StepInHand;
-  readonly #groups: readonly AwaitedGroup[];
+  readonly #groups: readonly PlayedPlace[];
   readonly #enough: Enough | null;
   readonly #decided = new Map<string, GroupResult>();
   /** Times at which groups were played, in milliseconds; known after the first look. */
   readonly #playedAt = new Map<string, number>();
 
-  constructor(run: Run, inHand: StepInHand, groups: readonly AwaitedGroup[], enough: Enough | null) {
+  constructor(run: Run, inHand: StepInHand, groups: readonly PlayedPlace[], enough: Enough | null) {
     this.#run = run;
     this.#inHand = inHand;
     this.#groups = groups;
@@ -97,8 +100,7 @@ class Wait {
   }
 
   #isOver(): boolean {
-    if (this.#enough === null) return false;
-    return this.#run.controls.requested.stop || this.#enough.isEnough(this.#results());
+    return this.#run.controls.requested.stop || this.#enough?.isEnough(this.#results()) === true;
   }
 
   /** Handlers of messages issue their commands first: see `RunStatus.isShowing`. */
@@ -112,10 +114,8 @@ class Wait {
     return planGivenJudging(config, left[0]!.branch, left, (group) => this.#whyOver(group));
   }
 
-  /** A run that is stopped finishes its step with what was given. */
-  #whyOver(group: AwaitedGroup): Over | null {
-    const { config, requested } = this.#run.controls;
-    if (requested.stop && this.#enough === null) return 'stopped';
+  #whyOver(group: PlayedPlace): Over | null {
+    const { config } = this.#run.controls;
     const deadline = deadlineOf(config, this.#playedAt.get(groupName(group)));
     return deadline !== null && Date.now() >= deadline ? 'timeout' : null;
   }

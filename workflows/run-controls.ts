@@ -6,7 +6,6 @@ import { CancellationScope, condition, currentUpdateInfo, setHandler } from '@te
 
 import type { Pause, RunConfig, SettingChange } from '../core/contract.ts';
 import type { RunPosition } from '../core/plan-step.ts';
-import { hasWindow } from '../core/plan-window.ts';
 import { applyChanges, applySettings, planChanges, type Settings } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
 import type { RunStatus } from './run-status.ts';
@@ -223,8 +222,8 @@ export class RunControls {
   async #stop({ reason }: messages.StopRequest): Promise<messages.StopAnswer> {
     const { requested } = this;
     const first = !requested.stop;
-    const isWaiting = hasWindow(this.#config) && Boolean(this.#status.state.awaited);
-    const afterStep = isWaiting ? this.#status.state.step : this.#status.lastBegun;
+    // A step that waits for rewards is not finished: it keeps them until the run continues.
+    const afterStep = this.#status.state.awaited ? this.#status.state.step : this.#status.lastBegun;
     requested.stop = true;
     if (first) this.#status.setStopping(reason);
     await this.#status.show();

@@ -17,7 +17,8 @@ import { isAwaited } from '../core/external-rewards.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { leagueAtStart } from '../core/plan-league.ts';
 import { planGathering } from '../core/plan-production.ts';
-import { isLargeStep, PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
+import { isLargeStep } from '../core/is-large-step.ts';
+import { PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
   dealMissing,
   isOverlapping,
@@ -34,7 +35,7 @@ import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
-import { awaitRewards } from './awaited-rewards.ts';
+import { playAndAwait } from './awaited-step.ts';
 import { RunStatus } from './run-status.ts';
 import { failRun, isLearningOver } from './endings.ts';
 import { isEvaluationMissing, resumeFromStore, rollBack } from './restore-position.ts';
@@ -129,11 +130,21 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   const inHand = run.status.beginStep(position.step + 1);
   try {
     if (hasWindow(run.controls.config)) return await takeFromWindow(run, inHand, position);
+    if (isAwaited(run.controls.config.judge)) return await takeAwaitedStep(run, inHand, position);
     const played = await judgeStep(run, inHand, position, await playStep(run, inHand, position));
     return await finishStep(run, inHand, position, played);
   } finally {
     run.status.endStep(inHand);
   }
+}
+
+/** A step whose rewards are given from outside: plan → rollout × groups → rewards → judge → train → committed. */
+async function takeAwaitedStep(run: Run, inHand: StepInHand, position: RunPosition): Promise<RunPosition> {
+  const play = (played: GroupResult[]) => playMissing(run, inHand, position, played);
+  const played = await playAndAwait(run, inHand, position, play);
+  // A run that is stopped ends without the step.
+  if (played === null) return position;
+  return finishStep(run, inHand, position, await judgeStep(run, inHand, position, played));
 }
 
 /** A step of groups that earlier steps may have dealt: plan → rollout × groups → choose → train → committed. */
@@ -194,20 +205,15 @@ async function finishStep(
   return next;
 }
 
-/**
- * Groups are judged as soon as they are played, if the run has a judge; with rewards from outside, once those are given.
- * Groups without signal are replaced.
- */
+/** Groups are judged as soon as they are played, if the run has a judge; groups without signal are replaced. */
 async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.controls;
   if (config.production !== undefined) return gatherStep(run, inHand, position);
-  const isLater = isAwaited(config.judge);
-  const work = `play ${config.judge === null || isLater ? '' : 'and judge '}step ${inHand.step}`;
+  const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
+  run.status.enterPhase(inHand, 'rollout', work, run.queues.rollout);
   const played: GroupResult[] = [];
   for (let round = 0; round <= config.replacementRounds; round++) {
-    if (round === 0 || isLater) run.status.enterPhase(inHand, 'rollout', work, run.queues.rollout);
-    const fresh = await playMissing(run, inHand, position, played);
-    played.push(...(isLater ? await awaitRewards(run, inHand, planGroups(config, position, played)) : fresh));
+    played.push(...(await playMissing(run, inHand, position, played)));
   }
   return played;
 }

@@ -4,7 +4,7 @@
  * continue-as-new, rollbacks and restarts: people have worked for them.
  */
 import type { GroupResult, OpenGroup, RolloutInput } from '../core/contract.ts';
-import type { AwaitedGroup } from '../core/plan-given.ts';
+import type { PlayedPlace } from '../core/plan-given.ts';
 import { trainedGroups, type RunPosition } from '../core/plan-step.ts';
 import { canChoose, isFresh, planChoice, planTopUp, withPlayed, withResults } from '../core/plan-window.ts';
 import { awaitRewards, closeRewards } from './awaited-rewards.ts';
@@ -53,7 +53,7 @@ export async function chooseFromWindow(
   return { position: withResults(position, chosen), chosen };
 }
 
-/** What a run that ends leaves behind. */
+/** Tells how many groups a run leaves behind. */
 export function noteOpenGroups({ status, controls }: Run, { open = [] }: RunPosition): void {
   const left = open.filter((group) => isFresh(controls.config, group));
   if (left.length === 0) return;
@@ -66,7 +66,7 @@ function countComplete({ controls }: Run, { open = [] }: RunPosition): number {
   return trainedGroups(open.filter((group) => isFresh(controls.config, group)).map(({ result }) => result)).length;
 }
 
-function waiting({ open = [] }: RunPosition, isMeant: (group: OpenGroup) => boolean): AwaitedGroup[] {
+function waiting({ open = [] }: RunPosition, isMeant: (group: OpenGroup) => boolean): PlayedPlace[] {
   const meant = open.filter((group) => group.result.use === 'unjudged' && isMeant(group));
   return meant.map(({ branch, inputsSha256, result: { step, group, scenario } }) => {
     return { branch, step, group, scenario, inputsSha256 };

@@ -41,7 +41,7 @@ export async function findLocalModel(
   return config.engine.url !== null || (source === null && !isBuiltIn(name)) ? null : { source };
 }
 
-/** Of a command that takes the model of a checkpoint where none is given. `sources`: what follows `pocket` in the list of what to pass. */
+/** Commands for which a checkpoint may name the model. `sources`: the end of the list of what to pass, after `pocket`. */
 export function requireBaseModel(
   { 'base-model': model }: { readonly 'base-model': string | null },
   sources = ' to try it on this machine, a folder',

@@ -24,10 +24,10 @@ type ReadSet = (store: Store, place: StepPlace) => Promise<AttemptSet | null>;
 
 export async function readAttempts(
   store: Store,
-  { run, lineage, step, evals, awaited = null }: RunState,
+  { run, lineage, step: finished, evals, awaited = null }: RunState,
 ): Promise<ReadAttempts> {
   // Attempts that wait for a reward are shown, too.
-  const last = awaited?.step ?? step;
+  const last = awaited?.step ?? finished;
   const steps = sampleEvenly(
     Array.from({ length: last }, (_, index) => index + 1),
     BOUNDS.steps,

@@ -25,6 +25,10 @@ export interface AwaitedList {
   readonly awaited: readonly AwaitedAttempt[];
   /** Groups that only have to be decided. */
   readonly completeGroups: number;
+  /** People compare them two at a time, so none takes a reward by itself. */
+  readonly byPairs?: true;
+  /** Page of all comparisons of such a run; absent if no links were asked for. */
+  readonly link?: string;
 }
 
 /** Null if the run rewards itself. */
@@ -33,7 +37,8 @@ export async function readAwaited(store: Store, run: string): Promise<AwaitedLis
   if (config.external === undefined) return null;
   const groups = await listAwaited(store, run);
   const awaited = groups.flatMap((group) => group.missing.map((record) => describe(group, record, config)));
-  return { run, awaited, completeGroups: groups.filter(({ missing }) => missing.length === 0).length };
+  const byPairs = config.external.review?.pairwise === true ? { byPairs: true as const } : {};
+  return { run, awaited, ...byPairs, completeGroups: groups.filter(({ missing }) => missing.length === 0).length };
 }
 
 function describe(

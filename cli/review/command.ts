@@ -19,7 +19,7 @@ export const reviewCommand = defineCommand({
     ...placeFlags({ keyVariable: REVIEW_KEY_VARIABLE, defaultPort: DEFAULT_REVIEW_PORT }),
     json: { ...JSON_FLAG, description: 'print one JSON object when it is ready; needs TEMPER_REVIEW_KEY' },
   },
-  run: async (context): Promise<number> => (await import('./review.ts')).review(context),
+  run: async (context): Promise<number> => (await import('./review.ts')).serveReviews(context),
 });
 
 export type ReviewContext = CommandContext<typeof reviewCommand>;

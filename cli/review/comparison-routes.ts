@@ -1,9 +1,9 @@
 /** Comparisons as JSON, for programs that have the review key. */
 import { conversationOf } from '../../play/judge/conversation.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
-import type { PairQuestion, AskedAttempt } from './questions.ts';
+import type { PairQuestion, AskedAttempt } from './questions/questions.ts';
 import { readFields, readIdempotencyKey, readText, wrong } from './read-body.ts';
-import { isAnswer } from './reviewer-routes.ts';
+import { isPairAnswer } from './reviewer-routes.ts';
 import type { Asked, Reply, Route } from './route.ts';
 
 const PATH = /^\/v1\/runs\/([^/]+)\/comparisons$/;
@@ -48,7 +48,7 @@ async function compare(asked: Asked): Promise<Reply> {
   const fields = readFields(body, MEMBERS);
   const [left, right] = [readText(fields, 'left') ?? '', readText(fields, 'right') ?? ''];
   const { answer } = fields;
-  if (!isAnswer(answer))
+  if (!isPairAnswer(answer))
     throw wrong(
       `answer must be "left", "right" or "equal", got ${(JSON.stringify(answer) ?? 'nothing').slice(0, 100)}; send one of them`,
     );

@@ -1,4 +1,4 @@
-/** What `temper review` reads and writes, apart from HTTP: attempts of the project's store, and the ledgers of their rewards. */
+/** Reads and writes of `temper review`, apart from HTTP: attempts of the project's store, and ledgers of their rewards. */
 import { parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
 import type { ExternalConfig } from '../../core/contract.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
@@ -11,7 +11,7 @@ import { lastRewards, readGiven, type RewardRow } from '../../store/records/give
 import { readRollouts } from '../../store/records/group-files.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
-import { RunQuestions } from './questions.ts';
+import { RunQuestions } from './questions/questions.ts';
 
 /** One attempt as its reviewer sees it. */
 export interface ShownAttempt {

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { isSameSecret } from '../../play/transports/http-server.ts';
 
-export interface Scope {
+export interface KeyScope {
   /** `link`: a page in a mail or a chat; `session`: a client of AReaL's protocol; `run`: a reviewer of a whole run. */
   readonly kind: 'link' | 'session' | 'run';
   readonly run: string;
@@ -28,13 +28,13 @@ export class ReviewKeys {
     this.#storeId = storeId;
   }
 
-  sign({ kind, run, attempt, expiresAt }: Scope): string {
+  sign({ kind, run, attempt, expiresAt }: KeyScope): string {
     const text = Buffer.from(JSON.stringify([kind, run, attempt, expiresAt])).toString('base64url');
     return `${text}.${this.#seal(text)}`;
   }
 
   /** Null for a token that was not signed here, or for something else. It may have expired. */
-  read(token: string, kind: Scope['kind']): Scope | null {
+  read(token: string, kind: KeyScope['kind']): KeyScope | null {
     const [, text, seal] = TOKEN.exec(token) ?? [];
     if (text === undefined || seal === undefined || !isSameSecret(seal, this.#seal(text))) return null;
     const [signed, run, attempt, expiresAt] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as SignedText;

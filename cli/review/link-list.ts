@@ -1,9 +1,9 @@
-/** Links of `temper rewards --links`: for each attempt that waits, one to its page in `temper review`. */
+/** Links of `temper rewards --links`: for each attempt that waits, one to its page in `temper review`; for a run that is reviewed by pairs, one to all. */
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { AwaitedList } from './awaited-list.ts';
 import { ReviewKeys } from './keys.ts';
-import { checkLinkBase, DEFAULT_LINK_DAYS, expiryOf, rewardLink } from './links.ts';
+import { checkLinkBase, DEFAULT_LINK_DAYS, expiryOf, reviewLink, rewardLink } from './links.ts';
 import { requireReviewKey } from './plan-review.ts';
 
 interface LinkFlags {
@@ -28,6 +28,7 @@ export function planLinks(flags: LinkFlags, env: Readonly<NodeJS.ProcessEnv>): L
   return {
     async addTo(list, store) {
       const place = { keys: new ReviewKeys(key, await store.id()), base, expiresAt };
+      if (list.byPairs === true) return { ...list, link: reviewLink(place, list.run) };
       const awaited = list.awaited.map((one) => ({ ...one, link: rewardLink(place, list.run, one.attempt) }));
       return { ...list, awaited };
     },

@@ -15,7 +15,7 @@ import { ROUTES } from './routes.ts';
 import { openReviewServer } from './server.ts';
 import { Waker } from './waker.ts';
 
-export async function review(context: ReviewContext): Promise<number> {
+export async function serveReviews(context: ReviewContext): Promise<number> {
   const { project, env, output, signal, flags } = context;
   const place = planReview(context);
   const store = await openProjectStore(project, env);

@@ -1,10 +1,10 @@
 /** The pages behind a reviewer's link: one question of a run after the other. The link opens nothing else. */
-import type { Answer } from '../../core/bradley-terry.ts';
+import type { PairAnswer } from '../../core/bradley-terry.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { readDecision } from './link-routes.ts';
 import { KEYS_HEADERS, noticePage } from './pages/page.ts';
 import { AGAIN, namePage, QUESTION_FIELDS as FIELDS, questionPage, refusedPage, SKIP } from './pages/question-page.ts';
-import { pairId } from './questions.ts';
+import { pairId } from './questions/questions.ts';
 import { readForm, readText, wrong } from './read-body.ts';
 import type { Asked, Reply, Route } from './route.ts';
 
@@ -50,7 +50,7 @@ async function takeComparison({ desk }: Asked, run: string, by: string, fields: 
   const id = pairId(left, right);
   const answer = fields[FIELDS.answer];
   if (answer === SKIP) return desk.questions.queueOf(run).skip(id, by);
-  if (!isAnswer(answer))
+  if (!isPairAnswer(answer))
     throw wrong('an answer must be left, right or equal, got none of them; go back and choose one');
   await desk.compare(run, { left, right, answer, by, note: null, key: null });
   desk.questions.queueOf(run).release(id, by);
@@ -68,6 +68,6 @@ function readId(fields: Fields, name: string): string {
   return readText(fields, name) ?? '';
 }
 
-export function isAnswer(value: unknown): value is Answer {
+export function isPairAnswer(value: unknown): value is PairAnswer {
   return value === 'left' || value === 'right' || value === 'equal';
 }

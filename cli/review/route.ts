@@ -1,7 +1,7 @@
 /** Endpoints of `temper review` as data: who may ask, and what answers. */
 import type { Html } from '../report/html.ts';
 import type { RewardDesk } from './desk.ts';
-import type { ReviewKeys, Scope } from './keys.ts';
+import type { ReviewKeys, KeyScope } from './keys.ts';
 
 export interface Asked {
   /** Groups of the path's pattern, decoded. */
@@ -10,8 +10,8 @@ export interface Asked {
   readonly query: URLSearchParams;
   /** Empty for GET. */
   readonly body: string;
-  /** What the sender's token or session key opens; null for the review key itself. */
-  readonly scope: Scope | null;
+  /** KeyScope of the sender's token or session key; null for the review key itself. */
+  readonly scope: KeyScope | null;
   readonly desk: RewardDesk;
   readonly keys: ReviewKeys;
 }
@@ -30,7 +30,7 @@ export interface Route {
    * `key`: the review key in a header. `link` and `run`: a signed token, the first part of the path. `session`: a signed
    * key in a header. A GET changes nothing, because mail scanners and previews follow links.
    */
-  readonly access: 'key' | Scope['kind'];
+  readonly access: 'key' | KeyScope['kind'];
   answer(this: void, asked: Asked): Promise<Reply>;
 }
 

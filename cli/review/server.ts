@@ -6,7 +6,7 @@ import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../pl
 import type { KeyedPlace } from '../command-line/keyed-place.ts';
 import { htmlText } from '../report/html.ts';
 import type { RewardDesk } from './desk.ts';
-import type { ReviewKeys, Scope } from './keys.ts';
+import type { ReviewKeys, KeyScope } from './keys.ts';
 import { notFoundPage, PAGE_HEADERS, refusalPage } from './pages/page.ts';
 import { SESSION_KEY_START, type Reply, type Route } from './route.ts';
 
@@ -75,7 +75,12 @@ class ReviewServer {
   }
 
   /** Checks before the body is read. Returns what a token opens. */
-  #admit({ access: wanted }: Route, parts: readonly string[], request: IncomingMessage, access: Access): Scope | null {
+  #admit(
+    { access: wanted }: Route,
+    parts: readonly string[],
+    request: IncomingMessage,
+    access: Access,
+  ): KeyScope | null {
     if (wanted === 'key') {
       access.checkKey(request);
       return null;
@@ -111,7 +116,7 @@ function wrongLink(): HttpRefusal {
   return new HttpRefusal(404, 'this link is not valid here; ask for a new one', 'invalid_link');
 }
 
-function expired({ kind, expiresAt }: Scope): HttpRefusal {
+function expired({ kind, expiresAt }: KeyScope): HttpRefusal {
   const what = kind === 'session' ? 'key' : 'link';
   const day = new Date(expiresAt).toISOString().slice(0, 10);
   return new HttpRefusal(410, `this ${what} expired on ${day}; ask for a new one`, 'expired');

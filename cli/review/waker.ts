@@ -6,7 +6,7 @@ import { wakeOverServer } from '../connections/wake.ts';
 export class Waker {
   readonly #place: ProjectPlace;
   readonly #store: Store;
-  /** By run. Whoever comes while one is on its way needs no other, unless it was sent already. */
+  /** Signals on their way, by run; another one asked for meanwhile is sent after it. */
   readonly #waking = new Map<string, Promise<unknown>>();
   readonly #again = new Set<string>();
 

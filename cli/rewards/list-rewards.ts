@@ -28,11 +28,12 @@ export async function listRewards(context: CommandContext<typeof rewardsCommand>
   return EXIT.ok;
 }
 
-function listLines({ run, awaited, completeGroups }: AwaitedList): string[] {
+function listLines({ run, awaited, completeGroups, link: review }: AwaitedList): string[] {
   const groups = new Set(awaited.map(({ step, group }) => `${step}.${group}`)).size;
   return [
     ...(awaited.length > 0 ? [renderTable(awaited, Date.now())] : []),
     ...awaited.flatMap(({ attempt, link }) => (link === undefined ? [] : [`${attempt}  ${link}`])),
+    ...(review === undefined ? [] : [`review  ${review}`]),
     `${plural(awaited.length, 'reward')} of the run ${run} awaited, in ${plural(groups, 'group')}`,
     ...(completeGroups > 0 ? [`${plural(completeGroups, 'group')} complete, and decided once the run continues`] : []),
   ];

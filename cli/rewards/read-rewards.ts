@@ -69,18 +69,18 @@ function readLine(value: unknown, isTable: boolean, place: string): Line {
 }
 
 /** Values of a table are texts. */
-function readRecord(record: Record<string, unknown>, place: string): Record<string, unknown> {
+function readRecord(record: Record<string, string>, place: string): Record<string, unknown> {
   const all = Object.entries(record);
   const metrics = all
     .filter(([name]) => name.startsWith(METRIC))
     .map(([name, text]) => {
-      return [name.slice(METRIC.length), readFinite(String(text), `${name} of ${place}`)] as const;
+      return [name.slice(METRIC.length), readFinite(text, `${name} of ${place}`)] as const;
     });
   const others = Object.fromEntries(all.filter(([name]) => !name.startsWith(METRIC)));
   const { reward } = others;
   return {
     ...others,
-    ...(reward === undefined ? {} : { reward: readFinite(String(reward), `the reward of ${place}`) }),
+    ...(reward === undefined ? {} : { reward: readFinite(reward, `the reward of ${place}`) }),
     ...(metrics.length > 0 && { metrics: Object.fromEntries(metrics) }),
   };
 }

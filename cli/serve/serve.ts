@@ -34,6 +34,7 @@ export async function serve(context: ServeContext): Promise<number> {
   let current = servedAs(trained, models);
   let engine: ServedEngine | null = null;
   let isLoaded = false;
+  const over = new AbortController();
   const tell = (line: string): void => output.errorLine(line);
   const recording = plan && (await startRecording(store, name.run, plan, tell));
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
@@ -54,14 +55,13 @@ export async function serve(context: ServeContext): Promise<number> {
     if (flags.json) printJson(output, servedJson(told));
     else for (const line of servedLines(told)) output.line(line);
     const loaded = engine;
-    const load = (policy: string): Promise<void> => loadPolicy(loaded, policy, signal);
+    const load = (policy: string): Promise<void> => loadPolicy(loaded, policy, over.signal);
     const switchTo = (next: TrainedPolicy): void => void (current = servedAs(next, models));
-    const following = name.step === 'production';
-    await Promise.all([
-      untilStopped(engine, signal),
-      following && followProduction({ store, name, served: trained, load, switchTo, tell, signal }),
-    ]);
+    if (name.step === 'production')
+      void followProduction({ store, name, served: trained, load, switchTo, tell, signal: over.signal });
+    await untilStopped(engine, signal);
   } finally {
+    over.abort();
     await serving.close();
     await engine?.close();
     await recording?.close();

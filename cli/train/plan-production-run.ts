@@ -4,7 +4,7 @@ import { stepsOfPass } from '../../core/plan-production.ts';
 import { describeTooFew } from '../../core/production.ts';
 import { readAncestors } from '../../store/records/ancestors.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
-import type { Choice, ChoiceRules } from '../../store/records/production-choice.ts';
+import type { ChosenConversations, ChoiceRules } from '../../store/records/production-choice.ts';
 import { chooseRecorded, takeRecorded } from '../../store/records/production-dataset.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { findServing } from '../../store/records/serving-checkpoint.ts';
@@ -85,7 +85,7 @@ async function expectChosen(
   return expectProduction({ ...source, atLeast: length }, checkpoint);
 }
 
-function tooFew(source: ProductionSource, { conversations, leftOut }: Choice): WorkFailed {
+function tooFew(source: ProductionSource, { conversations, leftOut }: ChosenConversations): WorkFailed {
   return new WorkFailed(
     `${describeTooFew(source, { found: conversations.length, leftOut })}; wait for more feedback, or lower --at-least`,
   );

@@ -25,7 +25,7 @@ interface Question {
   readonly answer: (random: () => number) => Record<string, unknown>;
 }
 
-/** As the server lists them. */
+/** An attempt in the server's list. */
 interface Attempt {
   readonly attempt: string;
   readonly messages: readonly { readonly content?: string | null }[];

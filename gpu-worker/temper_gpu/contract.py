@@ -267,7 +267,7 @@ class Group(Strict):
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
-    over: Literal["timeout", "stopped", "stale"] | None = None
+    over: Literal["timeout", "stale"] | None = None
 
 
 class WaitingItem(Strict):

@@ -22,7 +22,9 @@ async function* read(file: string): AsyncGenerator<Row> {
     if (cause instanceof TemperError) throw cause;
     const problem =
       cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
-    throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; write one JSON value in each line`, { cause });
+    throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; write one JSON value in each line`, {
+      cause,
+    });
   }
 }
 

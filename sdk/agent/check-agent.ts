@@ -47,15 +47,21 @@ function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definiti
 function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
   if (reward !== undefined && !isRuler(reward) && !isExternal(reward))
     return `the reward of the agent ${agent} must be ruler({ … }), external({ … }) or review({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
-  if (rewardGroup !== undefined && typeof rewardGroup !== 'function')
-    return `rewardGroup of the agent ${agent} must be a function, got ${showOption(rewardGroup)}; pass one that returns a reward for each attempt`;
-  if (reward !== undefined && rewardGroup !== undefined)
-    return `the agent ${agent} must have one judge, got reward and rewardGroup; ${isRuler(reward) ? 'call ruler(attempts, { … }) in rewardGroup' : 'remove one of them'}`;
+  const ofGroup = rewardGroup === undefined ? null : findRewardGroupProblem(agent, reward, rewardGroup);
+  if (ofGroup !== null) return ofGroup;
   if (isExternal(reward)) return findExternalProblem(agent, reward, rewards);
   if (rewards === undefined) return null;
   if (isRuler(reward) && reward.weights.agent === 0)
     return `rewards of the agent ${agent} have no effect when only the judge gives rewards; give the agent a weight in ruler({ weights })`;
   return findWeightsProblem(agent, rewards);
+}
+
+function findRewardGroupProblem(agent: string, reward: unknown, rewardGroup: unknown): string | null {
+  if (typeof rewardGroup !== 'function')
+    return `rewardGroup of the agent ${agent} must be a function, got ${showOption(rewardGroup)}; pass one that returns a reward for each attempt`;
+  if (reward === undefined) return null;
+  const remedy = isRuler(reward) ? 'call ruler(attempts, { … }) in rewardGroup' : 'remove one of them';
+  return `the agent ${agent} must have one judge, got reward and rewardGroup; ${remedy}`;
 }
 
 /** Named, it is one of the weights; without a name, it is the whole reward. */

@@ -7,7 +7,7 @@ import { checkpointOf, type Commit } from './manifest.ts';
 import type { Ancestors } from './production-choice.ts';
 import { readCommit, readRun } from './run-reader.ts';
 
-/** As many optimizer steps back as are asked for, or as the store still has. */
+/** Checkpoints before this one, as many optimizer steps back as are asked for, or as the store still has. */
 export async function readAncestors(store: Store, from: Checkpoint, maxAge: number): Promise<Ancestors> {
   const ancestors = new Map<
     string,

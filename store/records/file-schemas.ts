@@ -168,7 +168,7 @@ export const GivenRowSchema = z.discriminatedUnion('kind', [
   z.looseObject({
     schema,
     kind: z.literal('closed'),
-    reason: z.enum(['complete', 'timeout', 'stopped', 'stale']),
+    reason: z.enum(['complete', 'timeout', 'stale']),
     at: z.iso.datetime(),
   }),
 ]);

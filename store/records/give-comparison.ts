@@ -1,6 +1,6 @@
 /** Gives comparisons of attempts to a run that people review by pairs: pages and programs come through here. */
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
-import type { Answer as Side } from '../../core/bradley-terry.ts';
+import type { PairAnswer } from '../../core/bradley-terry.ts';
 import type { ReviewConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { Pair } from '../../core/plan-pairs.ts';
@@ -20,7 +20,7 @@ import {
 } from './give-reward.ts';
 import { addGift, readGiven, type Added, type ComparisonRow } from './given-rewards.ts';
 import { readRollouts } from './group-files.ts';
-import { planReview } from './review-plan.ts';
+import { planGroupPairs } from './review-plan.ts';
 import { missingReviews } from './review-verdict.ts';
 import { requireRun } from './run-reader.ts';
 import type { Rollouts } from './trajectories.ts';
@@ -30,7 +30,7 @@ export interface GivenComparison {
   /** `BRANCH.STEP.GROUP.ATTEMPT`, on the side on which it was shown. */
   readonly left: string;
   readonly right: string;
-  readonly answer: Side;
+  readonly answer: PairAnswer;
   readonly by: string | null;
   readonly note: string | null;
   /** Idempotency key. */
@@ -116,7 +116,7 @@ function findPlanned(
   asked: Pair,
   review: ReviewConfig,
 ): Pick<FoundPair, 'pair' | 'isTurned'> | null {
-  const { pairs } = planReview(rollouts, review);
+  const { pairs } = planGroupPairs(rollouts, review);
   const straight = pairs.find(({ left, right }) => left === asked.left && right === asked.right);
   if (straight !== undefined) return { pair: straight, isTurned: false };
   const turned = pairs.find(({ left, right }) => left === asked.right && right === asked.left);

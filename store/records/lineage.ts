@@ -68,7 +68,7 @@ export async function findLastStep(store: Store, run: string): Promise<number> {
 }
 
 /** Steps that an overlapping run plays ahead of training. */
-export async function readMaxStaleness(store: Store, run: string): Promise<number> {
+async function readMaxStaleness(store: Store, run: string): Promise<number> {
   const file = await readStored(store, layout.runKey(run), RunFileSchema);
   return file?.config.maxStaleness ?? 0;
 }

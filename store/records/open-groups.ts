@@ -34,7 +34,7 @@ export async function findOpenGroups(store: Store, run: string, after: OpenAfter
   const found: Promise<OpenGroup>[] = [];
   const limit = pLimit(GROUPS_AT_ONCE);
   let staleness = 0;
-  // What is older than that has left the window with a verdict.
+  // Older groups have left the window with a verdict.
   for (let step = after.step; step > 0 && staleness <= config.maxRewardStaleness + 1; step--) {
     const place: StepPlace = { run, branch: branchOfStep(lineage, step), step };
     for (const ref of (await readStepVerdict(store, place))?.groups ?? [])

@@ -21,7 +21,7 @@ export interface ChoiceRules {
 /** Why a conversation with feedback is not trained. */
 type LeftOut = NonNullable<Recording['untrainable']> | 'several-policies' | 'other-policy';
 
-export interface Choice {
+export interface ChosenConversations {
   /** In the order of the recordings. */
   conversations: RatedConversation[];
   /** How many others an earlier run has trained. */
@@ -29,10 +29,10 @@ export interface Choice {
   leftOut: Partial<Record<LeftOut, number>>;
 }
 
-export function chooseConversations(rated: readonly RatedConversation[], rules: ChoiceRules): Choice {
+export function chooseConversations(rated: readonly RatedConversation[], rules: ChoiceRules): ChosenConversations {
   const open = rated.filter(({ trainedBy }) => trainedBy === null || trainedBy === rules.run);
   const conversations: RatedConversation[] = [];
-  const leftOut: Choice['leftOut'] = {};
+  const leftOut: ChosenConversations['leftOut'] = {};
   for (const conversation of open) {
     const reason = findReason(conversation, rules);
     if (reason === null) conversations.push(conversation);

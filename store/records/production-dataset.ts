@@ -9,11 +9,11 @@ import { hashOf } from '../../core/hashes.ts';
 import type { Store } from '../store.ts';
 import { GROUPS_AT_ONCE } from './children.ts';
 import { closeFeedback, readRatedConversations } from './feedback.ts';
-import { chooseConversations, toAttempts, type Choice, type ChoiceRules } from './production-choice.ts';
+import { chooseConversations, toAttempts, type ChosenConversations, type ChoiceRules } from './production-choice.ts';
 import { decodeRollouts, encodeRollouts, type AttemptRecord } from './trajectories.ts';
 
 /** Conversations with feedback that a run may train now. Changes nothing. */
-export async function chooseRecorded(store: Store, served: string, rules: ChoiceRules): Promise<Choice> {
+export async function chooseRecorded(store: Store, served: string, rules: ChoiceRules): Promise<ChosenConversations> {
   return chooseConversations(await readRatedConversations(store, served), rules);
 }
 

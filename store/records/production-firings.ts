@@ -33,7 +33,7 @@ export async function findTooFew(
     : describeTooFew(source, { found: conversations.length, leftOut });
 }
 
-/** What a firing's run trains, chosen once; null if other runs have taken all of it meanwhile. */
+/** Conversations of a firing's run, chosen once; null if other runs have taken all of them meanwhile. */
 export async function chooseForFiring(
   store: Store,
   schedule: string,

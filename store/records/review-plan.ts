@@ -6,7 +6,7 @@ import { deriveSeed } from '../../core/seeds.ts';
 import { inPlayOrder, type AttemptRecord, type Rollouts } from './trajectories.ts';
 
 /** Attempts that say the same, word for word, are shown once. The hash of a group's inputs is the seed: no name is in it. */
-export function planReview(
+export function planGroupPairs(
   { header, attempts }: Rollouts,
   rules: Pick<ReviewRules, 'comparisonsPerAttempt'>,
 ): PairPlan {

@@ -299,8 +299,8 @@ test('temper export --help', async () => {
     peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template;
     the only format of a run with --full-fine-tuning.
     Reads the store and needs no server. An existing folder is never overwritten.
-    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
-    RUN~BRANCH@STEP (on another branch, after a rollback).
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
+    RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --to FOLDER    folder to write

@@ -1,5 +1,6 @@
 /** How each flag shows its effect: by what a command plans with and without it, or by a test. */
 import { byTest, type ShownByTest } from '../by-test.ts';
+import { PRODUCTION_FLAGS } from './production-probes.ts';
 import { AUTO_FLAGS } from './auto/auto-flags.ts';
 import { REWARD_FLAGS } from './reward-flags.ts';
 import { SERVING_FLAGS } from './serving-flags.ts';
@@ -133,6 +134,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/start-adapter.test.ts',
     'the run has the adapter’s shape, and names its files by hash',
   ),
+  ...PRODUCTION_FLAGS,
   'train --warm-start': [TRAIN, WARM],
   ...each('train', WARM, 'warm-start-', OF_WARM_START),
   ...each('sft', SFT, '', OF_EXAMPLES),

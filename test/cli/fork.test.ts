@@ -49,7 +49,7 @@ const fork = (source: string, ...flags: string[]) => complaint(source, agent, '-
 describe('refuses', () => {
   test('a checkpoint that is not named as one', async () => {
     expect(await fork('demo@last')).toMatchInlineSnapshot(
-      `"temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got "demo@last"; see temper runs"`,
+      `"temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"; see temper runs"`,
     );
     expect(await fork('../demo@1')).toContain('got "../demo@1"');
   });

@@ -24,6 +24,7 @@ test('temper alone lists every command', async () => {
       watch        watch a run live
       reward       give an attempt of a run its reward, or many by a file
       rewards      list the attempts of a run that wait for a reward, oldest first
+      review       take rewards for attempts over HTTP and behind signed links; needs no engine and no GPU
       pause        pause a run after its current step
       resume       continue a paused run
       set          change settings of a running run, starting with its next step
@@ -39,6 +40,8 @@ test('temper alone lists every command', async () => {
       eval         compare models and checkpoints on held-out scenarios, without training
       export       write a trained model to a folder: its adapter, or merged weights
       serve        serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server
+      production   show what temper serve --record kept of a run, with its feedback, or one conversation
+      promote      make a checkpoint a run's production, go back to the one before, or list promotions
       dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker       run a TypeScript worker for a deployment: workflows and the agents you pass
       gpu-worker   run a GPU worker on its own machine: it serves the model and trains it

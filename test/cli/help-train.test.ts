@@ -86,6 +86,8 @@ test('train', () => {
       --judge NAME                              judge: provider/model or engine/… [the agent's]
       --max-judge-usd X                         budget of the judge for the whole run; the run pauses before exceeding it [the agent's limit]
       --max-staleness N                         play up to N steps ahead of training, sampled from checkpoints that many steps older [0]
+      --groups-ahead N                          while groups wait for rewards from people or other systems, play up to N further groups [0]
+      --max-reward-staleness N                  with --groups-ahead: leave out groups whose policy is more than N optimizer steps old [4]
       --continue-as-new-every N                 steps after which the workflow continues as new, with a fresh history [when Temporal suggests it]
       --warm-start FILE                         JSON lines of chats that the first steps train before the agent is played
       --warm-start-steps N                      how many of --steps train them [one pass over the file]

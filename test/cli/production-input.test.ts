@@ -10,6 +10,7 @@ import { trainCommand } from '../../cli/train/command.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readRatedConversations } from '../../store/records/feedback.ts';
 import type { Store } from '../../store/store.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
@@ -30,6 +31,11 @@ beforeEach(async () => {
   await store.publish(manifestKey({ run: 'demo', branch: 0, step: 2 }), encodeJson(manifest));
 });
 
+async function parentOf(step: number) {
+  const { manifestSha256 } = (await readCheckpoint(store, { run: 'demo', branch: 0, step }))!;
+  return { step, manifestSha256 };
+}
+
 async function rateNew(count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const turn = { call: recordedCall('a'.repeat(64)), policy: 'demo@2' };
@@ -37,13 +43,14 @@ async function rateNew(count: number): Promise<void> {
   }
 }
 
-const LEARN = ['--from-production', 'demo'];
+const LEARN = '--from-production demo'.split(' ');
 const train = (...flags: string[]) => complaintIn(project, ['train', agent, ...flags]);
 const plan = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [agent, ...LEARN, ...flags]));
 
 describe('a run', () => {
   test('trains what has feedback, from the checkpoint that answered, with its settings', async () => {
     await rateNew(5);
+    // With --from-production.
     const { config } = await plan('--groups-per-step', '2', '--epochs', '2', '--learning-rate', '0.01');
     expect(config).toMatchObject({
       run: 'demo-production',
@@ -60,6 +67,20 @@ describe('a run', () => {
     expect(new Set(rated.map(({ trainedBy }) => trainedBy))).toEqual(new Set(['demo-production']));
     // The same line again, before the run has begun, finds its conversations.
     expect((await plan('--groups-per-step', '2', '--epochs', '2', '--learning-rate', '0.01')).config).toEqual(config);
+  });
+
+  test('leaves out answers of a policy that is too old for it, and starts where it is told', async () => {
+    await rateNew(1);
+    const later = madeManifest({ branch: 0, step: 3 }, { adapterSha256: 'b'.repeat(64), parent: await parentOf(2) });
+    await store.publish(manifestKey({ run: 'demo', branch: 0, step: 3 }), encodeJson(later));
+    const { config } = await plan('--from', 'demo@3', '--run', 'close', '--max-policy-age', '1');
+    expect(config).toMatchObject({ parent: { step: 3 }, production: { samplers: [{ step: 2, age: 1 }] } });
+    await rateNew(1);
+    expect(
+      (await runCli(project, ['train', agent, ...LEARN, '--from', 'demo@3', '--max-policy-age', '0'])).stderr,
+    ).toBe(
+      'temper: demo has 0 new conversations with feedback that can be trained (left out: 1 answered by a policy that is too old or unrelated), at least 1 are asked for; wait for more feedback, or lower --at-least',
+    );
   });
 
   test('is refused with the numbers if there are too few, and nothing is closed', async () => {
@@ -123,9 +144,11 @@ describe('a schedule', () => {
 
   test('starts from the checkpoint that serves; its firings choose', async () => {
     await rateNew(1);
-    const { config, begins, production } = await create(...LEARN, '--at-least', '200');
+    const given = '--from-production demo --at-least 200 --epochs 2 --max-policy-age 9'.split(' ');
+    const { config, begins, production } = await create(...given);
     expect(begins).toMatchObject({ run: 'demo', step: 2 });
-    expect(production).toEqual({ run: 'demo', atLeast: 200, maxPolicyAge: 32, epochs: 1 });
+    expect(production).toEqual({ run: 'demo', atLeast: 200, maxPolicyAge: 9, epochs: 2 });
+    expect((await create(...LEARN)).production).toEqual({ run: 'demo', atLeast: 1, maxPolicyAge: 32, epochs: 1 });
     expect(config).toMatchObject({ run: 'nightly', baseModel: 'pocket', parent: null, train: { baseline: 'rae' } });
     expect(config).not.toHaveProperty('production');
   });

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { agreementCharts, describeAgreement } from '../../cli/report/agreement.ts';
-import type { Answer } from '../../core/bradley-terry.ts';
+import type { PairAnswer } from '../../core/bradley-terry.ts';
 import { addGift, type Gift } from '../../store/records/given-rewards.ts';
 import { readAgreement } from '../../store/records/review-agreement.ts';
 import type { Store } from '../../store/store.ts';
@@ -10,7 +10,7 @@ import { fixtureState, temporaryProject, writeFixtureRun } from './fixture-store
 
 const STEPS = 2;
 const row = { schema: 1, note: null, key: null, at: '2026-11-27T08:00:00.000Z' } as const;
-const compared = (left: number, right: number, answer: Answer, by: string | null): Gift => {
+const compared = (left: number, right: number, answer: PairAnswer, by: string | null): Gift => {
   return { ...row, kind: 'comparison', left, right, answer, by };
 };
 const scored = (attempt: number, reward: number, by: string | null): Gift => {

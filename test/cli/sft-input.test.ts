@@ -193,7 +193,7 @@ describe('--from', () => {
     [['demo@best'], 'temper: no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
     [
       ['demo@last'],
-      'temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got "demo@last"; see temper runs',
+      'temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"; see temper runs',
     ],
     [
       ['demo@1', '--adapter', 'somewhere'],

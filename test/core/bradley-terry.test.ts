@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { scoreComparisons, type Answer, type Comparison } from '../../core/bradley-terry.ts';
+import { scoreComparisons, type PairAnswer, type Comparison } from '../../core/bradley-terry.ts';
 
 test('one comparison: the winner gets the root of x³ − x² − x = 3, by hand', () => {
   // Strengths x and 1/x by symmetry; 1.5 wins = x/(x + 1/x) + x/(x + 1), so x = 2.13040, and x²/(x² + 1) = 0.819…
@@ -59,6 +59,6 @@ test('the order of answers does not matter', () => {
   expect(scoreComparisons(comparisons.toReversed())).toEqual(scoreComparisons(comparisons));
 });
 
-function met(left: number, right: number, answer: Answer): Comparison {
+function met(left: number, right: number, answer: PairAnswer): Comparison {
   return { left, right, answer };
 }

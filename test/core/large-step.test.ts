@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 
 import { PlayGroupsInput, TrainInput, type GroupResult, type RolloutInput } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { isLargeStep, planBundles, withoutLongList } from '../../core/large-step.ts';
+import { isLargeStep } from '../../core/is-large-step.ts';
+import { planBundles, withoutLongList } from '../../core/large-step.ts';
 import {
   dealMissing,
   hashJudging,

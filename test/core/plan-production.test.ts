@@ -42,7 +42,7 @@ function positionOf(step: number, run = CONFIG.run): RunPosition {
 
 const gather = (step: number, config = CONFIG) => planGathering(config, positionOf(step - 1));
 
-/** As the activity answers. */
+/** The activity's answer. */
 function gatheredBy(step: number) {
   return planGathered(gather(step)).map(({ group, scenario, inputsSha256 }) => {
     const [rolloutsSha256, judgedSha256] = [hashOf(['r', inputsSha256]), hashOf(['j', inputsSha256])];

@@ -97,7 +97,7 @@ function complete(position: RunPosition, keys: string[], use?: GroupResult['use'
 const keyOf = ({ step, group }: GroupResult): string => `${step}.${group}`;
 const keysOf = ({ open = [] }: RunPosition): string[] => open.map(({ result }) => keyOf(result));
 
-/** As the activity decides: what waits stays, what is too old goes. */
+/** The activity decides so: what waits stays, what is too old goes. */
 function choose(config: RunConfig, { open = [] }: RunPosition): GroupResult[] {
   const decided = open
     .filter((group) => group.result.use !== 'unjudged' || !isFresh(config, group))
@@ -124,7 +124,7 @@ test('a step deals until its window is full, and trains the first complete group
   expect(canChoose(CONFIG, ready)).toBe(true);
   const { chosen, next } = take(CONFIG, ready);
   expect(chosen.map(keyOf)).toEqual(['1.1', '1.3']);
-  // What is complete and was not chosen is the first of the next step that is.
+  // A complete group that was not chosen comes first in the next step.
   expect(keysOf(next)).toEqual(['1.0', '1.2', '1.4']);
   const second = deal(CONFIG, next);
   expect(keysOf(second)).toEqual(['1.0', '1.2', '1.4', '2.0', '2.1']);
@@ -148,7 +148,7 @@ test('groups are sampled by the newest checkpoint when they are dealt, and a ste
     ['1.3', 2],
     ['2.1', 1],
   ]);
-  // Where the parent has sampled all of them, the step is as any other.
+  // If the parent has sampled all of them, the step is like any other.
   const own = planStepTraining(
     CONFIG,
     second,
@@ -219,7 +219,7 @@ function play(seed: number) {
   let position = start(config);
   const steps: { window: string[]; chosen: GroupResult[]; inputsSha256: string }[] = [];
   for (let step = 1; step <= 12; step++) {
-    // As continue-as-new carries it, and as a resumed run finds it.
+    // Continue-as-new carries it so, and a resumed run finds it so.
     position = deal(config, JSON.parse(JSON.stringify(position)) as RunPosition);
     while (!canChoose(config, position)) {
       const waiting = position.open!.filter((group) => isFresh(config, group) && group.result.use === 'unjudged');

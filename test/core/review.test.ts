@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 
-import type { Answer } from '../../core/bradley-terry.ts';
+import type { PairAnswer } from '../../core/bradley-terry.ts';
 import { planPairs } from '../../core/plan-pairs.ts';
 import {
   answersTo,
   comparedScores,
   meanScores,
   openPairs,
-  type GivenComparison,
+  type ComparedPair,
   type PairPlan,
 } from '../../core/review.ts';
 
@@ -63,7 +63,7 @@ function alone(...attempts: number[]): Map<number, number[]> {
   return new Map(attempts.map((attempt) => [attempt, [attempt]]));
 }
 
-function answer(left: number, right: number, given: Answer, by: string | null): GivenComparison {
+function answer(left: number, right: number, given: PairAnswer, by: string | null): ComparedPair {
   return { left, right, answer: given, by };
 }
 

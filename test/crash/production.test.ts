@@ -20,7 +20,7 @@ async function temper(...line: string[]): Promise<string> {
   return stdout;
 }
 
-/** What the attempts of a step did, as if it had been served: by the checkpoint before the step. */
+/** A step's attempts, recorded as if the checkpoint before the step had served them. */
 async function recordStep(step: number): Promise<void> {
   const place = { run: 'served', branch: 0, step };
   for (const group of await listGroups(store, place)) {

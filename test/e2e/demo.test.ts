@@ -104,7 +104,7 @@ test('promotions while clients ask drop no request, each answer says which check
   const [first, last] = [kept[0], kept.at(-1)].map((each) => `demo@${each!.step}`) as [string, string];
   await temper('promote', first);
   const serving = checkout.start('npx', 'temper', 'serve', 'demo@production', '--record', '--port', '0', '--json');
-  await until('it is served', () => serving.stdout().endsWith('}\n'), 120_000);
+  await until('it is served', () => serving.stdout().endsWith('}\n'), 240_000);
   const { baseUrl, recording } = JSON.parse(serving.stdout()) as { baseUrl: string; recording: object };
   expect(recording).toEqual({ share: 1, days: null, feedbackKeyVariable: 'TEMPER_FEEDBACK_KEY' });
   const { tally, stop } = startLoad({
@@ -114,7 +114,7 @@ test('promotions while clients ask drop no request, each answer says which check
     clients: CLIENTS,
   });
   const answeredBy = (policy: string) => tally.byPolicy.get(policy) ?? 0;
-  const reached = (what: string, is: () => boolean) => until(what, () => tally.failures.length > 0 || is(), 120_000);
+  const reached = (what: string, is: () => boolean) => until(what, () => tally.failures.length > 0 || is(), 240_000);
   await reached('some are answered', () => tally.answered >= 100);
   await temper('promote', last, '--reason', 'better');
   await reached('the promoted one answers', () => answeredBy(last) > 100);

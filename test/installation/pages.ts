@@ -15,6 +15,9 @@ const isConfig = ({ code }: Block) => code.includes('export default defineConfig
 /** Parts for an agent, such as resources that need Docker: compiled alone. */
 const isPart = (block: Block) => !isAgent(block) && !isConfig(block) && /^export /m.test(block.code);
 
+/** Rewarded by people: a run of it waits for them. */
+export const isAwaited = ({ code }: Block) => /\breward: (?:external|review)\(/.test(code);
+
 export const AGENTS = BLOCKS.filter(
   (block) => isAgent(block) && ![isProgram, isOfSdk, isOfSources].some((isOther) => isOther(block)),
 );
@@ -33,7 +36,7 @@ export function fileOf(block: Block): string {
 /** The project has another version of it by this name. */
 const OTHER_VERSIONS: Readonly<Record<string, readonly [string, string]>> = {
   'docs/sdks/mastra.md': ['@ai-sdk/openai-compatible', 'ai-sdk-5-openai-compatible'],
-  'docs/sdks/openai-agents.md': ['openai', '../node_modules/@openai/agents/node_modules/openai/index.mjs'],
+  'docs/sdks/openai-agents.md': ['openai', '../node_modules/@openai/agents-openai/node_modules/openai/index.mjs'],
 };
 
 function codeOf({ page, code }: Block): string {

@@ -11,7 +11,7 @@ import { linesOf, type Command } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
 import { freePort } from '../free-port.ts';
 import { SMALL, TEMPER } from './installation.ts';
-import { AGENTS, fileOf, nameOf, SCRIPTS, titleOf } from './pages.ts';
+import { AGENTS, fileOf, isAwaited, nameOf, SCRIPTS, titleOf } from './pages.ts';
 import { SERVE_KEY, startServing, testUse } from './use-what-you-trained.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -72,7 +72,7 @@ describe('in an installation', async () => {
   });
 
   // README's own agent is `agent.ts`, which its command trains.
-  const others = AGENTS.filter(({ page }) => page !== 'README.md');
+  const others = AGENTS.filter((block) => block.page !== 'README.md' && !isAwaited(block));
   test.each(others.map((block) => ({ title: titleOf(block), block })))('the agent at $title', async ({ block }) => {
     const model = /\b(?:toolLoop|runTools)\(/.test(block.code) ? 'pocket-tools' : 'pocket';
     const line = ['train', fileOf(block), '--run', nameOf(block), '--base-model', model, '--steps', '1', ...SMALL];
@@ -82,6 +82,14 @@ describe('in an installation', async () => {
     expect(JSON.parse(state)).toMatchObject({ state: 'completed', step: 1, evalAfter: { failed: 0 } });
     const [step] = project.lines(`store/runs/${nameOf(block)}/steps/0.0.jsonl`);
     expect(step).toMatchObject({ step: 1, failedAttempts: 0 });
+  });
+
+  const awaited = AGENTS.filter(isAwaited);
+  test.each(awaited.map((block) => ({ title: titleOf(block), block })))('the agent at $title', async ({ block }) => {
+    const line = ['try', fileOf(block), '--model', 'pocket', '--scenarios', '1', '--max-tokens', '16'];
+    const { code, stdout, stderr } = await project.run(TEMPER, ...line);
+    expect(code, stdout + stderr).toBe(0);
+    expect(stdout).toContain('=> reward');
   });
 
   test.each(SCRIPTS.map((block) => ({ title: titleOf(block), block })))('the script at $title', async ({ block }) => {

@@ -4,14 +4,10 @@ import { join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { blocksOf } from '../docs/markdown.ts';
 import type { Ended } from '../e2e/command.ts';
-import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
 import { SMALL } from './installation.ts';
 
 const EXAMPLES = ['ai-sdk', 'langgraph', 'anthropic-sdk'];
-
-/** It is played by a Temporal worker of its own. */
-const ON_TEMPORAL = 'workflow-agent';
 
 const { folder, env } = inject('installation');
 const project = new ProjectFolder(folder, { env });
@@ -19,11 +15,7 @@ const project = new ProjectFolder(folder, { env });
 test('their types are those that the SDKs want', async () => {
   const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
   const modules = { module: 'nodenext', allowImportingTsExtensions: true };
-  const include = [
-    ...[...EXAMPLES, ON_TEMPORAL].map((example) => `examples/${example}`),
-    'play-examples.ts',
-    'clients.ts',
-  ];
+  const include = [...EXAMPLES.map((example) => `examples/${example}`), 'play-examples.ts', 'clients.ts'];
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: { ...compilerOptions, ...modules }, include }),
@@ -102,18 +94,6 @@ test.each(EXAMPLES)('%s in full: the model is told the task, its tools, and its 
 });
 
 test.concurrent.each(EXAMPLES)('the line of its page trains %s', train);
-
-test.concurrent('the assistant that is a workflow is trained on its production worker, without a word from its provider', async () => {
-  const { temporal } = readStackFile(project.path('stack.json'))!.ports!;
-  const variables = { ...env, TEMPORAL_ADDRESS: `127.0.0.1:${temporal}`, OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' };
-  const production = new ProjectFolder(folder, { env: variables });
-  production.start('node', '--import', 'temper-rl/typescript', `examples/${ON_TEMPORAL}/worker.ts`);
-  try {
-    await train(ON_TEMPORAL);
-  } finally {
-    await production.endCommands();
-  }
-});
 
 /** Under a name of this test: other files have runs on this stack too. */
 async function train(example: string): Promise<void> {

@@ -23,8 +23,8 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'the parent of a run that has not begun is pruned',
     file: 'store/records/intended.ts',
-    find: 'add(config?.parent,',
-    replace: 'add(null,',
+    find: 'yield [config?.parent, `the run',
+    replace: 'yield [null, `the run',
     test: PRUNE_TEST,
   },
   {

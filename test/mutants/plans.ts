@@ -25,8 +25,8 @@ export const PLANS: readonly Mutant[] = [
   {
     name: 'groups are trained in the order in which they were played',
     file: 'core/plan-step.ts',
-    find: '.toSorted((a, b) => a.group - b.group)',
-    replace: '',
+    find: ".filter((group) => group.use === 'trained').toSorted(inPlanOrder)",
+    replace: ".filter((group) => group.use === 'trained')",
     test: 'test/core/plan-step.test.ts',
   },
   {

@@ -187,7 +187,7 @@ const JOURNAL: readonly Mutant[] = [
   },
   {
     name: 'checksums are not looked at',
-    file: 'play/recorder/journal.ts',
+    file: 'store/bytes/journal-records.ts',
     find: ' || crc32(payload) !== bytes.readUInt32LE(start + 4)',
     replace: '',
     test: 'test/play/journal.test.ts',

@@ -74,7 +74,7 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   /** Weights of named rewards. */
   rewards?: RewardWeights;
   needs?: Resources;
-  /** Who rewards the attempts, if not the rollout alone. */
+  /** Rewards of a judge, of people or of the whole group. */
   graded?: Pick<Agent, 'reward' | 'rewardGroup'>;
 }
 

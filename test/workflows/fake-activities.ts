@@ -26,6 +26,7 @@ import {
   type EvalResult,
   type GroupResult,
   type JudgeGroupResult,
+  type JudgeResult,
   type JudgeSpending,
   type Located,
   type OpenGroup,
@@ -42,6 +43,7 @@ import { hashJudging, toGroupRef, withInputsHash } from '../../core/plan-step.ts
 import { chooseFirst } from '../../core/plan-window.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 import { gatherGroups } from './fake-gather.ts';
+import { lookAtGiven } from './fake-given.ts';
 import { commit, evaluatePolicy, fakePrepared, playGroup } from './fake-results.ts';
 
 export interface FakeOptions {
@@ -144,26 +146,8 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       const asked = JudgeGivenInput.parse(input);
       await options.before?.('judgeGiven', input);
       run.looks.push(asked);
-      const found = asked.groups.map(({ step, group, branch = asked.branch, over }) => {
-        const ofBranch = run.rollouts.filter((each) => each.branch === branch);
-        const played = ofBranch.find((each) => each.step === step && each.group === group)!;
-        const missing = over === undefined ? (options.missing?.({ step, group }) ?? 0) : 0;
-        return { played, missing };
-      });
-      return {
-        decided: found
-          .filter(({ missing }) => missing === 0)
-          .map(({ played }) => playGroup(played, options.use?.(played) ?? 'trained')),
-        waiting: found
-          .filter(({ missing }) => missing > 0)
-          .map(({ played: { step, group, attempts }, missing }) => ({
-            step,
-            group,
-            missing,
-            attempts,
-            playedAt: null,
-          })),
-      };
+      const judge = (group: RolloutInput) => playGroup(group, options.use?.(group) ?? 'trained');
+      return lookAtGiven(asked, run.rollouts, options.missing, judge);
     },
     async playGroups(input) {
       await options.before?.('playGroups', input);
@@ -248,9 +232,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     );
     const { hasWindow = false, missing: countMissing = () => 0 } = options;
     const taken = new Set(
-      steps
-        .flatMap((at) => found<{ groups: GroupResult[] }>('judge', at))
-        .flatMap(({ groups }) => groups.map(groupName)),
+      steps.flatMap((at) => found<JudgeResult>('judge', at)).flatMap(({ groups }) => (groups ?? []).map(groupName)),
     );
     const open = run.rollouts
       .filter((each) => each.step <= step && branchOfStep(lineage, each.step) === each.branch)

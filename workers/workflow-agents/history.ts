@@ -2,18 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { decodeArrayFromPayloads } from '@temporalio/common/lib/internal-non-workflow/index.js';
 import type proto from '@temporalio/proto';
-
-export type HistoryEntry =
-  | { readonly kind: 'signal' | 'update'; readonly name: string; readonly args: readonly unknown[] }
-  | {
-      readonly kind: 'activity' | 'child';
-      readonly name: string;
-      readonly args: readonly unknown[];
-      /** Undefined where it has not ended, or has failed. */
-      readonly result?: unknown;
-      /** Message of its failure. */
-      readonly failure?: string;
-    };
+import type { HistoryEntry } from './options.ts';
 
 type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
 type Payloads = proto.temporal.api.common.v1.IPayloads | null | undefined;

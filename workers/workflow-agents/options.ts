@@ -1,8 +1,26 @@
 /** Options of `workflowAgent`, and what its functions are given. */
-import type { DataConverter } from '@temporalio/common';
 
 import type { Agent, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../../play/agent.ts';
-import type { HistoryEntry } from './history.ts';
+
+/** Something that a workflow did or was told. */
+export type HistoryEntry =
+  | { readonly kind: 'signal' | 'update'; readonly name: string; readonly args: readonly unknown[] }
+  | {
+      readonly kind: 'activity' | 'child';
+      readonly name: string;
+      readonly args: readonly unknown[];
+      /** Undefined where it has not ended, or has failed. */
+      readonly result?: unknown;
+      /** Message of its failure. */
+      readonly failure?: string;
+    };
+
+/** Temporal's `DataConverter`, spelled out: a project that checks its libraries' types could not compile Temporal's. */
+interface DataConversion {
+  readonly payloadConverterPath?: string;
+  readonly failureConverterPath?: string;
+  readonly payloadCodecs?: readonly object[];
+}
 
 /** For activities that call the model by HTTP. The key is the attempt's own, and is revoked when the attempt ends. */
 export interface ModelAddress {
@@ -72,5 +90,5 @@ export interface WorkflowAgentOptions<S extends Scenario, Result = unknown> {
   /** A profile of `temporal.toml`, for servers with TLS or an API key. */
   profile?: string;
   /** That of your workers, where it is not Temporal's own: for encrypted payloads. */
-  dataConverter?: DataConverter;
+  dataConverter?: DataConversion;
 }

@@ -11,7 +11,8 @@ export interface ServerOptions {
   readonly address?: string | undefined;
   readonly namespace?: string | undefined;
   readonly profile?: string | undefined;
-  readonly dataConverter?: DataConverter | undefined;
+  /** Checked by Temporal when it is used. */
+  readonly dataConverter?: object | undefined;
 }
 
 export interface TemporalServer {
@@ -49,7 +50,12 @@ export async function connectServer(
     },
     { name: address, onSilence, signal },
   );
-  return { connection, namespace, name: `${address} (namespace ${namespace})`, dataConverter };
+  return {
+    connection,
+    namespace,
+    name: `${address} (namespace ${namespace})`,
+    dataConverter,
+  };
 }
 
 /** A connection on which a worker could not be created takes no second one for the same queue. */

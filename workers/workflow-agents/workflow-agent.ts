@@ -6,9 +6,9 @@ import { checkOptions } from '../../sdk/options/check-options.ts';
 import { showOption } from '../../sdk/options/show-option.ts';
 import type { WorkflowAgentOptions } from './options.ts';
 
-export type { HistoryEntry } from './history.ts';
 export type {
   FinishedWorkflow,
+  HistoryEntry,
   InteractContext,
   ModelAddress,
   RunningWorkflow,
@@ -22,7 +22,7 @@ export function workflowAgent<S extends Scenario, Result = unknown>(
   options: WorkflowAgentOptions<S, Result>,
 ): Agent<S> {
   checkOptions('workflowAgent', options);
-  checkTexts(options);
+  checkKinds(options);
   const { name, scenarios, evalScenarios, reward } = options;
   return defineAgent<S>({
     name,
@@ -37,25 +37,47 @@ export function workflowAgent<S extends Scenario, Result = unknown>(
   } as Parameters<typeof defineAgent<S>>[0]);
 }
 
-function checkTexts<S extends Scenario, R>(options: WorkflowAgentOptions<S, R>): void {
-  const { rerouteActivities = [] } = options;
-  for (const name of ['workflow', 'taskQueue', 'sandboxQueue', 'address', 'namespace', 'profile'] as const) {
+interface Kind {
+  readonly is: (value: unknown) => boolean;
+  readonly rule: string;
+  readonly remedy: string;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const NAME: Kind = { is: isText, rule: 'a name', remedy: "pass a text such as 'support'" };
+const FUNCTION: Kind = { is: (value) => typeof value === 'function', rule: 'a function', remedy: 'pass one' };
+const OBJECT: Kind = {
+  is: (value) => typeof value === 'object' && value !== null,
+  rule: 'an object',
+  remedy: 'pass one',
+};
+const NAMES: Kind = {
+  is: (value) => Array.isArray(value) && value.every(isText),
+  rule: 'a list of activity types',
+  remedy: "pass ['refund']",
+};
+
+const KINDS = {
+  workflow: NAME,
+  taskQueue: NAME,
+  sandboxQueue: NAME,
+  address: NAME,
+  namespace: NAME,
+  profile: NAME,
+  args: FUNCTION,
+  memo: FUNCTION,
+  headers: FUNCTION,
+  interact: FUNCTION,
+  modelParams: OBJECT,
+  dataConverter: OBJECT,
+  rerouteActivities: NAMES,
+} as const satisfies Readonly<Record<string, Kind>>;
+
+function checkKinds<S extends Scenario, R>(options: WorkflowAgentOptions<S, R>): void {
+  for (const [name, { is, rule, remedy }] of Object.entries(KINDS) as [keyof typeof KINDS, Kind][]) {
     const value = options[name];
-    if (value !== undefined && (typeof value !== 'string' || value === ''))
-      throw bad(`${name} of workflowAgent must be a name`, value, "pass a text such as 'support'");
+    if (value !== undefined && !is(value)) throw bad(`${name} of workflowAgent must be ${rule}`, value, remedy);
   }
-  if (!Array.isArray(rerouteActivities) || !rerouteActivities.every((each) => typeof each === 'string' && each !== ''))
-    throw bad(
-      'rerouteActivities of workflowAgent must be a list of activity types',
-      rerouteActivities,
-      "pass ['refund']",
-    );
-  for (const name of ['modelParams', 'dataConverter'] as const)
-    if (options[name] !== undefined && (typeof options[name] !== 'object' || options[name] === null))
-      throw bad(`${name} of workflowAgent must be an object`, options[name], 'pass one');
-  for (const name of ['args', 'memo', 'headers', 'interact'] as const)
-    if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw bad(`${name} of workflowAgent must be a function`, options[name], 'pass one');
 }
 
 function bad(rule: string, value: unknown, remedy: string): TemperError {

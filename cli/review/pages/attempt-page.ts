@@ -5,7 +5,7 @@ import { formatNumber } from '../../terminal/format.ts';
 import { conversationHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';
 
-export interface AttemptView {
+export interface ReviewedAttempt {
   readonly run: string;
   readonly attempt: string;
   readonly scenarioId: string;
@@ -28,10 +28,10 @@ export interface GivenView {
 export const FIELDS = { reward: 'reward', score: 'score', by: 'by', note: 'note' } as const;
 /** Value of the button that sends the score field. */
 export const SCORE = 'score';
-export const MAX_NAME = 200;
-export const MAX_NOTE = 2000;
+const MAX_NAME = 200;
+const MAX_NOTE = 2000;
 
-export function attemptPage(view: AttemptView): Html {
+export function attemptPage(view: ReviewedAttempt): Html {
   const { run, attempt, scenarioId, conversation, given, isReplacing, refusal } = view;
   const { messages, tools = [], additionalHistories = [] } = conversation;
   return page({

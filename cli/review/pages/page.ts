@@ -10,7 +10,7 @@ function readBrowserFile(name: string): string {
   return readFileSync(new URL(`../browser/${name}`, import.meta.url), 'utf8');
 }
 
-/** By hash: the browser applies no other style, and runs no other script. */
+/** Hash of the page's own style or script: the browser uses no other. */
 function sourceOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }

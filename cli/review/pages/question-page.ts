@@ -2,8 +2,9 @@
 import { commonLength, conversationOf, type Conversation } from '../../../play/judge/conversation.ts';
 import { markup, type Html } from '../../report/html.ts';
 import { plural } from '../../terminal/format.ts';
-import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions.ts';
-import { FIELDS, MAX_NAME, MAX_NOTE, SCORE } from './attempt-page.ts';
+import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
+import { MAX_BY, MAX_NOTE } from '../../../store/records/give-reward.ts';
+import { FIELDS, SCORE } from './attempt-page.ts';
 import { conversationHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';
 
@@ -28,7 +29,7 @@ export function namePage(run: string): Html {
     title: `Review ${run}`,
     body: markup`<h1>Review ${run}</h1>
 <form method="get">
-<div class="fields"><label>Your name, recorded with your answers <input name="${FIELDS.by}" maxlength="${MAX_NAME}" autocomplete="name" required autofocus></label></div>
+<div class="fields"><label>Your name, recorded with your answers <input name="${FIELDS.by}" maxlength="${MAX_BY}" autocomplete="name" required autofocus></label></div>
 <div class="buttons"><button class="good">Start</button></div>
 </form>`,
   });
@@ -64,7 +65,7 @@ function header(
 </header>`;
 }
 
-/** What both begin with stands once, above. */
+/** Messages that both begin with stand once, above. */
 function pairPart(view: ReviewerPage, question: PairQuestion): Html {
   const [left, right] = [question.left, question.right].map(({ record }) => conversationOf(record)) as [
     Conversation,

@@ -79,7 +79,7 @@ def sampler_of(group: Group, samplers: Sequence[SamplingPolicy]) -> SamplingPoli
     if len(samplers) == 1:
         return samplers[0]
     named = [sampler for sampler in samplers if sampler.header_sha256 == group.sampled_by]
-    # Of two checkpoints with the same main policy, another policy's calls tell which one it is.
+    # If two checkpoints have the same main policy, another policy's calls tell which one it is.
     answered = [sampler for sampler in named if group.answered_by <= {sampler.adapter_sha256}]
     return next(iter(answered or named), None)
 

@@ -125,7 +125,7 @@ async function verifyStep(context: VerifyContext, work: StepWork): Promise<Walk>
   return after;
 }
 
-/** What a step did not take stays open. */
+/** Groups that a step did not take stay open. */
 function openAfter(context: VerifyContext, step: StoredStep, taken: Taken | null): Pick<Walk, 'open'> {
   const config = plannedConfig(context, step);
   if (taken === null || config === null) return config !== null && hasWindow(config) ? { open: [] } : {};

@@ -15,7 +15,7 @@ import {
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 import type { PlayedStep } from './groups.ts';
 
-/** What a step trains, and from what; `position` is null if it is not known. */
+/** Groups that leave the window of a step; `position` is null if it is not known. */
 export interface Taken {
   position: RunPosition | null;
   chosen: (GroupResult | null)[];

@@ -11,9 +11,9 @@ const SHA = (digit: string) => digit.repeat(64);
 export interface AwaitedOptions {
   readonly run?: string;
   readonly external?: ExternalConfig;
-  /** What was said before the answer. */
+  /** Messages before the answer. */
   readonly messages?: readonly ChatMessage[];
-  /** By default another one for each attempt. */
+  /** Another one for each attempt by default. */
   readonly answer?: string;
   readonly scenarioId?: string;
   /** Last answer of each attempt. */

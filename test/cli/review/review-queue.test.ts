@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 
-import { ReviewQueue, type Question } from '../../../cli/review/review-queue.ts';
+import { ReviewQueue, type ReviewQuestion } from '../../../cli/review/questions/review-queue.ts';
 
 const NOW = 1_000_000;
 const MINUTE = 60_000;
 
 /** Three questions, and what was answered of them. */
-function open(...answers: (readonly string[])[]): Question[] {
+function open(...answers: (readonly string[])[]): ReviewQuestion[] {
   return ['a', 'b', 'c'].map((id, index) => ({ id, answeredBy: answers[index] ?? [] }));
 }
 
-const asks = (queue: ReviewQueue, questions: readonly Question[], by: string, reviewers = 1, now = NOW) =>
+const asks = (queue: ReviewQueue, questions: readonly ReviewQuestion[], by: string, reviewers = 1, now = NOW) =>
   queue.next(questions, { by, reviewers, now }).question?.id ?? null;
 
 test('two reviewers at once get different questions, and a reloaded page keeps its own', () => {

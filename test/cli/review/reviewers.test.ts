@@ -1,9 +1,11 @@
 /** Reviewers of a run: the pages behind their link, and comparisons as JSON, with a real server and store. */
 import { expect, test } from 'vitest';
 
+import { readAwaited } from '../../../cli/review/awaited-list.ts';
+import { planLinks } from '../../../cli/review/link-list.ts';
 import type { ExternalConfig } from '../../../core/contract.ts';
 import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
-import { serveReview, type Served } from './served.ts';
+import { KEY, serveReview, type Served } from './served.ts';
 
 const GROUP = { run: 'demo', branch: 0, step: 1, group: 0 };
 const review = (more: object = {}): ExternalConfig => ({
@@ -17,7 +19,7 @@ const review = (more: object = {}): ExternalConfig => ({
   },
 });
 
-/** What the page asks: fields of its form, by name. */
+/** Hidden fields of the page's form, by name. */
 function formOf(text: string): Record<string, string> {
   return Object.fromEntries(
     [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!]),
@@ -103,7 +105,7 @@ test('what is said in attempts is text, and the page runs no script but its own'
   expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
   expect(text).not.toContain('<img');
   expect(text).toContain('&lt;b&gt;ada&lt;/b&gt;');
-  // What both begin with stands once.
+  // Messages that both begin with stand once.
   expect(text.split('&lt;script&gt;').length - 1).toBe(1);
   expect(headers['content-security-policy']).toMatch(/default-src 'none'; .*script-src 'sha256-[\w+/=]+'$/);
   expect((await served.open(`/review/${token}`)).text).toContain('Your name');
@@ -196,4 +198,14 @@ test('attempts that get scores are asked one by one, and a score of a review is 
     { attempt: 1, reward: 1, by: 'ada' },
   ]);
   expect(await ada.look()).toContain('2 of 6 answers');
+});
+
+test('a run that is reviewed by pairs has one link, which opens its questions', async () => {
+  const served = await serveReview({ external: review() });
+  const list = (await readAwaited(served.store, 'demo'))!;
+  const flags = { links: 'https://a.example', 'expires-days': null };
+  const { link, awaited } = await planLinks(flags, { TEMPER_REVIEW_KEY: KEY })!.addTo(list, served.store);
+  expect(awaited.map((one) => one.link)).toEqual(Array.from({ length: 6 }));
+  expect(link).toMatch(/^https:\/\/a\.example\/review\//);
+  expect((await served.open(new URL(link!).pathname)).text).toContain('<h1>Review demo</h1>');
 });

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { RewardDesk } from '../../../cli/review/desk.ts';
-import { ReviewKeys, type Scope } from '../../../cli/review/keys.ts';
+import { ReviewKeys, type KeyScope } from '../../../cli/review/keys.ts';
 import { ROUTES } from '../../../cli/review/routes.ts';
 import { openReviewServer } from '../../../cli/review/server.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
@@ -33,7 +33,7 @@ export interface Served {
   give(attempt: string, body: object | string, headers?: Record<string, string>): Promise<Answer>;
   /** A page, or its form. */
   open(link: string, form?: Record<string, string>): Promise<Answer>;
-  linkTo(attempt: string, more?: Partial<Scope>): string;
+  linkTo(attempt: string, more?: Partial<KeyScope>): string;
   /** Every file of the store, with its bytes. */
   files(): Promise<Record<string, string>>;
 }

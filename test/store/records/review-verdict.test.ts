@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { ExternalConfig, ReviewConfig } from '../../../core/contract.ts';
 import { judgeByGiven, missingAttempts } from '../../../store/records/given-verdict.ts';
 import type { Gift } from '../../../store/records/given-rewards.ts';
-import { planReview } from '../../../store/records/review-plan.ts';
+import { planGroupPairs } from '../../../store/records/review-plan.ts';
 import type { AttemptRecord, Rollouts } from '../../../store/records/trajectories.ts';
 
 const SHA = 'b'.repeat(64);
@@ -46,7 +46,7 @@ const missing = (rollouts: Rollouts, gifts: Gift[], external = reviewed()) =>
 
 test('the pairs of a group follow from its file: failed attempts are left out, and equal ones are shown once', () => {
   const rollouts = played('a', 'b', 'a', null, 'c', 'b');
-  const { pairs, same } = planReview(rollouts, { comparisonsPerAttempt: 2 });
+  const { pairs, same } = planGroupPairs(rollouts, { comparisonsPerAttempt: 2 });
   expect(same).toEqual(
     new Map([
       [0, [0, 2]],
@@ -55,12 +55,12 @@ test('the pairs of a group follow from its file: failed attempts are left out, a
     ]),
   );
   expect(pairs).toHaveLength(3);
-  expect(planReview(structuredClone(rollouts), { comparisonsPerAttempt: 2 }).pairs).toEqual(pairs);
+  expect(planGroupPairs(structuredClone(rollouts), { comparisonsPerAttempt: 2 }).pairs).toEqual(pairs);
 });
 
 test('answers to all pairs complete a group, and the same answers give the same bytes whoever gave them', () => {
   const rollouts = played('a', 'b', 'c', null);
-  const answers = planReview(rollouts, { comparisonsPerAttempt: 2 }).pairs.map(({ left, right }) =>
+  const answers = planGroupPairs(rollouts, { comparisonsPerAttempt: 2 }).pairs.map(({ left, right }) =>
     compared(left, right, left < right ? 'left' : 'right'),
   );
   expect(missing(rollouts, answers.slice(1)).length).toBe(2);
@@ -83,7 +83,7 @@ test('the agent’s own reward counts by its weight', () => {
 
 test('once the time is over, attempts that nobody reviewed are dropped, or get the score that the agent says', () => {
   const rollouts = played('a', 'b', 'c', 'd');
-  const { pairs } = planReview(rollouts, { comparisonsPerAttempt: 2 });
+  const { pairs } = planGroupPairs(rollouts, { comparisonsPerAttempt: 2 });
   const one = pairs[0]!;
   const gifts = [compared(one.left, one.right, 'left')];
   const dropped = judge(rollouts, gifts, reviewed()).rewards;

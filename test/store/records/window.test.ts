@@ -30,7 +30,7 @@ import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { call } from '../../activities/world.ts';
 import { makeRun, type MadeRun, type TakeWindowStep } from './made-run.ts';
 
-/** Of a run of four steps, made once: each test changes a copy. */
+/** A run of four steps, made once: each test changes a copy. */
 let four: string;
 let made: MadeRun;
 let root: string;
@@ -65,7 +65,7 @@ async function reward(name: string): Promise<void> {
   for (const attempt of [0, 1]) await addGift(store, { ...place(step), group }, { ...row, attempt, reward: attempt });
 }
 
-/** As the workflow takes a step, where these groups get their rewards while it waits. */
+/** Takes a step like the workflow; these groups get their rewards while it waits. */
 function takingSteps(rewards: readonly string[][]): TakeWindowStep {
   return async (_, config, start, { play, commit }) => {
     const { judgeGiven, choose } = openActivities();

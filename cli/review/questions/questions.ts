@@ -1,15 +1,15 @@
 /** Questions about the attempts of a run, as its reviewers are asked them: pairs, or attempts that need a score. */
-import { formatAttemptId } from '../../core/attempt-id.ts';
-import type { ExternalConfig, ReviewConfig } from '../../core/contract.ts';
-import { answersTo, scoresOf } from '../../core/review.ts';
-import { isClosed, listOpenSteps, type AwaitedGroup } from '../../store/records/awaited-groups.ts';
-import { namePair } from '../../store/records/give-comparison.ts';
-import { awaitedAttempts } from '../../store/records/given-verdict.ts';
-import { planReview } from '../../store/records/review-plan.ts';
-import { comparisonsIn, scoresIn } from '../../store/records/review-verdict.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import type { Store } from '../../store/store.ts';
-import { ReviewQueue, type Progress, type Question } from './review-queue.ts';
+import { formatAttemptId } from '../../../core/attempt-id.ts';
+import type { ExternalConfig, ReviewConfig } from '../../../core/contract.ts';
+import { answersTo, scoresOf } from '../../../core/review.ts';
+import { isClosed, listOpenSteps, type AwaitedGroup } from '../../../store/records/awaited-groups.ts';
+import { namePair } from '../../../store/records/give-comparison.ts';
+import { awaitedAttempts } from '../../../store/records/given-verdict.ts';
+import { planGroupPairs } from '../../../store/records/review-plan.ts';
+import { comparisonsIn, scoresIn } from '../../../store/records/review-verdict.ts';
+import type { AttemptRecord } from '../../../store/records/trajectories.ts';
+import type { Store } from '../../../store/store.ts';
+import { ReviewQueue, type ReviewProgress, type ReviewQuestion } from './review-queue.ts';
 
 export interface AskedAttempt {
   /** `BRANCH.STEP.GROUP.ATTEMPT`. */
@@ -18,7 +18,7 @@ export interface AskedAttempt {
 }
 
 /** Which of two attempts is better, or how good one is. */
-export type AskedQuestion = Question & { readonly scenarioId: string } & (
+export type AskedQuestion = ReviewQuestion & { readonly scenarioId: string } & (
     | { readonly left: AskedAttempt; readonly right: AskedAttempt }
     | { readonly attempt: AskedAttempt }
   );
@@ -26,7 +26,7 @@ export type PairQuestion = Extract<AskedQuestion, { left: AskedAttempt }>;
 export type ScoreQuestion = Extract<AskedQuestion, { attempt: AskedAttempt }>;
 
 /** Next question for a reviewer. */
-export interface NextQuestion extends Progress {
+export interface NextQuestion extends ReviewProgress {
   /** Null if the rewards are given from outside, and not by a review. */
   readonly review: ReviewConfig | null;
   /** Null: nothing is left for this reviewer. */
@@ -40,7 +40,7 @@ export function pairId(left: string, right: string): string {
 
 export class RunQuestions {
   readonly #store: Store;
-  /** By run. */
+  /** Queues by run. */
   readonly #queues = new Map<string, ReviewQueue>();
 
   constructor(store: Store) {
@@ -85,7 +85,7 @@ export class RunQuestions {
 function pairsOf({ place, scenarioId, rollouts, rows }: AwaitedGroup, review: ReviewConfig): PairQuestion[] {
   const records = new Map(rollouts.attempts.map((record) => [record.attempt, record]));
   const given = comparisonsIn(rows);
-  return planReview(rollouts, review).pairs.map((pair) => {
+  return planGroupPairs(rollouts, review).pairs.map((pair) => {
     const { left, right } = namePair(place, pair);
     return {
       id: pairId(left, right),

@@ -1,14 +1,14 @@
 /** Questions that reviewers are asked: which is next for whom. */
-import type { ReviewRules } from '../../core/review.ts';
+import type { ReviewRules } from '../../../core/review.ts';
 
 /** A pair, or an attempt that needs a score. `id` is its own in the run. */
-export interface Question {
+export interface ReviewQuestion {
   readonly id: string;
   /** Reviewers who have answered it. */
   readonly answeredBy: readonly string[];
 }
 
-export interface Progress {
+export interface ReviewProgress {
   /** Answers that were given, of those that are needed. */
   readonly answered: number;
   readonly needed: number;
@@ -16,7 +16,7 @@ export interface Progress {
   readonly skipped: number;
 }
 
-export interface Asking<Q extends Question> extends Progress {
+export interface Asking<Q extends ReviewQuestion> extends ReviewProgress {
   /** Null: nothing is left for this reviewer. */
   readonly question: Q | null;
 }
@@ -25,7 +25,7 @@ export interface Asking<Q extends Question> extends Progress {
 const HELD_MS = 5 * 60_000;
 
 /**
- * Who has which question before them. It lives in the process that serves the pages: without it, two reviewers at once
+ * Questions that reviewers have before them. It lives in the process that serves the pages: without it, two reviewers at once
  * would be asked the same, and nothing worse.
  */
 export class ReviewQueue {
@@ -33,7 +33,7 @@ export class ReviewQueue {
   readonly #skipped = new Map<string, Set<string>>();
 
   /** The question that this reviewer has before them, else the first open one that nobody else has, else any open one. */
-  next<Q extends Question>(
+  next<Q extends ReviewQuestion>(
     questions: readonly Q[],
     { by, reviewers, now }: { readonly by: string; readonly now: number } & Pick<ReviewRules, 'reviewers'>,
   ): Asking<Q> {
