@@ -6,12 +6,11 @@ import pLimit from 'p-limit';
 
 import { ChooseInput, type ChooseResult, type GroupRef } from '../core/contract.ts';
 import { chooseFirst } from '../core/plan-window.ts';
-import { judgedKey, placeOfGroup, rolloutsKey } from '../store/layout.ts';
+import { placeOfGroup } from '../store/layout.ts';
 import { GROUPS_AT_ONCE } from '../store/records/children.ts';
-import { readRollouts, readVerdict, requireFile } from '../store/records/group-files.ts';
 import {
-  decideGroup,
   publishStepVerdict,
+  readDecidedGroup,
   readStepVerdict,
   toStepVerdict,
   type DecidedGroup,
@@ -53,12 +52,8 @@ export function createChooseActivities(dependencies: Dependencies) {
   }
 
   async function decide(input: ChooseInput, ref: GroupRef): Promise<DecidedGroup> {
-    const place = placeOfGroup(input, ref);
-    const key = rolloutsKey(place);
-    const { rollouts } = requireFile(await readRollouts(store, key, ref.rolloutsSha256), key);
-    const { judged, sha256 } = requireFile(await readVerdict(store, place, ref.judgedSha256), judgedKey(place));
-    const plan = { ...input, ...place, scenario: rollouts.header.scenario ?? 0 };
-    return { ...decideGroup(plan, rollouts, judged, sha256), dealt: dealtAt(ref) };
+    const decided = await readDecidedGroup(store, input, placeOfGroup(input, ref), ref);
+    return { ...decided, dealt: dealtAt(ref) };
   }
 
   return { choose: asActivity(dependencies, ChooseInput, choose) };

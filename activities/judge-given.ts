@@ -59,7 +59,7 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     const played = requireFile(await readRollouts(store, key), key);
     const { header, attempts } = played.rollouts;
     checkInputs(`group ${group} of step ${step} of the run ${input.run}`, header.inputsSha256, awaited.inputsSha256);
-    const verdict = (await readVerdict(store, place)) ?? null;
+    const verdict = await readVerdict(store, place);
     if (verdict !== null) return summarise(input, awaited, played, verdict);
     const rows = await readGiven(store, place);
     const missing = missingAttempts(played.rollouts, rows, input.external).length;

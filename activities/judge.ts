@@ -5,9 +5,12 @@ import { JudgeInput, type GroupRef, type JudgeResult } from '../core/contract.ts
 import { TemperError } from '../core/failures.ts';
 import { hashOf } from '../core/hashes.ts';
 import { hashJudging, toGroupRef } from '../core/plan-step.ts';
-import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
-import { readRollouts, readVerdict, requireFile } from '../store/records/group-files.ts';
-import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } from '../store/records/step-verdict.ts';
+import {
+  publishStepVerdict,
+  readDecidedGroup,
+  toStepVerdict,
+  type DecidedGroup,
+} from '../store/records/step-verdict.ts';
 import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -19,7 +22,8 @@ export function createJudgeActivities(dependencies: Dependencies) {
 
   async function judge(input: JudgeInput): Promise<JudgeResult> {
     const limit = pLimit(AT_ONCE);
-    const decided = await Promise.all(named(input).map((ref) => limit(() => decide(input, ref))));
+    const decide = (ref: NamedGroup) => readDecidedGroup(store, input, { ...input, group: ref.group }, ref);
+    const decided = await Promise.all(named(input).map((ref) => limit(() => decide(ref))));
     if (input.played !== undefined) checkPlayed(input, decided);
     const recorded = await publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, decided));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
@@ -28,16 +32,6 @@ export function createJudgeActivities(dependencies: Dependencies) {
     // They are more than an answer holds. What the trainer finds in the verdict is held to what the workflow has.
     if (input.played !== undefined) return { groups: null };
     return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
-  }
-
-  /** The bytes must be those that the rollout activities answered with. */
-  async function decide(input: JudgeInput, ref: NamedGroup): Promise<DecidedGroup> {
-    const place: GroupPlace = { ...input, group: ref.group };
-    const key = rolloutsKey(place);
-    const { rollouts } = requireFile(await readRollouts(store, key, ref.rolloutsSha256), key);
-    const { judged, sha256 } = requireFile(await readVerdict(store, place, ref.judgedSha256), judgedKey(place));
-    const plan = { ...input, group: ref.group, scenario: rollouts.header.scenario ?? 0 };
-    return decideGroup(plan, rollouts, judged, sha256);
   }
 
   return { judge: asActivity(dependencies, JudgeInput, judge) };

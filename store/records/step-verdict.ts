@@ -3,9 +3,10 @@ import type { GroupRef, GroupResult } from '../../core/contract.ts';
 import { toGroupRef } from '../../core/plan-step.ts';
 import { trainedRewards } from '../../core/shaped-rewards.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
-import { stepVerdictKey, type StepPlace } from '../layout.ts';
+import { judgedKey, rolloutsKey, stepVerdictKey, type GroupPlace, type StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { parseStored, StepVerdictFileSchema } from './file-schemas.ts';
+import { readRollouts, readVerdict, requireFile } from './group-files.ts';
 import { summariseGroup, type Summarised } from './group-result.ts';
 import type { Judged, Rollouts } from './trajectories.ts';
 
@@ -36,6 +37,19 @@ export function decideGroup(plan: Summarised, rollouts: Rollouts, judged: Judged
     result: summariseGroup(plan, rollouts, judged, judgedSha256),
     rewards: trainedRewards(plan, rollouts.attempts, judged),
   };
+}
+
+/** From a group's files. The bytes must be those that its reference names, as far as it names any. */
+export async function readDecidedGroup(
+  store: Store,
+  rules: Omit<Summarised, 'step' | 'group' | 'scenario'>,
+  place: GroupPlace,
+  { rolloutsSha256, judgedSha256 }: Partial<GroupRef>,
+): Promise<DecidedGroup> {
+  const key = rolloutsKey(place);
+  const { rollouts } = requireFile(await readRollouts(store, key, rolloutsSha256), key);
+  const { judged, sha256 } = requireFile(await readVerdict(store, place, judgedSha256), judgedKey(place));
+  return decideGroup({ ...rules, ...place, scenario: rollouts.header.scenario ?? 0 }, rollouts, judged, sha256);
 }
 
 export function toStepVerdict(inputsSha256: string, groups: readonly DecidedGroup[]): StepVerdict {

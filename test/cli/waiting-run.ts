@@ -7,6 +7,7 @@ import { groupTimesKey, rolloutsKey } from '../../store/layout.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
+import { playedAttempt, QUESTION } from './review/awaited-run.ts';
 
 const SHA = 'a'.repeat(64);
 const PLAYED = Date.parse('2026-11-22T08:00:00Z');
@@ -25,23 +26,7 @@ export async function writeWaitingRun(store: Store, external: ExternalConfig = {
   }
 }
 
-function attemptOf(attempt: number, isFailed: boolean): AttemptRecord {
-  const request = { messages: [{ role: 'user', content: 'Where is my order?' }] };
-  const message = {
-    role: 'assistant',
-    content: `It is\non its way, says answer ${attempt}. ${'Thank you. '.repeat(20)}`,
-  };
-  const tokens = { promptTokenIds: [1], tokenIds: [2], logprobs: [-1], adapterSha256: SHA };
-  const call = { key: 'k', occurrence: 0, label: null, request, message, finishReason: 'stop', ...tokens };
-  return {
-    attempt,
-    status: isFailed ? 'failed' : 'ok',
-    failure: isFailed ? { type: 'AgentFailed', message: 'broken' } : null,
-    reward: null,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls: [call],
-  };
+function attemptOf(attempt: number, hasFailed: boolean): AttemptRecord {
+  const answer = `It is\non its way, says answer ${attempt}. ${'Thank you. '.repeat(20)}`;
+  return playedAttempt(attempt, { messages: [QUESTION], answer, hasFailed });
 }

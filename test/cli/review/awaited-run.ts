@@ -41,11 +41,20 @@ async function playGroup(store: Store, group: number, { run = 'demo', ...options
   );
 }
 
-const QUESTION: ChatMessage = { role: 'user', content: 'Where is my order?' };
+export const QUESTION: ChatMessage = { role: 'user', content: 'Where is my order?' };
 
 function record(attempt: number, options: AwaitedOptions): AttemptRecord {
   const { messages = [QUESTION], answer = options.answers?.[attempt] ?? `answer ${attempt}` } = options;
-  const hasFailed = attempt === 3;
+  return playedAttempt(attempt, { messages, answer, hasFailed: attempt === 3 });
+}
+
+interface Played {
+  readonly messages: readonly ChatMessage[];
+  readonly answer: string;
+  readonly hasFailed: boolean;
+}
+
+export function playedAttempt(attempt: number, { messages, answer, hasFailed }: Played): AttemptRecord {
   const call = {
     key: 'k',
     occurrence: 0,
