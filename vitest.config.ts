@@ -11,6 +11,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     maxWorkers: 2,
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       {
         extends: true,
@@ -19,7 +20,9 @@ export default defineConfig({
           // A project that `temper init` writes has tests of its own.
           include: ['test/**/*.test.ts', 'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts'],
           exclude: slow,
-          testTimeout: 30_000,
+          // Tests that start processes take a tenth of it on a quiet machine.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -28,8 +31,8 @@ export default defineConfig({
           name: 'workflows',
           include: ['test/workflows/**/*.test.ts'],
           globalSetup: ['test/workflows/global-setup.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       ...['e2e', ...withGlobalSetup].map((name) => ({

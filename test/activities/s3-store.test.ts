@@ -59,7 +59,7 @@ test('the journal of a group is in the bucket until its step is long committed',
   const prefix = groupJournalPrefix(await rolloutInput(bucket));
   const elsewhere = await openStore(bucket.uri, { spoolFolder: join(spoolFolder, 'other-host') });
   const count = async (): Promise<number> => (await elsewhere.openJournal(prefix)).existing.length;
-  await expect.poll(count, { timeout: 20_000 }).toBe(1);
+  await expect.poll(count).toBe(1);
   const state = { ...fixtureState('demo', 3), state: 'completed' as const };
   for (const step of [1, 2, 3]) await call(inBucket.activities.checkpoint, { state, summary: summary(step, 3) });
   await call(inBucket.activities.record, { state });

@@ -108,12 +108,12 @@ test('who looks at a run goes on looking while the store is away', async () => {
   // At the first look, and later.
   await server.kill();
   const showing = showRun(store, 'demo', viewer, { signal, isOver: isFinal });
-  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([isAway]);
+  await expect.poll(() => notes).toEqual([isAway]);
   expect(states).toEqual([]);
   await server.start();
-  await expect.poll(() => states, { timeout: 20_000 }).toContain('running');
+  await expect.poll(() => states).toContain('running');
   await server.kill();
-  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([isAway, isAway]);
+  await expect.poll(() => notes).toEqual([isAway, isAway]);
   await server.start();
   await store.replace(stateKey('demo'), encodeJson(fixtureState('demo', 2)));
   await showing;

@@ -167,7 +167,7 @@ describe('with an engine', () => {
     const asking = () =>
       client.chat.completions.create({ model: 'gpt-5', messages: [{ role: 'user', content: SAID }] });
     let answer: Awaited<ReturnType<typeof asking>> | null = null;
-    await until('it answers', async () => (answer = await asking().catch(() => null)) !== null, 30_000, 50);
+    await until('it answers', async () => (answer = await asking().catch(() => null)) !== null, 100_000, 50);
     expect(JSON.parse(answer!.choices[0]!.message.content!)).toMatchObject({
       model: 'demo@2',
       temperature: 1,

@@ -122,7 +122,7 @@ test('a shared server serves all attempts and ends when none has used it for a w
   await Promise.all([playWith(server, both), playWith(server, both), playWith(server, both)]);
   expect(countLines(file, 'start')).toBe(1);
   const pid = Number(/^start (\d+)/.exec(readFileSync(file, 'utf8'))![1]);
-  await until('it has ended', () => !isAlive(pid), 20_000, 20);
+  await until('it has ended', () => !isAlive(pid), 100_000, 20);
   await playWith(server, both);
   expect(countLines(file, 'start')).toBe(2);
 });

@@ -19,7 +19,7 @@ async function interrupt(
   const ended = new AbortController();
   const playing = playWith(server, use, { journal, signal: ended.signal });
   const marked = markOf(playing);
-  await until('it is in the call', line, 20_000, 10);
+  await until('it is in the call', line, 100_000, 10);
   ended.abort();
   expect((await marked).message).toBe('the attempt was cancelled');
 }

@@ -65,7 +65,7 @@ async function startEverything(): Promise<string> {
   onTestFinished(() => void server.kill('SIGKILL'));
   let said = '';
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
-  await until('it listens', () => said.includes('listening'), 30_000, 50);
+  await until('it listens', () => said.includes('listening'), 100_000, 50);
   return `http://127.0.0.1:${port}/mcp`;
 }
 

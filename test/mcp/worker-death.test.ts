@@ -13,7 +13,7 @@ import { FORKED, forked } from './processes.ts';
 test('what an isolated server forks ends with its attempt', async () => {
   const { logs } = await playWith(hostile({ isolate: true }), async (call) => {
     await call('fork', { seconds: FORKED });
-    await until('its children sleep', () => forked().length === 3, 20_000, 20);
+    await until('its children sleep', () => forked().length === 3, 100_000, 20);
     return 'forked';
   });
   expect(logs).toEqual(['forked']);
@@ -45,7 +45,7 @@ test('servers and what they fork end with a worker that is killed in their calls
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   onTestFinished(() => void worker.kill('SIGKILL'));
-  await until('the children of both servers sleep', () => forked().length === 6, 20_000, 20);
+  await until('the children of both servers sleep', () => forked().length === 6, 100_000, 20);
   worker.kill('SIGKILL');
-  await until('they are gone', () => forked().length === 0, 20_000, 20);
+  await until('they are gone', () => forked().length === 0, 100_000, 20);
 });

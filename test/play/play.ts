@@ -14,12 +14,13 @@ import type { JournalSegments } from '../../store/store.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { fakeAdapterSha256, type FakeEngine } from '../fake-engine.ts';
 
+/** Times that a busy machine keeps; a test of a limit names a short one. */
 export const ROLLOUT: RolloutConfig = {
   temperature: 1,
   maxTokens: 8,
   maxCallsPerAttempt: 10,
-  attemptTimeoutMs: 5000,
-  callTimeoutMs: 1000,
+  attemptTimeoutMs: 20_000,
+  callTimeoutMs: 10_000,
   callRetryBudgetMs: 1500,
 };
 

@@ -14,6 +14,9 @@ import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne } from './play.ts';
 import { ROLLOUT, script } from './program-script.ts';
 
+/** In the seconds that its programs sleep: another run of these tests on this machine has other ones. */
+const MARK = process.pid;
+
 let engine: FakeEngine;
 beforeAll(async () => {
   engine = await startFakeEngine();
@@ -33,22 +36,22 @@ describe('how a program ends', () => {
   });
 
   test('an attempt that is over ends it, with all that it started', async () => {
-    const started = 'sleep 1001 & setsid sleep 1002 & setsid env -i sleep 1003 &';
+    const started = `sleep 1001.${MARK} & setsid sleep 1002.${MARK} & setsid env -i sleep 1003.${MARK} &`;
     // Gone as soon as its parent is: nobody knows whose it was.
-    const orphan = '(setsid sleep 1004 &);';
-    await playUntil(4, /sleep 100[1-4]/, `${started} ${orphan} sleep 1005`);
-    expect(sleeping(/sleep 100[1-5]/)).toEqual([]);
+    const orphan = `(setsid sleep 1004.${MARK} &);`;
+    await playUntil(4, /^100[1-4]/, `${started} ${orphan} sleep 1005.${MARK}`);
+    expect(sleeping(/^100[1-5]/)).toEqual([]);
   });
 
   test('one that forks without end is ended', async () => {
-    await playUntil(5, /sleep 3001/, 'f() { sleep 3001 & sleep 0.02; f; }; f');
-    expect(sleeping(/sleep 3001/)).toEqual([]);
+    await playUntil(5, /^3001/, `f() { sleep 3001.${MARK} & sleep 0.02; f; }; f`);
+    expect(sleeping(/^3001/)).toEqual([]);
   });
 
   test('what it leaves behind ends with the attempt', async () => {
-    const rollout = command(['/bin/sh', '-c', 'sleep 2001 & setsid sleep 2002 & echo 1']);
+    const rollout = command(['/bin/sh', '-c', `sleep 2001.${MARK} & setsid sleep 2002.${MARK} & echo 1`]);
     expect(await playOne(engine, rollout)).toMatchObject({ reward: 1 });
-    expect(sleeping(/sleep 200[12]/)).toEqual([]);
+    expect(sleeping(/^200[12]/)).toEqual([]);
   });
 
   test('one that prints without end is ended, and its log is bounded', async () => {
@@ -60,14 +63,16 @@ describe('how a program ends', () => {
   test('it ends with its worker, whatever ended that', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'temper-programs-'));
     const program = fileURLToPath(new URL('program-worker.ts', import.meta.url));
-    const worker = spawn(process.execPath, [...nodeFlags(), program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const worker = spawn(process.execPath, [...nodeFlags(), program, folder, `${MARK}`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     onTestFinished(() => {
       worker.kill('SIGKILL');
       rmSync(folder, { recursive: true });
     });
-    await until('its programs sleep', () => sleeping(/sleep 400[12]/).length === 2, 20_000, 20);
+    await until('its programs sleep', () => sleeping(/^400[12]/).length === 2, 100_000, 20);
     worker.kill('SIGKILL');
-    await until('its programs are gone', () => sleeping(/sleep 400[12]/).length === 0, 20_000, 20);
+    await until('its programs are gone', () => sleeping(/^400[12]/).length === 0, 100_000, 20);
   });
 });
 
@@ -75,22 +80,23 @@ describe('how a program ends', () => {
 async function playUntil(count: number, pattern: RegExp, text: string): Promise<void> {
   const ended = new AbortController();
   const playing = playOne(engine, command(['/bin/sh', '-c', text]), { rollout: ROLLOUT, signal: ended.signal });
-  await until('all of it sleep', () => sleeping(pattern).length >= count, 20_000, 10);
+  await until('all of it sleep', () => sleeping(pattern).length >= count, 100_000, 10);
   ended.abort();
   expect((await markOf(playing)).message).toBe('the attempt was cancelled');
 }
 
-/** Command lines of processes that are alive. */
+/** The whole seconds that processes of these tests, which are alive, sleep. */
 function sleeping(pattern: RegExp): string[] {
-  return commandLines().filter((line) => line.startsWith('sleep') && pattern.test(line));
+  const seconds = commandLines().map((line) => new RegExp(`^sleep (\\d+)\\.${MARK} $`).exec(line)?.[1]);
+  return seconds.filter((each) => each !== undefined && pattern.test(each)) as string[];
 }
 
 test('a group that is cancelled does not wait for a place', async () => {
-  const rollout = command(['/bin/sh', '-c', 'sleep 5001; echo 1'], { concurrency: 1 });
+  const rollout = command(['/bin/sh', '-c', `sleep 5001.${MARK}; echo 1`], { concurrency: 1 });
   const ended = new AbortController();
   const playing = playAttempts(engine, rollout, { attempts: 3, rollout: ROLLOUT, signal: ended.signal });
-  await until('it plays', () => sleeping(/sleep 5001/).length === 1, 20_000, 10);
+  await until('it plays', () => sleeping(/^5001/).length === 1, 100_000, 10);
   ended.abort();
   expect((await markOf(playing)).message).toBe('the attempt was cancelled');
-  expect(sleeping(/sleep 5001/)).toEqual([]);
+  expect(sleeping(/^5001/)).toEqual([]);
 });

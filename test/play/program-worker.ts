@@ -1,4 +1,4 @@
-/** FOLDER: plays programs that sleep once they were answered there, until it is killed; see program-ends.test.ts. */
+/** FOLDER MARK: plays programs that sleep once they were answered there, until it is killed; see program-ends.test.ts. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,9 +7,10 @@ import { startFakeEngine } from '../fake-engine.ts';
 import { playAttempts } from './play.ts';
 
 const engine = await startFakeEngine();
+const mark = process.argv[3]!;
 const [asked, answered] = ['asked', 'answered'].map((name) => join(process.argv[2]!, name)) as [string, string];
 setInterval(() => existsSync(asked) && writeFileSync(answered, ''), 20);
 // Answered: so the call that started the program has returned, and the leash holds it.
 const talk = `touch ${asked}; until [ -e ${answered} ]; do sleep 0.02; done`;
-const rollout = command(['/bin/sh', '-c', `${talk}; setsid sleep 4001 & env -i sleep 4002`]);
+const rollout = command(['/bin/sh', '-c', `${talk}; setsid sleep 4001.${mark} & env -i sleep 4002.${mark}`]);
 await playAttempts(engine, rollout, { rollout: { attemptTimeoutMs: 60_000 } });

@@ -28,7 +28,7 @@ test('a call goes out as the policy with the run’s seed, temperature and limit
     return_token_ids: true,
   });
   expect(engine.executed[0]?.call).toBe(`a0/${call?.key}/0`);
-  expect(engine.executed[0]?.headers['x-temper-deadline-ms']).toBe('1000');
+  expect(engine.executed[0]?.headers['x-temper-deadline-ms']).toBe('10000');
   expect(call).toMatchObject({
     occurrence: 0,
     label: null,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { checks } from './checks.ts';
-import { runStep, type Showing } from './command.ts';
+import { runStep, type Showing, type Step } from './command.ts';
 import { readPytestReport, type Counts } from './pytest-report.ts';
 import { openTools } from './tools.ts';
 
@@ -16,6 +16,10 @@ const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
 const env = { ...process.env, ...tools, ...keptBytecode() };
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
+/** Said again at the end: of a long log, often its last page alone is kept. */
+const failures: string[] = [];
+/** Runners say at their end what failed. */
+const FAILURE_LINES = 60;
 
 type Job = () => Promise<void>;
 
@@ -41,6 +45,7 @@ const LANES = 4;
 
 await Promise.all(Array.from({ length: LANES }, work));
 rmSync(results, { recursive: true });
+for (const failure of failures) console.log(failure);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
 
@@ -60,7 +65,7 @@ async function work(): Promise<void> {
 
 async function runChecks(showing: Showing): Promise<void> {
   for (const check of checks(python)) {
-    add((await runStep(check, env, showing)) ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 });
+    add((await run(check, env, showing)) ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 });
   }
 }
 
@@ -99,7 +104,7 @@ async function runPytestOf(
 ): Promise<void> {
   const report = join(results, `${title}.xml`);
   const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`, ...selection] as const;
-  const succeeded = await runStep({ title, command, cwd: 'gpu-worker' }, { ...env, ...limits }, showing);
+  const succeeded = await run({ title, command, cwd: 'gpu-worker' }, { ...env, ...limits }, showing);
   addSuite(succeeded, () => readPytestReport(report));
 }
 
@@ -109,7 +114,7 @@ async function runVitest(project: string, showing: Showing, selection: readonly 
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const title = ['tests:', project, ...selection].join(' ');
   const command = ['vitest', 'run', '--project', project, ...selection, ...reporters] as const;
-  const succeeded = await runStep({ title, command }, env, showing);
+  const succeeded = await run({ title, command }, env, showing);
   addSuite(succeeded, () => {
     const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'));
     return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests };
@@ -119,11 +124,20 @@ async function runVitest(project: string, showing: Showing, selection: readonly 
 async function runCrashes(showing: Showing): Promise<void> {
   const report = join(results, 'crash.json');
   const command = [process.execPath, ...nodeFlags(), 'test/crash/run.ts', '--report', report] as const;
-  const succeeded = await runStep({ title: 'crash suite, slice', command }, env, showing);
+  const succeeded = await run({ title: 'crash suite, slice', command }, env, showing);
   addSuite(succeeded, () => {
     const { points, good } = JSON.parse(readFileSync(report, 'utf8')) as { points: number; good: number };
     return { passed: good, failed: points - good, skipped: 0 };
   });
+}
+
+async function run(step: Step, variables: NodeJS.ProcessEnv, showing: Showing): Promise<boolean> {
+  const { succeeded, output } = await runStep(step, variables, showing);
+  if (!succeeded) {
+    const lines = output.trimEnd().split('\n').slice(-FAILURE_LINES);
+    failures.push([`\n── failed: ${step.title}`, ...lines].join('\n'));
+  }
+  return succeeded;
 }
 
 /** A suite that failed without a failed test (it did not start, say) counts as one failure. */

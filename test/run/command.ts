@@ -11,20 +11,31 @@ export interface Step {
 /** Output is seen at once, or in one piece at its end where others print meanwhile. */
 export type Showing = 'at once' | 'at its end';
 
-/** True where it exited with 0. */
-export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showing = 'at once'): Promise<boolean> {
+export interface Ran {
+  /** It exited with 0. */
+  readonly succeeded: boolean;
+  readonly output: string;
+}
+
+/** Shows the output, too. */
+export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showing = 'at once'): Promise<Ran> {
   const { title, command, cwd = process.cwd() } = step;
   const [file, ...args] = command;
   const startedAt = Date.now();
   const heading = `\n── ${title}: ${command.join(' ')}`;
   if (showing === 'at once') console.log(heading);
-  const output = showing === 'at once' ? 'inherit' : 'pipe';
-  const child = spawn(file, args, { stdio: ['inherit', output, output], env, cwd });
+  const child = spawn(file, args, { stdio: ['inherit', 'pipe', 'pipe'], env, cwd });
   const printed: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => printed.push(chunk));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      printed.push(chunk);
+      if (showing === 'at once') process.stdout.write(chunk);
+    });
+  }
   const [code] = (await once(child, 'close')) as [number | null];
-  if (showing === 'at its end') process.stdout.write(`${heading}\n${Buffer.concat(printed).toString('utf8')}`);
+  const output = Buffer.concat(printed).toString('utf8');
+  if (showing === 'at its end') process.stdout.write(`${heading}\n${output}`);
   const seconds = Math.round((Date.now() - startedAt) / 1000);
   console.log(`── ${title} ${code === 0 ? 'passed' : `failed (exit ${code})`} after ${seconds} s`);
-  return code === 0;
+  return { succeeded: code === 0, output };
 }

@@ -74,9 +74,9 @@ describe('a run with rewards from outside', () => {
     give('1.0', 2);
     const timed = { ...config, external: { timeoutMs: 1500 } };
     await play({ config: timed, fake: { missing } }, async ({ handle, fake }) => {
-      const { awaited } = await untilAwaited(handle, 6);
-      expect(Date.parse(awaited!.nextDeadline!) - Date.parse(awaited!.since)).toBe(1500);
       await handle.result();
+      const waiting = fake.states.map(({ awaited }) => awaited).find((awaited) => awaited?.missing === 6);
+      expect(Date.parse(waiting!.nextDeadline!) - Date.parse(waiting!.since)).toBe(1500);
       expect(fake.looks.map(({ groups }) => groups.map(({ over = null }) => over))).toEqual([
         [null, null],
         ['timeout', 'timeout'],

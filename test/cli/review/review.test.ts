@@ -71,7 +71,7 @@ test('it takes rewards until Ctrl-C, while Temporal is away', async () => {
     await until(
       'the reward is taken',
       async () => (await post(port, path, { reward: attempt / 2 })) === 200,
-      30_000,
+      120_000,
       50,
     );
   }

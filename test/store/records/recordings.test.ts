@@ -133,7 +133,7 @@ function suite(open: () => Promise<Store>): void {
     const accepted = given.flatMap(({ outcome, row }) => (outcome === 'trained' ? [] : [row]));
     expect(new Set(rows)).toEqual(new Set(accepted));
     await writer.close();
-  }, 30_000);
+  });
 
   test("a client's own name of a conversation may be any text", async () => {
     const writer = new RecordingWriter(store, RUN);

@@ -204,7 +204,7 @@ describe('a local stack', PATIENT, () => {
     await until(
       'another daemon runs',
       () => stackFile(folder).pid !== pid && isRunning(childPid(folder, 'temporal-server')),
-      20_000,
+      100_000,
     );
     expect(stackFile(folder).ports).toEqual(ports);
     expect(events.some((event) => event.kind === 'notice' && event.message.includes('restarting it'))).toBe(true);

@@ -87,7 +87,7 @@ export function childPid(project: string, name: string): number {
 
 export const isRunning = (pid: number): boolean => processStartTime(pid) !== null;
 
-export async function until(what: string, condition: () => boolean, limitMs = 10_000): Promise<void> {
+export async function until(what: string, condition: () => boolean, limitMs = 100_000): Promise<void> {
   for (const end = Date.now() + limitMs; !holds(condition); await sleep(30)) {
     if (Date.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
   }

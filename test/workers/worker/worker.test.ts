@@ -73,7 +73,7 @@ it('polls the workflows and its agent, is back after a kill, and is started anew
     ).length >= times;
   const first = childPid(folder, 'worker-coin');
   process.kill(first, 'SIGKILL');
-  await until('the worker is back', readyAgain(2), 30_000);
+  await until('the worker is back', readyAgain(2), 100_000);
 
   const second = childPid(folder, 'worker-coin');
   await opened(folder, file);
@@ -82,7 +82,7 @@ it('polls the workflows and its agent, is back after a kill, and is started anew
   await opened(folder, file);
   expect(childPid(folder, 'worker-coin')).not.toBe(second);
   expect(isRunning(second)).toBe(false);
-}, 90_000);
+}, 240_000);
 
 it('leaves the worker of another agent alone whose file has the same name', async () => {
   const folder = project();
@@ -96,7 +96,7 @@ it('leaves the worker of another agent alone whose file has the same name', asyn
   const found = await examine({ project: folder, env: process.env, agents: ['dime', 'penny'] });
   const queues = found.filter((check) => check.name.startsWith('queue rollout')).map(({ ok }) => ok);
   expect(queues).toEqual([true, true]);
-}, 90_000);
+}, 240_000);
 
 it('ends when its leash is gone, also while no server is there', async () => {
   const folder = project();
@@ -109,7 +109,7 @@ it('ends when its leash is gone, also while no server is there', async () => {
   clean.push(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   child.stdout.on('data', (bytes: Buffer) => lines.push(bytes.toString()));
-  await until('it waits for the server', () => lines.join('').includes('waiting for the Temporal server'), 20_000);
+  await until('it waits for the server', () => lines.join('').includes('waiting for the Temporal server'), 100_000);
   child.stdin.end();
   expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
 });
