@@ -21,8 +21,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts', 'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts'],
           exclude: slow,
           // Tests that start processes take a tenth of it on a quiet machine.
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -31,8 +31,8 @@ export default defineConfig({
           name: 'workflows',
           include: ['test/workflows/**/*.test.ts'],
           globalSetup: ['test/workflows/global-setup.ts'],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
         },
       },
       ...['e2e', ...withGlobalSetup].map((name) => ({

@@ -193,7 +193,7 @@ test('a push that is killed leaves no run behind, and the next one completes it'
   expect(copied.present).toBeGreaterThan(15);
   expect(copied.copied).toBeGreaterThan(5);
   expect(contents(target)).toEqual(contents(join(project, '.temper', 'store')));
-}, 120_000);
+});
 
 /** One line that says what to do, exit code 2, and nothing changed. */
 async function complaint(args: readonly string[]): Promise<string> {

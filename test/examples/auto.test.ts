@@ -39,7 +39,7 @@ test('the command of its page writes the files that the folder shows, and asks t
   for (const kind of asked) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const expected = { scenarios: 4, turn: 121, verdict: 121, agent: 1, samples: 3, scores: 3 };
   expect(Object.fromEntries(counts)).toEqual(expected);
-}, 120_000);
+});
 
 test('the agent asks once, and leaves the reward to the judge', async () => {
   const scenario = { id: 'one', task: '7+8=', difficulty: 2 };

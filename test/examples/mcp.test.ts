@@ -121,4 +121,4 @@ test('the command of its page generates scenarios of the same tasks, all solved 
       .map(({ task }) => task)
       .toSorted(),
   );
-}, 120_000);
+});

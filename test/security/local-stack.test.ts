@@ -36,7 +36,7 @@ beforeAll(async () => {
     { ...process.env, http_proxy: 'http://127.0.0.1:9' },
   );
   await server.client.workflow.start('nobodyPlaysThis', { taskQueue: 'nobody', workflowId: OWN_WORKFLOW });
-}, 240_000);
+});
 
 afterAll(async () => {
   delete process.env['OPENAI_API_KEY'];
@@ -44,7 +44,7 @@ afterAll(async () => {
   await stack?.close();
   if (typeof other !== 'string') other.remove();
   removeProject(dirname(project));
-}, 240_000);
+});
 
 async function workflows(): Promise<string[]> {
   const { executions } = await server.connection.workflowService.listWorkflowExecutions({ namespace: stack.namespace });

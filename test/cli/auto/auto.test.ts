@@ -18,7 +18,7 @@ beforeAll(async () => {
   picky = await startWriter({ ranksUnder: (rules) => rules.includes(SHARPER) });
   hopeless = await startWriter({ ranksUnder: () => false });
   first = (await make(writer, '--price', PRICE)).folder;
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all([writer, picky, hopeless].map((server) => server.close()));

@@ -58,4 +58,4 @@ test('killed in each stage and called again, it makes the files of an undisturbe
   expect(await undisturbed.auto(...words())).toMatchObject({ exitCode: 0 });
   expect(writer.answered).toHaveLength(2 * (SCENARIOS + AGENT + RUBRIC));
   expect(await filesOf(killed)).toEqual(await filesOf(undisturbed));
-}, 240_000);
+});

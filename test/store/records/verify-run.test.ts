@@ -157,7 +157,7 @@ describe('one flipped bit', () => {
       }
     }
     expect((await verify()).problems).toEqual([]);
-  }, 120_000);
+  });
 
   test.each([
     ['the seed', '"seed":1', '"seed":3'],

@@ -82,7 +82,7 @@ it('polls the workflows and its agent, is back after a kill, and is started anew
   await opened(folder, file);
   expect(childPid(folder, 'worker-coin')).not.toBe(second);
   expect(isRunning(second)).toBe(false);
-}, 240_000);
+});
 
 it('leaves the worker of another agent alone whose file has the same name', async () => {
   const folder = project();
@@ -96,7 +96,7 @@ it('leaves the worker of another agent alone whose file has the same name', asyn
   const found = await examine({ project: folder, env: process.env, agents: ['dime', 'penny'] });
   const queues = found.filter((check) => check.name.startsWith('queue rollout')).map(({ ok }) => ok);
   expect(queues).toEqual([true, true]);
-}, 240_000);
+});
 
 it('ends when its leash is gone, also while no server is there', async () => {
   const folder = project();
