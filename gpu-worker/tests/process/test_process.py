@@ -36,7 +36,7 @@ from tests.store.s3_server import BUCKET, free_port, point_aws_at
 
 GPU_WORKER = Path(__file__).parents[2]
 # One that stands by imports at the lowest priority, and so slowly where others work.
-START_TIMEOUT_S, END_TIMEOUT_S = 300, 20
+START_TIMEOUT_S, END_TIMEOUT_S = 300, 100
 
 
 def start(

@@ -240,12 +240,12 @@ def test_what_a_client_sends_ahead_does_not_cut_the_answer_before_it(
         await send({"type": "http.response.body", "body": b"done"})
 
     monkeypatch.setattr(served, "create_app", lambda *_: answer)
-    bounds = ServerSettings(max_header_bytes=10_000, header_timeout_s=0.2)
+    bounds = ServerSettings(max_header_bytes=10_000, header_timeout_s=1)
     with serving(cast(Any, None), bounds) as url, connect(url) as connection:
         connection.sendall(HEALTH + at_once)
         time.sleep(0.1)
         connection.sendall(later)
-        time.sleep(0.4)
+        time.sleep(1.1)
         goes_on.set()
         answered = read_all(connection)
     assert answered.startswith(b"HTTP/1.1 200 ")

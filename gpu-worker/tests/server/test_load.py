@@ -27,7 +27,7 @@ from temper_gpu.server.settings import ServerSettings
 from tests.server import served
 from tests.server.served import ASKED, KEY, chat, error, serving
 
-WAIT_S = 20
+WAIT_S = 100
 MB = 1 << 20
 
 

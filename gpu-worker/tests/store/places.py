@@ -13,7 +13,7 @@ from tests.store.s3_server import BUCKET, S3Server
 # The smallest part that S3 takes.
 SMALL_PARTS = S3Settings(part_bytes=5 << 20)
 # Gives up soon.
-HASTY = S3Settings(connect_timeout_s=0.3, read_timeout_s=0.3, max_attempts=2, part_bytes=5 << 20)
+HASTY = S3Settings(connect_timeout_s=5, read_timeout_s=5, max_attempts=2, part_bytes=5 << 20)
 
 
 @dataclass(frozen=True)

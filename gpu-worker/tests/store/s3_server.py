@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-START_TIMEOUT_S = 20
+START_TIMEOUT_S = 100
 ACCESS_KEY, SECRET_KEY = "temper-tests", "a secret of these tests"
 BUCKET = "temper-tests"
 _BUFFER_BYTES = 1 << 16

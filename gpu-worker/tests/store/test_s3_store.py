@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -113,7 +114,8 @@ def test_a_server_that_is_away_is_unavailable(aws, how: str):
 
 def test_a_server_that_never_answers_is_given_up(wire: Wire):
     wire.is_swallowing = True
-    assert failure_of(lambda: S3Store(BUCKET, settings=HASTY).read("a")).type == "StoreUnavailable"
+    settings = replace(HASTY, read_timeout_s=0.3)
+    assert failure_of(lambda: S3Store(BUCKET, settings=settings).read("a")).type == "StoreUnavailable"
 
 
 def test_an_own_object_whose_answer_was_lost_is_no_loss(wire: Wire, s3_server: S3Server):

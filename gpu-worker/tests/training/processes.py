@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def expect_ended(pids: list[int]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 100
     while any(map(is_running, pids)):
         assert time.monotonic() < end, pids
         time.sleep(0.02)
