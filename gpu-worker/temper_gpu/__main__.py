@@ -22,7 +22,8 @@ from temper_gpu.store import Store, open_store
 BACKLOG = 2048
 # Each client takes one. Shells, containers and services often begin with 1024, and may have far more.
 OPEN_FILES = 1 << 16
-LOWEST_PRIORITY = 19
+# A tenth of what one that computes gets. At 19, the lowest, an import took half an hour on a busy machine.
+BACKGROUND_PRIORITY = 10
 
 # Run as a program, this module is named __main__.
 log = logging.getLogger(__package__)
@@ -64,7 +65,7 @@ def stand_by() -> bool:
 def lower_priority() -> None:
     """Lowers the priority of this thread and of those that it starts: the previous worker is still computing."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_PRIORITY)
 
 
 def allow_open_files() -> None:

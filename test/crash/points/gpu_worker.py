@@ -242,5 +242,5 @@ if __name__ == "__main__":
     from temper_gpu import __main__ as program
 
     # Each row begins with one that stands by: whole stacks beside this one would keep it from importing.
-    program.LOWEST_PRIORITY = 0
+    program.BACKGROUND_PRIORITY = 0
     sys.exit(program.main())
