@@ -2,6 +2,7 @@
 import type { Command } from './command-line/command.ts';
 import { autoCommand } from './auto/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
+import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
@@ -44,6 +45,7 @@ const GROUPS: readonly (readonly Command[])[] = [
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
   [tryCommand, evalCommand, exportCommand, serveCommand, productionCommand, promoteCommand],
+  [deployCommand, deploymentsCommand],
   [devCommand, workerCommand, gpuWorkerCommand, setupCommand, doctorCommand],
 ];
 

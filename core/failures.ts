@@ -20,6 +20,10 @@ export const FAILURES = {
   StoreUnavailable: { retryable: true },
   /** Scenarios could not be read from a server for a reason that may pass. */
   SourceUnavailable: { retryable: true },
+  /** The target of a deployment did not answer, or refused for a reason that may pass. */
+  TargetUnavailable: { retryable: true },
+  /** The target refused a deployment, or what it serves is not the checkpoint. */
+  DeploymentFailed: { retryable: false },
   /** The user asked for something that cannot be. */
   BadConfig: { retryable: false },
   /** The sampled policy differs from the trained one. */

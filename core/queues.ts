@@ -16,6 +16,16 @@ export function rolloutQueue(storeId: string, agent: string): string {
   return `rollout/${storeId}/${agent}`;
 }
 
+/** Activities that tell other systems of a run, or deploy it: any worker of the store takes them. */
+export function outboundQueue(storeId: string): string {
+  return `outbound/${storeId}`;
+}
+
+/** Workflow that tells one target of a run. */
+export function trackWorkflowId(storeId: string, run: string, target: string): string {
+  return `track/${storeId}/${run}/${target}`;
+}
+
 /** Model activities of one group, or of one evaluation, of an agent that is a workflow. */
 export function modelQueue(storeId: string, run: string, play: string): string {
   return `temper-model/${storeId}/${run}/${play}`;
@@ -49,4 +59,9 @@ export function scheduleId(storeId: string, name: string): string {
 export function nameOfScheduleId(storeId: string, id: string): string | null {
   const prefix = scheduleId(storeId, '');
   return id.startsWith(prefix) ? id.slice(prefix.length) : null;
+}
+
+/** Workflow of a deployment, by its id in the store. */
+export function deploymentWorkflowId(storeId: string, run: string, id: string): string {
+  return `deploy/${storeId}/${run}/${id}`;
 }

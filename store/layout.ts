@@ -38,6 +38,16 @@ export const curvePrefix = (run: string): string => `${runPrefix(run)}/steps`;
 export const curveFileKey = (run: string, branch: number, number: number): string =>
   `${curvePrefix(run)}/${branch}.${number}.jsonl`;
 
+export const deploymentsPrefix = (run: string): string => `${runPrefix(run)}/deployments`;
+const deploymentPrefix = (run: string, id: string): string => `${deploymentsPrefix(run)}/${id}`;
+/** Checkpoint, target and options of a deployment. Write-once. */
+export const deploymentKey = (run: string, id: string): string => `${deploymentPrefix(run, id)}/deployment.json`;
+/** What a stage of a deployment made. Write-once. */
+export const deploymentStageKey = (run: string, id: string, stage: string): string =>
+  `${deploymentPrefix(run, id)}/stages/${stage}.json`;
+/** Stage in progress with its last failure, for display. */
+export const deploymentStatusKey = (run: string, id: string): string => `${deploymentPrefix(run, id)}/status.json`;
+
 /** Changes by `temper set`, in order from 1. Write-once. */
 export const changesPrefix = (run: string): string => `${runPrefix(run)}/changes`;
 export const changesKey = (run: string, number: number): string => `${changesPrefix(run)}/${number}.json`;
@@ -95,6 +105,10 @@ export const groupJournalPrefix = (place: GroupPlace): string => `${stepJournalP
 export const validationJournalPrefix = (place: GroupPlace): string =>
   `${stepJournalPrefix(place)}/validation-${place.group}`;
 export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPrefix(place)}/eval`;
+
+export const outboundPrefix = (run: string): string => `${runPrefix(run)}/outbound`;
+/** How far a target was told of the run. Replaced after each delivery; in no hash, and not copied. */
+export const outboundCursorKey = (run: string, target: string): string => `${outboundPrefix(run)}/${target}.json`;
 
 export const SCHEDULES_PREFIX = 'schedules';
 export const firingsPrefix = (schedule: string): string => `${SCHEDULES_PREFIX}/${schedule}`;

@@ -36,6 +36,8 @@ import type {
   TrainInput,
   TrainResult,
 } from '../core/contract.ts';
+import type { TrackInput, TrackResult } from '../core/contract-outbound.ts';
+import type { DeployStageInput } from '../core/contract-deploy.ts';
 import { NON_RETRYABLE } from '../core/failures.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 
@@ -224,6 +226,46 @@ export function openScheduleActivities({ rollout }: RunQueues): ScheduleActiviti
       const summary = `${input.state.run} · compared with ${input.served}@production`;
       return agent.promote.executeWithOptions({ ...options, summary }, payload(input));
     },
+  };
+}
+
+/** The activity that tells one target of a run, done by any worker of the store. */
+export interface TrackActivities {
+  track(input: TrackInput): Promise<TrackResult>;
+}
+
+/** A target that is away, or that refuses, is asked again less and less often, for as long as it takes. */
+const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
+
+export function openTrackActivity(queue: string): TrackActivities {
+  const outbound = proxyActivities<TrackActivities>({
+    ...RETRIED,
+    retry: { ...RETRIED.retry, initialInterval: SECOND_MS, backoffCoefficient: 2, maximumInterval: LONGEST_PAUSE_MS },
+    taskQueue: queue,
+    startToCloseTimeout: STORE_TIMEOUT_MS,
+  });
+  return { track: (input) => outbound.track(input) };
+}
+
+/** The activity that does one stage of a deployment, done by any worker of the store. */
+export interface DeployActivities {
+  deployStage(input: DeployStageInput): Promise<void>;
+}
+
+/** A job of a target's may wait for hours in a queue there. */
+const DEPLOY_TIMEOUT_MS = 7 * 24 * 60 * MINUTE_MS;
+const DEPLOY_PAUSE_MS = MINUTE_MS;
+
+export function openDeployActivity(queue: string): DeployActivities {
+  const options = {
+    ...RETRIED,
+    retry: { ...RETRIED.retry, initialInterval: SECOND_MS, backoffCoefficient: 2, maximumInterval: DEPLOY_PAUSE_MS },
+    taskQueue: queue,
+    startToCloseTimeout: DEPLOY_TIMEOUT_MS,
+  };
+  const outbound = proxyActivities<DeployActivities>(options);
+  return {
+    deployStage: (input) => outbound.deployStage.executeWithOptions({ ...options, summary: input.stage }, [input]),
   };
 }
 

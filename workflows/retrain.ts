@@ -18,6 +18,8 @@ import { configDetails, configSummary } from '../core/describe-config.ts';
 import { policyName } from '../core/policy-name.ts';
 import { runWorkflowId } from '../core/queues.ts';
 import { openScheduleActivities, type RunQueues, type ScheduleActivities } from './activities.ts';
+import type { TrainRunInput } from './run.ts';
+import type { Tracking } from './track-run.ts';
 import { trainRun } from './train-run.ts';
 
 /** The input is in the schedule, which everybody can read: no secret, no path. */
@@ -32,6 +34,8 @@ export interface RetrainInput {
   queues: RunQueues;
   /** Recorded conversations that each run trains. Absent: runs play their agent. */
   production?: ProductionSource;
+  /** Targets that each run tells; likewise. */
+  track?: Tracking;
 }
 
 /**
@@ -39,7 +43,7 @@ export interface RetrainInput {
  * pauses the schedule.
  */
 export async function retrain(input: RetrainInput): Promise<Checkpoint | null> {
-  const { schedule, config: template, from, storeId, queues, production } = input;
+  const { schedule, config: template, from, storeId, queues, production, track } = input;
   const activities = openScheduleActivities(queues);
   const firing = workflowInfo().workflowId;
   setCurrentDetails(`Waiting for a worker on queue ${queues.rollout}`);
@@ -48,7 +52,7 @@ export async function retrain(input: RetrainInput): Promise<Checkpoint | null> {
   if (concluded !== null) return concluded;
   if (tooFew !== undefined) return endWithout(tooFew);
   setCurrentDetails(configDetails(config));
-  const state = await train(runWorkflowId(storeId, config.run), config, queues);
+  const state = await train(runWorkflowId(storeId, config.run), { config, queues, ...(track && { track }) });
   const checkpoint = await activities.conclude({ schedule, number, state });
   if (production !== undefined)
     await promote(activities, { schedule, number, state, served: production.run, checkpoint });
@@ -67,11 +71,12 @@ async function promote(activities: ScheduleActivities, input: PromoteInput): Pro
   setCurrentDetails(reason === null ? `${name} is ${served}@production.` : `${name} was not promoted: ${reason}.`);
 }
 
-async function train(workflowId: string, config: RunConfig, queues: RunQueues): Promise<RunState> {
+async function train(workflowId: string, run: Pick<TrainRunInput, 'config' | 'queues' | 'track'>): Promise<RunState> {
+  const { config } = run;
   try {
     return await executeChild(trainRun, {
       workflowId,
-      args: [{ config, queues, carried: null, goOn: null }],
+      args: [{ ...run, carried: null, goOn: null }],
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
       staticSummary: configSummary(config),
       staticDetails: configDetails(config),

@@ -5,6 +5,7 @@ import type { Settings } from '../core/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
 import type { RunStatus, CarriedStatus } from './run-status.ts';
 import type { CarriedJudging, Judging } from './judging.ts';
+import type { Tracking } from './track-run.ts';
 import type { CarriedControls, PendingRollback, RunControls } from './run-controls.ts';
 
 /** The input is in the history, which everybody can read: no secret, no path. */
@@ -16,6 +17,8 @@ export interface TrainRunInput {
   carried: CarriedRun | null;
   /** Resumes an ended run at the position that its store has, or rolls it back from there. */
   goOn: ResumeFrom | null;
+  /** Trackers and trace exporters by name, as workers are configured. Absent: nobody is told of the run. */
+  track?: Tracking;
 }
 
 export interface ResumeFrom {

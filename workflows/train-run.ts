@@ -44,12 +44,14 @@ import { Judging } from './judging.ts';
 import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
+import { startTracking } from './track-run.ts';
 import { chooseFromWindow, noteOpenGroups } from './window.ts';
 import { RunControls, type CarriedControls } from './run-controls.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
   const run = openRun(input);
   run.controls.listen();
+  if (input.track && input.carried === null) await startTracking(input.config.run, input.track);
 
   try {
     const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));

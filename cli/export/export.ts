@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
+import { CARD, CHAT_TEMPLATE_FILE } from '../../outbound/deploy/files.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
@@ -13,9 +14,7 @@ import { printJson } from '../terminal/output.ts';
 import { readCardFacts } from './card-facts.ts';
 import type { ExportContext } from './command.ts';
 import { mergePolicy, type Merged } from './merge.ts';
-import { CHAT_TEMPLATE_FILE, renderModelCard } from './model-card.ts';
-
-const README = 'README.md';
+import { renderModelCard } from './model-card.ts';
 
 export async function exportPolicy(context: ExportContext): Promise<number> {
   const { flags, args, cwd, project, env } = context;
@@ -30,7 +29,7 @@ export async function exportPolicy(context: ExportContext): Promise<number> {
     await writing(folder, () => mkdir(partial, { recursive: true }));
     const merged = await fill(partial, format, store, policy, context);
     const card = renderModelCard(await readCardFacts(store, policy, merged, context));
-    await writing(folder, () => writeFile(join(partial, README), card));
+    await writing(folder, () => writeFile(join(partial, CARD), card));
     await openToReaders(partial);
     bytes = await sizeOf(partial);
     await publish(partial, folder);
@@ -149,5 +148,5 @@ async function tell(
   const what = dtype === null ? 'its adapter (PEFT)' : `${weights} in ${dtype}`;
   const place = relative(cwd, folder) || '.';
   output.line(`${name}: ${what}, ${plural(files.length, 'file')}, ${formatBytes(bytes)}, in ${place}`);
-  output.line(`how to load it: ${join(place, README)}`);
+  output.line(`how to load it: ${join(place, CARD)}`);
 }

@@ -1,5 +1,6 @@
 /** `README.md` of an exported folder: what the model is, its origin, and how to load it. Unknown facts are left out. */
 import type { EvalResult } from '../../core/contract.ts';
+import { CHAT_TEMPLATE_FILE } from '../../outbound/deploy/files.ts';
 import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printable } from '../terminal/output.ts';
 
@@ -51,8 +52,6 @@ interface MergedFacts {
 
 /** Ranks that vLLM supports. */
 const VLLM_RANKS = [8, 16, 32, 64, 128, 256, 320, 512];
-/** File name that tokenizers of transformers look for. */
-export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 const UNKNOWN_BASE = 'PATH_OF_THE_BASE_MODEL';
 
 export function renderModelCard(facts: CardFacts): string {

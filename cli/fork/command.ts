@@ -6,6 +6,7 @@ import {
   type Flags,
 } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { TRACK_FLAGS } from '../command-line/track-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const forkCommand = defineCommand({
@@ -30,6 +31,7 @@ export const forkCommand = defineCommand({
       required: 'pass --run NAME, the name of the new run',
     },
     ...withoutDefaults(RUN_FLAGS),
+    ...TRACK_FLAGS,
     ...ENGINE_FLAGS,
   },
   absent: {

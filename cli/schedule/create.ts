@@ -9,10 +9,12 @@ import {
 import { policyName } from '../../core/policy-name.ts';
 import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
 import { recordSchedule } from '../../store/records/schedules.ts';
+import { namesOfTargets } from '../../workers/config/targets.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { configuredTarget } from '../../workers/connection/connection.ts';
 import { registerSearchAttributes } from '../../workers/connection/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
+import { trackingOf } from '../session/start-run.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
@@ -57,7 +59,7 @@ function tell({ output, env, args }: ScheduleCreateContext, plan: SchedulePlan, 
 /** Returns the first firing time. */
 async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<Date | null> {
   const { name, config, from, timing, store, production } = plan;
-  const { queues } = await loadConfig(place.project, place.env);
+  const { queues, ...settings } = await loadConfig(place.project, place.env);
   const storeId = await store.id();
   const input: RetrainInput = {
     schedule: name,
@@ -66,6 +68,7 @@ async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<
     storeId,
     queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
     ...(production && { production }),
+    ...trackingOf(storeId, namesOfTargets(settings)),
   };
   return withSchedules(place, async (schedules, server) => {
     // A run cannot write attributes unknown to the namespace; temper doctor reports missing permissions.

@@ -3,6 +3,8 @@ import { relative, resolve } from 'node:path';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
+import type { TrackFlags } from '../command-line/track-flags.ts';
+import { readTargets } from '../planning/read-targets.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { fitToMemory } from '../planning/fit-memory.ts';
@@ -10,12 +12,15 @@ import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { RunPlan } from '../planning/plan-run.ts';
 
-export function playRun(context: CommandEnvironment, plan: RunPlan, asked: EngineFlags): Promise<number> {
-  return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
+type AskedFlags = EngineFlags & Partial<TrackFlags>;
+
+export async function playRun(context: CommandEnvironment, plan: RunPlan, asked: AskedFlags): Promise<number> {
+  const targets = await readTargets(asked.track ?? [], context);
+  return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, { ...asked, targets });
 }
 
 /** Needs only the store. The other flags were compared with the run's configuration. */
-async function showCompleted(context: CommandEnvironment, plan: RunPlan, asked: EngineFlags): Promise<number> {
+async function showCompleted(context: CommandEnvironment, plan: RunPlan, asked: AskedFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
   const idle = idleFlags(asked);
@@ -25,7 +30,7 @@ async function showCompleted(context: CommandEnvironment, plan: RunPlan, asked: 
 }
 
 /** Note instead of an error, because "run the same command to continue" also holds for a run that has ended. */
-function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags): string | null {
+function idleFlags({ engine, device, dtype, devices, ...switches }: AskedFlags): string | null {
   const given = Object.entries({ engine, device, dtype, devices }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
   );
@@ -36,7 +41,11 @@ function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags)
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
 }
 
-async function play(context: CommandEnvironment, planned: RunPlan, asked: EngineFlags): Promise<number> {
+async function play(
+  context: CommandEnvironment,
+  planned: RunPlan,
+  asked: EngineFlags & { targets: string[] },
+): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
@@ -57,7 +66,8 @@ async function play(context: CommandEnvironment, planned: RunPlan, asked: Engine
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    await playSession({ plan, project, viewer, signal, env, overrides: engineOverrides(asked), onLeft });
+    const { targets } = asked;
+    await playSession({ plan, targets, project, viewer, signal, env, overrides: engineOverrides(asked), onLeft });
     viewer.close();
   } catch (error) {
     // A step may have finished during the shutdown: this is the last chance to show it.

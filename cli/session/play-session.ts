@@ -31,6 +31,8 @@ import { setMaxListeners } from 'node:events';
 export interface Session {
   readonly overrides: EngineOverrides;
   readonly plan: RunPlan;
+  /** Trackers that the run tells, if this command starts it. */
+  readonly targets: readonly string[];
   readonly project: string;
   readonly viewer: Viewer;
   readonly signal: AbortSignal;
@@ -76,14 +78,14 @@ function pageOf(workflowId: string, uiUrl: string, namespace: string): string {
 }
 
 async function playOn(stack: LocalStack, session: Session): Promise<void> {
-  const { plan, project, signal, env } = session;
+  const { plan, targets, project, signal, env } = session;
   const server = await connectClient(
     { address: stack.temporalAddress, namespace: stack.namespace },
     stack.uiUrl === null ? env : withoutProfile(env),
   );
   let result: Promise<unknown> = Promise.resolve();
   try {
-    const handle = await joinRun(server.client, plan, project);
+    const handle = await joinRun(server.client, { ...plan, targets }, project);
     const ended = new AbortController();
     result = awaitRun(server.connection, () => handle.result(), { signal }).finally(() => ended.abort());
     // Its failure is thrown below, when the view is up to date.
@@ -112,12 +114,12 @@ const ignore = () => undefined;
 /** Starts or joins the run: concurrent commands, and a command after a crash, get the same one. */
 async function joinRun(
   client: Client,
-  { config, template, examples, adapterFiles, store, isSteered }: RunPlan,
+  { config, template, examples, adapterFiles, store, isSteered, targets }: RunPlan & Pick<Session, 'targets'>,
   project: string,
 ): Promise<WorkflowHandle<typeof trainRun>> {
   for (const bytes of [template?.bytes, examples, ...adapterFiles]) if (bytes) await store.putBlob(bytes);
   const goOn = isSteered ? { rollback: null, settings: null } : null;
-  const handle = await startRun(client, { store, config, project, goOn, conflict: 'USE_EXISTING' });
+  const handle = await startRun(client, { store, config, project, goOn, targets, conflict: 'USE_EXISTING' });
   // A run joined before it wrote its run.json may be a different one, which the store could not tell.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(fillDefaults(memo['config'] as RunConfig, SCHEMA_DEFAULTS), config);

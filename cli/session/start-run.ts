@@ -4,6 +4,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { configDetails, configSummary } from '../../core/describe-config.ts';
 import { rolloutQueue, runWorkflowId, storeQueue } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
+import { namesOfTargets } from '../../workers/config/targets.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { patiently } from '../../workers/connection/connection.ts';
 import type { ResumeFrom, TrainRunInput } from '../../workflows/run.ts';
@@ -17,17 +18,20 @@ export interface RunStart {
   readonly goOn: ResumeFrom | null;
   /** Behavior if the run is running: join it, or fail. */
   readonly conflict: 'USE_EXISTING' | 'FAIL';
+  /** Targets to tell; null: those of `temporal.config.ts`. */
+  readonly targets?: readonly string[] | null;
 }
 
 export async function startRun(client: Client, start: RunStart): Promise<WorkflowHandle<typeof trainRun>> {
   const { store, config, project, goOn, conflict } = start;
-  const { queues } = await loadConfig(project);
+  const { queues, ...settings } = await loadConfig(project);
   const storeId = await store.id();
   const input: TrainRunInput = {
     config,
     queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
     carried: null,
     goOn,
+    ...trackingOf(storeId, start.targets ?? namesOfTargets(settings)),
   };
   return patiently(
     () =>
@@ -42,4 +46,9 @@ export async function startRun(client: Client, start: RunStart): Promise<Workflo
       }),
     { limitMs: 30_000 },
   );
+}
+
+/** Absent if nobody is told: the input of such a run is as it always was. */
+export function trackingOf(storeId: string, targets: readonly string[]): Pick<TrainRunInput, 'track'> {
+  return targets.length === 0 ? {} : { track: { storeId, targets: [...targets] } };
 }

@@ -1,5 +1,6 @@
 import { ADAPTER_FLAG, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { TRACK_FLAGS } from '../command-line/track-flags.ts';
 import { EXAMPLE_FLAGS, SUPERVISED_RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const sftCommand = defineCommand({
@@ -42,6 +43,7 @@ export const sftCommand = defineCommand({
       default: '1',
     },
     ...EXAMPLE_FLAGS,
+    ...TRACK_FLAGS,
     ...ENGINE_FLAGS,
   },
   // The number of steps of an agent's runs says nothing about a file of chats.

@@ -1,5 +1,6 @@
 import { ADAPTER_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { TRACK_FLAGS } from '../command-line/track-flags.ts';
 import { PRODUCTION_FLAGS, takenBy } from '../planning/production-flags.ts';
 import { RUN_FLAGS, WARM_START_FLAGS } from '../planning/run-flag-table.ts';
 
@@ -31,6 +32,7 @@ export const trainCommand = defineCommand({
       description: 'with --from-production: checkpoint that the run starts from',
       default: 'the one that serves RUN',
     },
+    ...TRACK_FLAGS,
     ...ENGINE_FLAGS,
   },
   projectFlags: async (environment, flags, words) =>

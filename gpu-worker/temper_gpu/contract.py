@@ -1238,5 +1238,5 @@ VLLM_LORA_RANK = 64
 VLLM_POLICIES = 2
 
 # From core/failures.ts.
-FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
-RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "StoreUnavailable", "SourceUnavailable", "StaleAttempt", "LaterVersion"))
+FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "TrackerFailed", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
+RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "StoreUnavailable", "SourceUnavailable", "TrackerFailed", "StaleAttempt", "LaterVersion"))

@@ -8,7 +8,10 @@ import type { Store } from '../store.ts';
 /** Null if a run has the model's own. */
 export async function readRunTemplate(store: Store, { rollout }: Pick<RunConfig, 'rollout'>): Promise<Buffer | null> {
   const { chatTemplateSha256: sha256 } = rollout;
-  if (sha256 === undefined) return null;
+  return sha256 === undefined ? null : readTemplate(store, sha256);
+}
+
+export async function readTemplate(store: Store, sha256: string): Promise<Buffer> {
   const bytes = await store.read(blobKey(sha256));
   const finding = bytes === null ? 'it is missing' : hashBytes(bytes) === sha256 ? null : 'it has other bytes';
   if (bytes !== null && finding === null) return Buffer.from(bytes);

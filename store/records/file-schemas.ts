@@ -100,6 +100,9 @@ export const TimesFileSchema = z.looseObject({
   endedAt: z.int().optional(),
 });
 
+/** When a step was committed. */
+export const ManifestTimesSchema = z.looseObject({ committedAt: z.iso.datetime({ offset: true }) });
+
 /** Name of a lease, which teardown gets: nothing that a command line or a path would take for something else. */
 export const LEASE_ID = /^temper[0-9a-f]{16}$/;
 const PROCESS_ID = /^[0-9a-f]{16}$/;

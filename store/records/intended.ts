@@ -1,10 +1,11 @@
 /**
- * Checkpoints about to be used: by runs that have not begun, by judges of active runs, by schedules, and in production.
- * No manifest refers to them yet, or ever will.
+ * Checkpoints about to be used: by runs that have not begun, by judges of active runs, by schedules, by deployments in
+ * progress, and in production. No manifest refers to them yet, or ever will.
  */
 import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import { PRODUCTION_PREFIX, SCHEDULES_PREFIX } from '../layout.ts';
 import { childNames } from './children.ts';
+import { unfinishedDeployments } from './deployments.ts';
 import { promotionsInEffect, readPromotions } from './promotions.ts';
 import { isUnderWay, listRuns, readRun } from './run-reader.ts';
 import { newestOf, readActiveSchedules, readFirings } from './schedules.ts';
@@ -18,7 +19,7 @@ type Needed = readonly [Policy | null | undefined, string];
 /** `except`: a run whose own production does not count. */
 export async function readIntended(store: Store, except: string | null = null): Promise<Intended> {
   const intended = new Map<string, string>();
-  for (const source of [byRuns(store), bySchedules(store), inProduction(store, except)])
+  for (const source of [byRuns(store), bySchedules(store), byDeployments(store), inProduction(store, except)])
     for await (const [policy, because] of source) if (policy) intended.set(placeName(policy), because);
   return intended;
 }
@@ -46,6 +47,12 @@ async function* bySchedules(store: Store): AsyncGenerator<Needed> {
     const last = firings.at(-1);
     if (last?.checkpoint === null) yield [last.parent, `a run of the schedule ${schedule} begins with it`];
   }
+}
+
+async function* byDeployments(store: Store): AsyncGenerator<Needed> {
+  for (const run of await listRuns(store))
+    for (const { checkpoint, target } of await unfinishedDeployments(store, run))
+      yield [checkpoint, `it is being deployed to ${target}`];
 }
 
 /** The current one of each run, after the one that it could go back to. */

@@ -8,7 +8,7 @@ import type { RunOptions } from '../../core/run-defaults.ts';
 import { blobRef } from '../bytes/sha256.ts';
 
 export const PEFT_CONFIG_FILE = 'adapter_config.json';
-const WEIGHTS_FILE = 'adapter_model.safetensors';
+export const PEFT_WEIGHTS_FILE = 'adapter_model.safetensors';
 
 /** PEFT's settings of an adapter's arithmetic. `target_modules` may be a pattern: the file's tensors decide. */
 const PeftConfig = z.looseObject({
@@ -56,7 +56,7 @@ export function startFrom(adapter: PeftAdapter | null, start: RunOptions): RunOp
 /** `called`: what names the folder, in messages. */
 export async function readPeftAdapter(folder: string, called: string): Promise<PeftAdapter> {
   const config = await readPart({ folder, called }, PEFT_CONFIG_FILE);
-  const weights = await readPart({ folder, called }, WEIGHTS_FILE);
+  const weights = await readPart({ folder, called }, PEFT_WEIGHTS_FILE);
   const fields = parseConfig({ folder, called }, config);
   const layers = fields.layers_to_transform ?? null;
   return {
@@ -93,7 +93,7 @@ async function readPart({ folder, called }: Named, name: string): Promise<Uint8A
     const reason = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new TemperError(
       'BadConfig',
-      `${called} must be a folder with ${PEFT_CONFIG_FILE} and ${WEIGHTS_FILE}, got ${folder} (${name}: ${reason}); save it with PEFT's save_pretrained`,
+      `${called} must be a folder with ${PEFT_CONFIG_FILE} and ${PEFT_WEIGHTS_FILE}, got ${folder} (${name}: ${reason}); save it with PEFT's save_pretrained`,
       { cause: error },
     );
   }
@@ -130,7 +130,7 @@ function targetsOf({ folder, called }: Named, weights: Uint8Array): string[] {
   if (targets.length > 0) return [...new Set(targets)].toSorted();
   throw new TemperError(
     'BadConfig',
-    `${called} must hold tensors named ….lora_A.weight, but ${WEIGHTS_FILE} of ${folder} has none; pass another folder`,
+    `${called} must hold tensors named ….lora_A.weight, but ${PEFT_WEIGHTS_FILE} of ${folder} has none; pass another folder`,
   );
 }
 

@@ -1,6 +1,7 @@
 /** How each flag shows its effect: by what a command plans with and without it, or by a test. */
 import { byTest, type ShownByTest } from '../by-test.ts';
 import { PRODUCTION_FLAGS } from './production-probes.ts';
+import { DEPLOY_FLAGS } from './deploy-flags.ts';
 import { AUTO_FLAGS } from './auto/auto-flags.ts';
 import { REWARD_FLAGS } from './reward-flags.ts';
 import { SERVING_FLAGS } from './serving-flags.ts';
@@ -235,6 +236,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
   'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
   ...SERVING_FLAGS,
+  ...DEPLOY_FLAGS,
   ...shownBy(
     STACK_WORKER,
     ['train', 'sft', 'fork', 'dev'],

@@ -103,6 +103,7 @@ test('train', () => {
       --epochs N                                with --from-production: how often each conversation is trained [1]
       --max-policy-age N                        with --from-production: most optimizer steps between the policy that answered and the one that trains [32]
       --from CHECKPOINT                         with --from-production: checkpoint that the run starts from [the one that serves RUN]
+      --track NAME                              tracker to tell: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable [those of track in temporal.config.ts; none switches them off]
       --engine NAME                             what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]

@@ -45,7 +45,7 @@ test('every provider’s key is named', () => {
 });
 
 test('every variable of ours that the code names is known, and the other way round', () => {
-  const ours = ['cli', 'workers', 'sdk', 'play', 'store', 'activities', 'core', 'gpu-worker/temper_gpu'];
+  const ours = ['cli', 'workers', 'sdk', 'play', 'outbound', 'store', 'activities', 'core', 'gpu-worker/temper_gpu'];
   const pattern = String.raw`\bTEMPER_[A-Z][A-Z_]*[A-Z]\b`;
   const named = execFileSync('git', ['grep', '-ohE', pattern, '--', ...ours], { cwd: ROOT, encoding: 'utf8' });
   const known = [...Object.keys(ENVIRONMENT), ...TOLD_TO_PROGRAMS].filter((name) => name.startsWith('TEMPER_'));

@@ -6,7 +6,18 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PRODUCT = ['core', 'store', 'play', 'sdk', 'workflows', 'activities', 'workers', 'cli', 'gpu-worker/temper_gpu'];
+const PRODUCT = [
+  'core',
+  'store',
+  'play',
+  'outbound',
+  'sdk',
+  'workflows',
+  'activities',
+  'workers',
+  'cli',
+  'gpu-worker/temper_gpu',
+];
 /** A whole string, a member or a key: words of a message may name a variable anywhere. */
 const NAMED = /(['"])(TEMPER_[A-Z_]+)\1|\.(TEMPER_[A-Z_]+)|\b(TEMPER_[A-Z_]+):/g;
 /** It registers tsx, so it can import no TypeScript. Python's constants are generated. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { EngineSettings } from '../../core/contract-engine.ts';
+import { TrackerSettings } from '../../core/contract-outbound.ts';
 import { changedFields } from '../../core/engine-rules.ts';
 import { ENGINE_KEY_VARIABLE, GPU_QUEUE } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
@@ -10,6 +11,8 @@ import { WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { explainImport } from '../user-code/explain-import.ts';
 import { CONFIG_FILE } from '../project/folders.ts';
 import { importDefault } from '../user-code/import-file.ts';
+
+export { csv, mlflow, trackio, wandb } from '../../core/contract-outbound.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
@@ -46,6 +49,8 @@ export const TemperConfigSchema = z.strictObject({
   models: z.record(z.string(), z.string()).prefault({}),
   /** Flags of `temper train`, by their names, that a command line need not repeat. */
   train: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).prefault({}),
+  /** Trackers that each run tells of its steps. */
+  track: z.array(TrackerSettings).prefault([]),
   localStack: z
     .strictObject({
       /** Ports; null: free ones are chosen once and remembered. */
@@ -72,7 +77,19 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
     throw new TemperError('BadConfig', `temporal.config.ts: ${describeIssue(issue!, input)}`);
   }
   if (parsed.data.engine.url !== null) refuseIdle(parsed.data, 'engine.url', 'remove one of them');
+  refuseSameName(parsed.data);
   return parsed.data;
+}
+
+/** A target is known by its name: in flags, in its cursor and in the id of its workflow. */
+function refuseSameName({ track }: TemperConfig): void {
+  const names = track.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw new TemperError(
+    'BadConfig',
+    `temporal.config.ts: trackers must have different names, got ${twice} twice; give one of them another, as in wandb({ name: '${twice}-2' })`,
+  );
 }
 
 function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {

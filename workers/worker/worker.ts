@@ -12,6 +12,7 @@ import {
 import { createContact } from '../../activities/contact.ts';
 import { storeQueue } from '../../core/queues.ts';
 import { wakeWaitingRuns } from '../rewards/wake-run.ts';
+import { openOutboundActivities } from './outbound-activities.ts';
 import { openAgentActivities } from './agent-activities.ts';
 import { loadConfig, type TemperConfig } from '../config/config.ts';
 import { cacheFolder } from '../project/folders.ts';
@@ -58,7 +59,7 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const connection = await connectPatiently(connectionOptions, logger, signal);
   if (connection === null) return;
   const isOver = new AbortController();
-  const contacting = activities.length === 0 ? null : keepContact(connection, contact, isOver.signal);
+  const contacting = keepContact(connection, contact, isOver.signal);
   try {
     const shared = { connection, namespace, ...sharedOptions() };
     const workers = [
@@ -77,10 +78,19 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
           activities: agent.activities,
         }),
       );
+    const client = new Client({ connection, namespace });
+    const outbound = await openOutboundActivities({ project, config, store, client, contact, env, logger });
+    workers.push(
+      await Worker.create({
+        ...shared,
+        ...outboundOptions(),
+        taskQueue: outbound.queue,
+        activities: outbound.activities,
+      }),
+    );
     await runAll(workers, signal, () => {
       const names = activities.map(({ name }) => name);
       logger.info({ agents: names, queues: workers.map((worker) => worker.options.taskQueue) }, WORKER_READY);
-      const client = new Client({ connection, namespace });
       wakeWaitingRuns(client, store, names).catch((error: unknown) =>
         logger.warn({ error: String(error) }, 'runs that wait for rewards could not be woken'),
       );
@@ -116,6 +126,18 @@ export function activityOptions({ capacity }: TemperConfig): Omit<WorkerOptions,
   return {
     maxConcurrentActivityTaskExecutions: capacity.rollouts,
     maxConcurrentActivityTaskPolls: Math.min(POLLERS, capacity.rollouts),
+    maxHeartbeatThrottleInterval: HEARTBEAT_MS,
+    defaultHeartbeatThrottleInterval: HEARTBEAT_MS,
+  };
+}
+
+/** They mostly wait: each tells one target of one run. */
+const OUTBOUND_AT_ONCE = 100;
+
+function outboundOptions(): Omit<WorkerOptions, 'connection' | 'taskQueue'> {
+  return {
+    maxConcurrentActivityTaskExecutions: OUTBOUND_AT_ONCE,
+    maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval: HEARTBEAT_MS,
     defaultHeartbeatThrottleInterval: HEARTBEAT_MS,
   };

@@ -31,7 +31,16 @@ export interface RunContents {
   branches: { branch: number; others: string[]; steps: StepContents[] }[];
 }
 
-const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'steps/', 'run.json', 'state.json']);
+/** Deployments are of the store that made them: what they serve is compared with its engine. */
+const IN_PLACES_OF_THEIR_OWN = new Set([
+  'branches/',
+  'deployments/',
+  'journal/',
+  'outbound/',
+  'steps/',
+  'run.json',
+  'state.json',
+]);
 
 /** A run that is being written is taken up to its last commit: the state is read first, and nothing beyond it is asked for. */
 export async function readContents(store: Store, run: string): Promise<RunContents> {

@@ -1,0 +1,36 @@
+/** `deployStage`: one stage of a deployment. */
+import { DeployStageInput } from '../core/contract-deploy.ts';
+import { TemperError } from '../core/failures.ts';
+import { runStage } from '../outbound/deploy/run-stage.ts';
+import type { Proof, ProofRequest } from '../outbound/deploy/target.ts';
+import { readDeployment } from '../store/records/deployments.ts';
+import { asActivity, type Scope } from './activity.ts';
+import type { Dependencies } from './dependencies.ts';
+
+export interface DeployDependencies extends Dependencies {
+  /** With the keys of targets. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly prove: (request: ProofRequest) => Promise<Proof>;
+  /** For tests. */
+  readonly pollMs?: number;
+}
+
+export function createDeployActivities(dependencies: DeployDependencies) {
+  const { store, env, prove, logger, pollMs } = dependencies;
+
+  async function deployStage({ run, id, stage }: DeployStageInput, scope: Scope): Promise<void> {
+    const deployment = await readDeployment(store, run, id);
+    if (deployment === null)
+      throw new TemperError(
+        'BadConfig',
+        `the deployment ${id} of ${run} must be in the store, but is not; deploy again`,
+      );
+    scope.showDetail(() => stage);
+    const { signal, checkFresh } = scope;
+    const polling = pollMs === undefined ? {} : { pollMs };
+    await runStage({ store, deployment, stage, env, fetch, signal, prove, checkFresh, ...polling });
+    logger.info({ run, deployment: id, stage }, 'finished a stage of a deployment');
+  }
+
+  return { deployStage: asActivity(dependencies, DeployStageInput, deployStage) };
+}

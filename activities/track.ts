@@ -1,0 +1,120 @@
+/** `track`: tells one target of a run what its store has, until the run has ended and the target knows it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { TrackInput, type TrackResult } from '../core/contract-outbound.ts';
+import { TemperError, type FailureType } from '../core/failures.ts';
+import { SnapshotReader, type RunSnapshot } from '../outbound/run-snapshot.ts';
+import type { Target } from '../outbound/target.ts';
+import { beat, tellNext } from '../outbound/tell-run.ts';
+import { runKey } from '../store/layout.ts';
+import type { Outcome } from '../store/records/outbound-cursor.ts';
+import { isEnded } from '../store/records/run-reader.ts';
+import { asActivity, type Scope } from './activity.ts';
+import type { Dependencies } from './dependencies.ts';
+
+export interface OutboundDependencies extends Dependencies {
+  /** The target of this name, as this worker is configured. */
+  readonly openTarget: (name: string) => Target;
+  /** Whether the run's workflow is running, as the server says. */
+  readonly isRunning: (run: string) => Promise<boolean>;
+  /** For tests. */
+  readonly patience?: Patience;
+}
+
+interface Patience {
+  /** An activity returns after so long, so that its place is free for others. */
+  readonly workMs: number;
+  readonly pollMs: number;
+  /** Pause between two questions to the server whether a silent run still exists. */
+  readonly askMs: number;
+  /** Longest silence towards a target that takes silence for a crash. */
+  readonly beatMs: number;
+}
+
+const PATIENCE: Patience = { workMs: 120_000, pollMs: 2_000, askMs: 15_000, beatMs: 45_000 };
+
+const MENDABLE: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed']);
+
+export function createTrackActivities(dependencies: OutboundDependencies) {
+  const { store, openTarget, patience = PATIENCE } = dependencies;
+
+  async function track({ run, target: name, from }: TrackInput, scope: Scope): Promise<TrackResult> {
+    const target = openTarget(name);
+    const watch = new RunWatch(dependencies, run, patience.askMs);
+    const endsAt = Date.now() + patience.workMs;
+    const telling = { store, ...scope };
+    let toldAt = 0;
+    while (!scope.signal.aborted) {
+      const { snapshot, outcome } = await watch.look();
+      const isNew = snapshot !== null && (await tellNext(target, snapshot, { outcome, from }, telling));
+      if (isNew) toldAt = Date.now();
+      else if (outcome !== null) return { over: true };
+      else if (Date.now() >= endsAt) return { over: false };
+      else {
+        if (snapshot !== null && Date.now() - toldAt > patience.beatMs) {
+          await beat(target, snapshot, telling);
+          toldAt = Date.now();
+        }
+        await sleep(patience.pollMs, undefined, { signal: scope.signal });
+      }
+    }
+    throw scope.signal.reason;
+  }
+
+  /** Whatever a target refuses, a person may mend: a key, a right, a name. It is asked again. */
+  async function trackForEver(input: TrackInput, scope: Scope): Promise<TrackResult> {
+    try {
+      return await track(input, scope);
+    } catch (error) {
+      if (!(error instanceof TemperError) || !MENDABLE.has(error.type)) throw error;
+      throw new TemperError('TargetUnavailable', error.message, { cause: error });
+    }
+  }
+
+  return { track: asActivity(dependencies, TrackInput, trackForEver) };
+}
+
+/** A run in its store, and whether it has ended: a run that was killed never says so. */
+class RunWatch {
+  readonly #dependencies: OutboundDependencies;
+  readonly #run: string;
+  readonly #reader: SnapshotReader;
+  readonly #askMs: number;
+  #last: RunSnapshot | null = null;
+  #changedAt = 0;
+
+  constructor(dependencies: OutboundDependencies, run: string, askMs: number) {
+    this.#dependencies = dependencies;
+    this.#run = run;
+    this.#askMs = askMs;
+    this.#reader = new SnapshotReader(dependencies.store, run);
+  }
+
+  async look(): Promise<{ snapshot: RunSnapshot | null; outcome: Outcome | null }> {
+    const before = await this.#reader.read();
+    if (before !== this.#last) this.#changedAt = Date.now();
+    this.#last = before;
+    if (!(await this.#isOver(before))) return { snapshot: before, outcome: null };
+    // What was written before it ended is in the store by now.
+    const snapshot = await this.#reader.read();
+    return { snapshot, outcome: outcomeOf(snapshot) };
+  }
+
+  async #isOver(snapshot: RunSnapshot | null): Promise<boolean> {
+    const says = snapshot !== null && isEnded(snapshot.state);
+    // A script has no workflow of its own: it says when it ends.
+    if (snapshot?.file.loop !== undefined) return says;
+    if (!says && Date.now() - this.#changedAt < this.#askMs) return false;
+    if (await this.#dependencies.isRunning(this.#run)) {
+      this.#changedAt = Date.now();
+      return false;
+    }
+    return snapshot !== null || (await this.#dependencies.store.read(runKey(this.#run))) === null;
+  }
+}
+
+function outcomeOf(snapshot: RunSnapshot | null): Outcome {
+  const state = snapshot?.state.state;
+  if (state === 'completed') return 'finished';
+  return state === 'stopped' || state === 'cancelled' || state === 'failed' ? state : 'crashed';
+}

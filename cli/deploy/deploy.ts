@@ -1,0 +1,155 @@
+/** Starts a deployment's workflow, or joins it, and follows its stages if asked to. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { deploymentWorkflowId, outboundQueue, storeQueue } from '../../core/queues.ts';
+import {
+  deploymentId,
+  readDeployment,
+  recordDeployment,
+  stateOf,
+  type DeploymentStatus,
+  type NewDeployment,
+  type RecordedDeployment,
+} from '../../store/records/deployments.ts';
+import type { Store } from '../../store/store.ts';
+import { knownModels } from '../../workers/base-models/known-models.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
+import { connectClient, patiently, type TemporalClient } from '../../workers/connection/connection.ts';
+import { openLocalStack } from '../../workers/local-stack/client.ts';
+import { runningTarget } from '../../workers/local-stack/running-target.ts';
+import { withoutProfile } from '../../workers/process/child-environment.ts';
+import type { deployCheckpoint } from '../../workflows/deploy.ts';
+import { EXIT, WorkFailed } from '../command-line/errors.ts';
+import { requireServer } from '../connections/server.ts';
+import { printJson } from '../terminal/output.ts';
+import { createEventPrinter } from '../terminal/stack-events.ts';
+import type { DeployContext } from './command.ts';
+import { deploymentJson, describePlace, describeProof } from './describe-deployment.ts';
+import { planDeployment } from './plan-deployment.ts';
+
+const LOOK_MS = 500;
+
+export async function deploy(context: DeployContext): Promise<number> {
+  const { project, env, flags } = context;
+  const store = await openProjectStore(project, env);
+  const asked = await planDeployment(context, store);
+  const { run } = asked.checkpoint;
+  const id = await recordDeployment(store, run, asked, await numberOf(store, run, asked, flags.again));
+  const recorded = (await readDeployment(store, run, id))!;
+  if (stateOf(recorded) === 'deployed') return tell(context, recorded);
+  const isServed = runningTarget(project, env) !== null;
+  await withServer(context, isServed, async (server) => {
+    await start(context, server, store, recorded);
+    if (flags.wait || !isServed) await follow(context, store, recorded);
+  });
+  return tell(context, (await readDeployment(store, run, id))!);
+}
+
+/** The newest of the same request, or the next one. */
+async function numberOf(store: Store, run: string, asked: NewDeployment, isAgain: boolean): Promise<number> {
+  let last = 0;
+  while ((await readDeployment(store, run, deploymentId(asked, last + 1))) !== null) last += 1;
+  return isAgain ? last + 1 : Math.max(last, 1);
+}
+
+async function withServer(
+  context: DeployContext,
+  isServed: boolean,
+  work: (server: TemporalClient) => Promise<void>,
+): Promise<void> {
+  if (!isServed) return withLocalStack(context, work);
+  const server = await requireServer(context);
+  try {
+    await work(server);
+  } finally {
+    await server.close();
+  }
+}
+
+async function withLocalStack(
+  { project, env, output, signal }: DeployContext,
+  work: (server: TemporalClient) => Promise<void>,
+): Promise<void> {
+  const stack = await openLocalStack({
+    project,
+    agentFile: null,
+    models: knownModels(project, await loadConfig(project, env)),
+    onEvent: createEventPrinter((line) => output.errorLine(line)),
+    signal,
+    env,
+  });
+  try {
+    const target = { address: stack.temporalAddress, namespace: stack.namespace };
+    const server = await connectClient(target, stack.uiUrl === null ? env : withoutProfile(env));
+    try {
+      await work(server);
+    } finally {
+      await server.close();
+    }
+  } finally {
+    await stack.close();
+  }
+}
+
+async function start(
+  { project, env }: DeployContext,
+  { client }: TemporalClient,
+  store: Store,
+  { run, id, policy, target, stages }: RecordedDeployment,
+): Promise<void> {
+  const { queues } = await loadConfig(project, env);
+  const storeId = await store.id();
+  await patiently(
+    () =>
+      client.workflow.start<typeof deployCheckpoint>('deployCheckpoint', {
+        workflowId: deploymentWorkflowId(storeId, run, id),
+        taskQueue: storeQueue(storeId, queues.workflows),
+        args: [{ run, id, stages, queue: outboundQueue(storeId) }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        staticSummary: `${policy} to ${target}`,
+      }),
+    { limitMs: 30_000 },
+  );
+}
+
+/** The store is where the stages are: it is asked even while the server is away. */
+async function follow({ output, signal }: DeployContext, store: Store, begun: RecordedDeployment): Promise<void> {
+  const since = begun.status?.at ?? '';
+  let told = begun.finished.length;
+  let message: string | null = null;
+  for (;;) {
+    const now = (await readDeployment(store, begun.run, begun.id))!;
+    for (const { stage } of now.finished.slice(told)) output.errorLine(`${stage} done`);
+    told = now.finished.length;
+    if (stateOf(now) === 'deployed') return;
+    // The status of an earlier try stays until a worker begins.
+    const status = now.status !== null && now.status.at > since ? now.status : null;
+    if (status !== null) {
+      requireGoingOn(now, status);
+      if (status.message !== null && status.message !== message) output.errorLine(`${status.stage}: ${status.message}`);
+      message = status.message;
+    }
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+}
+
+function requireGoingOn(deployment: RecordedDeployment, { stage, message }: DeploymentStatus): void {
+  const { policy, target } = deployment;
+  if (stateOf(deployment) === 'failed')
+    throw new WorkFailed(`${policy} was not deployed to ${target} (stage ${stage}): ${message}`);
+}
+
+function tell({ output, flags }: DeployContext, deployment: RecordedDeployment): number {
+  const state = stateOf(deployment);
+  const { run, policy, target, id } = deployment;
+  if (flags.json) printJson(output, deploymentJson(deployment));
+  else if (state === 'deployed') {
+    output.line(`${policy} is deployed to ${target}: ${describePlace(deployment)}`);
+    output.line(`proof   ${describeProof(deployment)}`);
+  } else {
+    output.line(`${policy} is being deployed to ${target} (${id})`);
+    output.line(`look with temper deployments ${run}; the same command with --wait shows its stages`);
+  }
+  return EXIT.ok;
+}

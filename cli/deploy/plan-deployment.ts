@@ -1,0 +1,94 @@
+/** What a deployment is to be, from the flags and the store. */
+import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract-deploy.ts';
+import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
+import { requireTarget } from '../../outbound/deploy/targets.ts';
+import type { NewDeployment } from '../../store/records/deployments.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import type { Store } from '../../store/store.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { readTrainedName } from '../command-line/values.ts';
+import { readCardFacts } from '../export/card-facts.ts';
+import { renderModelCard } from '../export/model-card.ts';
+import type { DeployContext, TargetFlag } from './command.ts';
+
+const PROMPTS = 8;
+const BASE_MODEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
+/** Targets that know base models by their names on the hub. */
+const HUB_NAMES: readonly DeployTargetName[] = ['huggingface', 'together', 'wandb', 's3'];
+
+export async function planDeployment(context: DeployContext, store: Store): Promise<NewDeployment> {
+  const { flags, args } = context;
+  const target = flags.to;
+  const options = readOptions(context, target);
+  if (flags['no-proof'] && flags.prompts !== null)
+    throw new UsageError('--prompts has no effect with --no-proof; leave one of them out');
+  const policy = await findTrainedPolicy(store, readTrainedName(args.checkpoint));
+  requireAdapter(policy, target);
+  const facts = await readCardFacts(store, policy, null, context);
+  const baseModel = readBaseModel(context, target, facts.base);
+  const hubId = HUB_NAMES.includes(target) ? baseModel : facts.base.hubId;
+  const stages = requireTarget(target)
+    .stages({ options })
+    .map(({ name }) => name);
+  return {
+    checkpoint: policy.checkpoint,
+    policy: policy.name,
+    target,
+    options,
+    baseModel,
+    adapter: policy.adapter,
+    adapterConfig: policy.manifest.adapterConfig,
+    chatTemplateSha256: facts.chatTemplateSha256,
+    card: renderModelCard({ ...facts, base: { ...facts.base, hubId } }),
+    prompts: flags['no-proof'] ? null : (flags.prompts ?? PROMPTS),
+    stages: flags['no-proof'] ? stages : [...stages, PROOF_STAGE],
+  };
+}
+
+function requireAdapter({ name, config }: TrainedPolicy, target: DeployTargetName): void {
+  if (config.train.lora !== null) return;
+  const remedy = `write the whole model with temper export ${name} --format merged, and upload that`;
+  throw new UsageError(
+    `--to ${target} takes LoRA adapters, but ${name} was trained with --full-fine-tuning; ${remedy}`,
+  );
+}
+
+function readBaseModel(
+  { flags }: DeployContext,
+  target: DeployTargetName,
+  { hubId, name }: { readonly hubId: string | null; readonly name: string },
+): string | null {
+  const asked = flags['base-model'];
+  if (asked !== null && !BASE_MODEL.test(asked))
+    throw new UsageError(`--base-model must be letters, digits, - _ . and /, got ${asked}; pass the name at ${target}`);
+  const found = asked ?? (HUB_NAMES.includes(target) ? hubId : null);
+  if (found !== null || target === 's3') return found;
+  const example = target === 'fireworks' ? 'accounts/fireworks/models/NAME' : 'NAMESPACE/NAME';
+  throw new UsageError(`the name of ${name} at ${target} is not known; pass --base-model ${example}`);
+}
+
+const flagOf = (option: string): string => option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** The flags that were given, as the target's options; those of other targets are refused. */
+function readOptions({ flags }: DeployContext, target: DeployTargetName): Record<string, unknown> {
+  const schema = DEPLOY_OPTIONS[target];
+  const optionsByFlag = new Map(Object.keys(schema.shape).map((option) => [flagOf(option), option]));
+  const others = new Set(Object.values(DEPLOY_OPTIONS).flatMap(({ shape }) => Object.keys(shape).map(flagOf)));
+  const given: Record<string, string | boolean> = {};
+  for (const flag of others as Set<TargetFlag>) {
+    const value = flags[flag];
+    if (value === null || value === false) continue;
+    const option = optionsByFlag.get(flag);
+    if (option === undefined) {
+      const taken = [...optionsByFlag.keys()].map((name) => `--${name}`).join(', ');
+      throw new UsageError(`--${flag} has no effect with --to ${target}, which takes ${taken}; leave it out`);
+    }
+    given[option] = value;
+  }
+  const { data, error } = schema.safeParse(given);
+  if (data !== undefined) return data;
+  const [issue] = error.issues;
+  const option = String(issue?.path[0]);
+  const got = given[option] === undefined || given[option] === true ? '' : `, got ${String(given[option])}`;
+  throw new UsageError(`--${flagOf(option)} ${issue?.message}${got} (--to ${target})`);
+}

@@ -1,0 +1,82 @@
+/** What a deployment's target does: stages, each of which finds what an earlier try made before it makes anything. */
+import type { Made, RecordedDeployment } from '../../store/records/deployments.ts';
+import type { Store } from '../../store/store.ts';
+
+/** OpenAI-compatible chat completions of what was deployed. */
+export interface DeployAddress {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  readonly model: string;
+  /** Environment variable with the key; null: none is needed. */
+  readonly keyVariable: string | null;
+}
+
+/** A file of the folder in PEFT's format that is deployed. */
+export interface DeployFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly read: () => Promise<Uint8Array>;
+}
+
+export interface StageContext {
+  readonly store: Store;
+  readonly deployment: RecordedDeployment;
+  /** What the earlier stages made, by their names. */
+  readonly made: Readonly<Record<string, Made>>;
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: typeof fetch;
+  readonly signal: AbortSignal;
+  /** Adapter, its config with the base model's name at the target, the chat template, the model card. */
+  readonly files: () => Promise<readonly DeployFile[]>;
+}
+
+/** `waitingFor`: the stage is run again after a pause, for days if need be. */
+export type StageOutcome = { readonly made: Made } | { readonly waitingFor: string };
+
+export interface Stage {
+  readonly name: string;
+  run(context: StageContext): Promise<StageOutcome>;
+}
+
+export interface DeployTarget {
+  readonly name: string;
+  /** Stages for these options, in order; without the proof, which is the last one of every deployment. */
+  stages(deployment: Pick<RecordedDeployment, 'options'>): readonly Stage[];
+  /** Null: nothing answers there. */
+  address(
+    deployment: Pick<RecordedDeployment, 'options'>,
+    made: StageContext['made'],
+    env: NodeJS.ProcessEnv,
+  ): DeployAddress | null;
+  /**
+   * The proof of a target where nothing answers: its files are compared, by hash, with those that were to be deployed.
+   * Returns what differs, in words; null if nothing does.
+   */
+  verify?(context: StageContext): Promise<string | null>;
+}
+
+/** What the prompts of a checkpoint's held-out scenarios say of what was deployed. */
+export interface Proof {
+  readonly verdict:
+    | 'matches'
+    | 'adapter-absent'
+    | 'wrong-scale'
+    | 'wrong-base-model'
+    | 'missing-target-module'
+    | 'different';
+  /** For people: what was compared, and by how much it differs. */
+  readonly detail: string;
+  readonly prompts: number;
+  readonly measured: Readonly<Record<string, number>>;
+}
+
+export interface ProofRequest {
+  readonly store: Store;
+  readonly deployment: RecordedDeployment;
+  readonly address: DeployAddress;
+  /** Of the address. */
+  readonly key: string | null;
+  readonly fetch: typeof fetch;
+  readonly signal: AbortSignal;
+}

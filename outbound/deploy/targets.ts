@@ -1,0 +1,24 @@
+/** The targets of `temper deploy`, by name. */
+import type { DeployTargetName } from '../../core/contract-deploy.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { DeployTarget } from './target.ts';
+import { fireworksTarget } from './targets/fireworks.ts';
+import { huggingFaceTarget } from './targets/huggingface.ts';
+import { s3Target } from './targets/s3.ts';
+import { togetherTarget } from './targets/together.ts';
+import { wandbTarget } from './targets/wandb.ts';
+
+const TARGETS: Readonly<Record<DeployTargetName, DeployTarget>> = {
+  huggingface: huggingFaceTarget,
+  together: togetherTarget,
+  fireworks: fireworksTarget,
+  wandb: wandbTarget,
+  s3: s3Target,
+};
+
+/** Refused if a later version of Temper recorded it. */
+export function requireTarget(name: string): DeployTarget {
+  const target = (TARGETS as Readonly<Record<string, DeployTarget | undefined>>)[name];
+  if (target !== undefined) return target;
+  throw new TemperError('LaterVersion', `this version of Temper does not know the target ${name}; upgrade it`);
+}

@@ -1,0 +1,123 @@
+/**
+ * Together AI: it fetches the adapter from a repository of the Hugging Face hub, or from an archive in a bucket, and serves
+ * it on a dedicated endpoint of its base model. The interface has no key for idempotence: a job is found by its
+ * description, which names the deployment.
+ */
+import type { DeployOptions } from '../../../core/contract-deploy.ts';
+import { TemperError } from '../../../core/failures.ts';
+import { openStore } from '../../../store/bytes/open-store.ts';
+import { presignObject } from '../../../store/bytes/s3-presign.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import { callHttp, requireKey, type HttpCaller } from '../../http.ts';
+import { archive } from '../archive.ts';
+import { modelName } from '../names.ts';
+import type { DeployTarget, Stage, StageContext, StageOutcome } from '../target.ts';
+import { HUB_KEY_VARIABLE, HUB_STAGES } from './huggingface.ts';
+
+const KEY_VARIABLE = 'TOGETHER_API_KEY';
+const API = 'https://api.together.ai/v1';
+/** Together asks for 100 minutes at least. */
+const ADDRESS_SECONDS = 4 * 3600;
+
+interface Job {
+  job_id: string;
+  status: 'Queued' | 'Running' | 'Complete' | 'Failed';
+  status_updates?: { message?: string }[];
+  args: { modelName?: string; description?: string };
+}
+
+const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'together'>;
+/** Together's own clients read the same variable. */
+const apiOf = (env: NodeJS.ProcessEnv): string => (env['TOGETHER_BASE_URL'] ?? API).replace(/\/+$/, '');
+
+const UPLOAD: Stage = { name: 'upload', run: upload };
+const REGISTER: Stage = { name: 'register', run: register };
+const WAIT: Stage = { name: 'wait', run: waitForJob };
+const ATTACH: Stage = { name: 'attach', run: attach };
+
+export const togetherTarget: DeployTarget = {
+  name: 'together',
+  stages(deployment) {
+    const { repo, endpoint } = optionsOf(deployment);
+    const sources = repo === undefined ? [UPLOAD] : HUB_STAGES;
+    return [...sources, REGISTER, WAIT, ...(endpoint === undefined ? [] : [ATTACH])];
+  },
+  address(_, made, env) {
+    const model = made['attach']?.['model'];
+    return typeof model === 'string' ? { baseUrl: apiOf(env), model, keyVariable: KEY_VARIABLE } : null;
+  },
+};
+
+function callerOf({ env, fetch, signal }: StageContext): HttpCaller {
+  return {
+    system: 'Together',
+    keyVariable: KEY_VARIABLE,
+    key: requireKey(env, KEY_VARIABLE, 'Together'),
+    fetch,
+    signal,
+  };
+}
+
+const archiveKey = ({ deployment }: StageContext): string => `${deployment.run}.${deployment.id}.tar.gz`;
+
+async function upload(context: StageContext): Promise<{ made: Made }> {
+  const { bucket } = optionsOf(context.deployment);
+  const store = await openStore(bucket!);
+  const files = await context.files();
+  const packed = archive(await Promise.all(files.map(async ({ path, read }) => ({ path, bytes: await read() }))));
+  await store.publish(archiveKey(context), packed);
+  return { made: { archive: `${bucket}/${archiveKey(context)}`, bytes: packed.byteLength } };
+}
+
+async function register(context: StageContext): Promise<{ made: Made }> {
+  const { deployment, env } = context;
+  const caller = callerOf(context);
+  const description = `${deployment.policy}, adapter ${deployment.adapter.sha256}, deployment ${deployment.id}`;
+  const { json: jobs } = await callHttp(caller, { url: `${apiOf(env)}/jobs` });
+  const earlier = (jobs as { data: Job[] }).data.find((job) => job.args.description === description);
+  if (earlier !== undefined) return { made: { job: earlier.job_id, model: earlier.args.modelName ?? null } };
+  const { modelName: name = modelName(deployment.checkpoint, deployment.policy) } = optionsOf(deployment);
+  const source = await sourceOf(context);
+  const json = {
+    model_name: name,
+    model_type: 'adapter',
+    description,
+    ...source,
+    ...(deployment.baseModel === null ? {} : { base_model: deployment.baseModel }),
+  };
+  const { json: answer } = await callHttp(caller, { method: 'POST', url: `${apiOf(env)}/models`, json });
+  const { job_id: job, model_name: model } = (answer as { data: { job_id: string; model_name: string } }).data;
+  return { made: { job, model } };
+}
+
+/** The address of an archive is a key, and the hub's key goes with the repository: neither is recorded. */
+async function sourceOf(context: StageContext): Promise<object> {
+  const { repo, bucket } = optionsOf(context.deployment);
+  if (repo === undefined) return { model_source: await presignObject(bucket!, archiveKey(context), ADDRESS_SECONDS) };
+  return { model_source: repo, hf_token: requireKey(context.env, HUB_KEY_VARIABLE, 'Together') };
+}
+
+async function waitForJob(context: StageContext): Promise<StageOutcome> {
+  const { job } = context.made['register']!;
+  const { json } = await callHttp(callerOf(context), { url: `${apiOf(context.env)}/jobs/${String(job)}` });
+  const { status, status_updates: updates = [], args } = json as Job;
+  if (status === 'Complete') return { made: { model: args.modelName ?? context.made['register']!['model'] ?? null } };
+  if (status !== 'Failed') return { waitingFor: `Together's job ${String(job)} is ${status.toLowerCase()}` };
+  const said = updates.at(-1)?.message ?? 'without a reason';
+  throw new TemperError(
+    'DeploymentFailed',
+    `Together's job ${String(job)} failed (${said}); correct that, and deploy with --again`,
+  );
+}
+
+async function attach(context: StageContext): Promise<{ made: Made }> {
+  const caller = callerOf(context);
+  const { endpoint } = optionsOf(context.deployment);
+  const url = `${apiOf(context.env)}/endpoints/${endpoint}`;
+  const { name } = (await callHttp(caller, { url })).json as { name: string };
+  const model = `${name}:${String(context.made['wait']!['model'])}`;
+  const { data = [] } = (await callHttp(caller, { url: `${url}/adapters` })).json as { data?: { model_id?: string }[] };
+  if (!data.some((each) => each.model_id === model))
+    await callHttp(caller, { method: 'POST', url: `${url}/adapters`, json: { model_id: model } });
+  return { made: { endpoint: endpoint!, model } };
+}

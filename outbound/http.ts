@@ -1,0 +1,151 @@
+/**
+ * Calls of other systems' HTTP interfaces. An outage is TargetUnavailable, a refused key BadConfig, and any other refusal
+ * DeploymentFailed; no key ever stands in a message.
+ */
+import { TemperError } from '../core/failures.ts';
+
+export interface HttpCaller {
+  /** Whose interface it is, in messages. */
+  readonly system: string;
+  /** Environment variable with the key, in messages; null: none is sent. */
+  readonly keyVariable: string | null;
+  readonly key: string | null;
+  readonly fetch: typeof fetch;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+  readonly url: string;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  readonly body?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Refusals that are answers. */
+  readonly expected?: readonly number[];
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** Undefined unless the answer is JSON. */
+  readonly json: unknown;
+  readonly headers: Headers;
+}
+
+const TIMEOUT_MS = 60_000;
+/** For bodies: 1 MB a second at least. */
+const BYTES_PER_MS = 1000;
+const MOST_TEXT = 300;
+const LEAST_SECRET = 8;
+
+/** Key of a system from the environment, or BadConfig naming the variable. */
+export function requireKey(env: NodeJS.ProcessEnv, variable: string, system: string): string {
+  const key = env[variable];
+  if (key) return key;
+  throw new TemperError(
+    'BadConfig',
+    `${system} needs a key in ${variable}, which is not set in the environment of the worker; export it where temper dev or temper worker starts`,
+  );
+}
+
+/** Answers of 2xx, and those that the request expects. */
+export async function callHttp(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswer> {
+  const answer = await send(caller, request);
+  const isOk = answer.status >= 200 && answer.status < 300;
+  if (isOk || request.expected?.includes(answer.status)) return answer;
+  throw explainRefusal(caller, request, answer);
+}
+
+async function send(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswer> {
+  const { key, fetch: ask, signal } = caller;
+  const { method = 'GET', url, json, body, headers } = request;
+  const timeout = AbortSignal.timeout(TIMEOUT_MS + Math.ceil((body?.byteLength ?? 0) / BYTES_PER_MS));
+  try {
+    const response = await ask(url, {
+      method,
+      signal: AbortSignal.any([signal, timeout]),
+      redirect: 'error',
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      ...(body === undefined ? {} : { body }),
+    });
+    const text = await response.text();
+    return { status: response.status, text, json: parseJson(text), headers: response.headers };
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    throw explainSilence(caller, request, cause);
+  }
+}
+
+/** `cause`: what `fetch` threw. */
+export function explainSilence({ system, key }: HttpCaller, request: HttpRequest, cause: unknown): TemperError {
+  return unavailable(system, `${placeOf(request)} did not answer (${withoutSecrets(reasonOf(cause), [key])})`);
+}
+
+export function explainRefusal(
+  { system, keyVariable, key }: HttpCaller,
+  request: HttpRequest,
+  { status, text, headers }: Pick<HttpAnswer, 'status' | 'text' | 'headers'>,
+): TemperError {
+  const said = withoutSecrets(messageOf(text), [key]);
+  const what = `${placeOf(request)} answered ${status}${said && `: ${said}`}`;
+  if (status === 429 || status >= 500 || status === 408)
+    return unavailable(system, what, retryAfterMs(headers.get('retry-after')));
+  if (status === 401 || status === 403) {
+    const remedy = keyVariable === null ? 'check the rights' : `check the key in ${keyVariable}, and its rights`;
+    return new TemperError('BadConfig', `${system} refused the request (${what}); ${remedy}`);
+  }
+  return new TemperError('DeploymentFailed', `${system} refused the request (${what})`);
+}
+
+function unavailable(system: string, what: string, retryMs: number | null = null): TemperError {
+  const options = retryMs === null ? {} : { retryAfterMs: retryMs };
+  return new TemperError('TargetUnavailable', `${system} is unavailable (${what}); Temper tries again`, options);
+}
+
+/** Seconds, or a date. */
+function retryAfterMs(header: string | null): number | null {
+  if (header === null) return null;
+  const seconds = Number(header);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) && ms > 0 ? ms : null;
+}
+
+/** Without its query: that of a presigned address is a key. */
+function placeOf({ method = 'GET', url }: HttpRequest): string {
+  const { origin, pathname } = new URL(url);
+  return `${method} ${origin}${pathname}`;
+}
+
+function messageOf(text: string): string {
+  const json = parseJson(text);
+  const { message, error, detail } = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
+  const inner = typeof error === 'object' && error !== null ? (error as Record<string, unknown>)['message'] : error;
+  const said = [inner, message, detail].find((each) => typeof each === 'string');
+  return (said ?? text).replaceAll(/\s+/g, ' ').trim().slice(0, MOST_TEXT);
+}
+
+/** A server may repeat what it was sent. */
+export function withoutSecrets(text: string, secrets: readonly (string | null | undefined)[]): string {
+  const known = secrets.filter((each): each is string => typeof each === 'string' && each.length >= LEAST_SECRET);
+  const hidden = known.reduce((hiding, secret) => hiding.replaceAll(secret, '[key]'), text);
+  return hidden.replaceAll(/([?&](?:X-Amz-[A-Za-z-]+|Signature|sig|token)=)[^&\s"']+/gi, '$1[key]');
+}
+
+function reasonOf(cause: unknown): string {
+  const { message, cause: deeper } = cause as { message?: string; cause?: { code?: string; message?: string } };
+  return deeper?.code ?? deeper?.message ?? message ?? String(cause);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,128 @@
+/** Tells a target what is new of a run, one delivery at a time, and keeps how far it was told. */
+import { branchOfStep } from '../core/lineage.ts';
+import { NEW_CURSOR, readCursor, writeCursor, type Cursor, type Outcome } from '../store/records/outbound-cursor.ts';
+import type { Store } from '../store/store.ts';
+import { afterRows, cursorFromNow, onNewBranch, planTelling, type Telling } from './plan-telling.ts';
+import { readCommitTime, readEvalTime, readFacts, totalsOf, type RunSnapshot } from './run-snapshot.ts';
+import type { Row, RunFacts, Target, Told } from './target.ts';
+
+export interface TellingScope {
+  readonly store: Store;
+  readonly signal: AbortSignal;
+  /** Throws if another process may have the work by now. */
+  readonly checkFresh: () => void;
+}
+
+/** True if there was something to tell. */
+export async function tellNext(
+  target: Target,
+  snapshot: RunSnapshot,
+  { outcome, from }: { outcome: Outcome | null; from: 'start' | 'now' },
+  scope: TellingScope,
+): Promise<boolean> {
+  const { store } = scope;
+  const { run } = snapshot.file.config;
+  const known = await readCursor(store, run, target.name);
+  const cursor = known ?? (from === 'now' ? cursorFromNow(snapshot) : NEW_CURSOR);
+  const telling = planTelling(cursor, snapshot, outcome, target);
+  if (telling.kind === 'nothing') return false;
+  const keep = async (next: Cursor): Promise<void> => {
+    scope.checkFresh();
+    await writeCursor(store, run, target.name, next);
+  };
+  scope.checkFresh();
+  await keep(await deliver(target, snapshot, { cursor, telling, keep }, scope));
+  return true;
+}
+
+interface Delivery {
+  readonly cursor: Cursor;
+  readonly telling: Exclude<Telling, { kind: 'nothing' }>;
+  readonly keep: (cursor: Cursor) => Promise<void>;
+}
+
+/** The cursor after it. */
+async function deliver(
+  target: Target,
+  snapshot: RunSnapshot,
+  { cursor, telling, keep }: Delivery,
+  { store, signal }: TellingScope,
+): Promise<Cursor> {
+  const facts = await readFacts(store, snapshot);
+  const told = await toldOf(store, snapshot, { run: facts, cursor, telling }, signal);
+  if (telling.kind === 'leave branch') {
+    if (target.onRollback === 'restart' && cursor.ended === null) await target.end(told, 'rolled back');
+    return onNewBranch(cursor, snapshot, target);
+  }
+  if (telling.kind === 'begin') {
+    const branch = cursor.hasBegun ? cursor.branch : Math.max(cursor.branch, snapshot.branch);
+    const memory = await target.begin({ ...told, branch });
+    return { ...cursor, branch, hasBegun: true, ended: null, memory: { ...cursor.memory, ...memory } };
+  }
+  if (telling.kind === 'end') {
+    await target.end(told, telling.outcome);
+    return { ...cursor, ended: telling.outcome };
+  }
+  await keep({ ...cursor, pending: telling.pending });
+  await target.tell(told, await readRows(store, snapshot, cursor, telling.pending, facts));
+  return afterRows(cursor, telling.pending);
+}
+
+interface Position {
+  readonly run: RunFacts;
+  readonly cursor: Cursor;
+  readonly telling: Telling;
+}
+
+async function toldOf(
+  store: Store,
+  snapshot: RunSnapshot,
+  { run, cursor, telling }: Position,
+  signal: AbortSignal,
+): Promise<Told> {
+  const { branch, rows, memory } = cursor;
+  const after = telling.kind === 'rows' ? afterRows(cursor, telling.pending) : cursor;
+  const known = new Set(after.evals);
+  const evals = snapshot.evals.filter(({ step }) => known.has(step));
+  const last = [...(after.step > 0 ? [`s${after.step}`] : []), ...(evals.length > 0 ? [`e${evals.at(-1)?.step}`] : [])];
+  const newest = await readRows(store, snapshot, cursor, last, run);
+  return { run, branch, rows, memory, newest, evals, signal };
+}
+
+async function readRows(
+  store: Store,
+  { steps, evals, lineage }: RunSnapshot,
+  cursor: Cursor,
+  names: readonly string[],
+  { run, beganAt }: RunFacts,
+): Promise<Row[]> {
+  const totals = totalsOf(steps);
+  const rows: Row[] = [];
+  for (const [index, name] of names.entries()) {
+    const step = Number(name.slice(1));
+    const at = steps.findIndex((summary) => summary.step === step);
+    const [summary, total] = [steps[at], totals[at]];
+    const place = { number: cursor.rows + index, branch: branchOfStep(lineage, step), step };
+    // A step that trained nothing has no commit: its time is the sum of the steps before it.
+    const stepAt = (): number => beganAt + Math.round((total?.seconds ?? 0) * 1000);
+    const inStore = { run, branch: place.branch, step };
+    if (name.startsWith('e')) {
+      const result = evals.find((each) => each.step === step);
+      if (result === undefined) continue;
+      const ended = (await readEvalTime(store, inStore)) ?? (await readCommitTime(store, inStore)) ?? stepAt();
+      rows.push({ kind: 'evaluation', ...place, at: ended, result });
+    } else if (summary !== undefined && total !== undefined) {
+      const committed = (await readCommitTime(store, inStore)) ?? stepAt();
+      rows.push({ kind: 'step', ...place, at: committed, summary, totals: total });
+    }
+  }
+  return rows;
+}
+
+/** Tells a target that the run still runs, if the target wants to hear it. */
+export async function beat(target: Target, snapshot: RunSnapshot, { store, signal }: TellingScope): Promise<void> {
+  const cursor = await readCursor(store, snapshot.file.config.run, target.name);
+  if (target.beat === undefined || !cursor?.hasBegun || cursor.ended !== null) return;
+  const run = await readFacts(store, snapshot);
+  await target.beat(await toldOf(store, snapshot, { run, cursor, telling: { kind: 'nothing' } }, signal));
+}

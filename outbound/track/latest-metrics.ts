@@ -1,0 +1,12 @@
+import type { MetricNames } from '../../core/contract-outbound.ts';
+import type { Told } from '../target.ts';
+import { bestEvaluation, metricsOfEvaluation, metricsOfRow, type Metrics } from './metric-names.ts';
+
+/** The newest value of each metric, and the best evaluation: what the table of a tracker's runs shows. */
+export function latestMetrics({ newest, evals }: Pick<Told, 'newest' | 'evals'>, names: MetricNames): Metrics {
+  const metrics = Object.assign({}, ...newest.map((row) => metricsOfRow(row, names))) as Metrics;
+  const best = bestEvaluation(evals);
+  if (best === null) return metrics;
+  const ofBest = Object.entries(metricsOfEvaluation(best, names)).filter(([name]) => name.endsWith('/reward'));
+  return { ...metrics, ...Object.fromEntries(ofBest.map(([name, value]) => [`best/${name}`, value])) };
+}

@@ -1,0 +1,163 @@
+/**
+ * Metrics of a run under the names that others know them by: those of ART by default, those of TRL if asked for. The
+ * numbers are the curve's and the evaluations': every tracker, and the workers' /metrics, tell the same ones.
+ */
+import type { MetricNames } from '../../core/contract-outbound.ts';
+import type { EvalResult, StepSummary } from '../../core/contract.ts';
+import type { Row, StepTotals } from '../target.ts';
+
+export type Metrics = Record<string, number>;
+
+/** Step metric of each row: W&B and others number rows themselves. */
+export const STEP_METRIC = 'training_step';
+
+export function metricsOfRow(row: Row, names: MetricNames): Metrics {
+  const metrics =
+    row.kind === 'step' ? metricsOfStep(row.summary, row.totals, names) : metricsOfEvaluation(row.result, names);
+  return { [STEP_METRIC]: row.step, ...metrics };
+}
+
+/** All numbers of a step. Those that a step does not have are absent. */
+export function metricsOfStep(summary: StepSummary, totals: StepTotals, names: MetricNames): Metrics {
+  const named = names === 'art' ? ART : TRL;
+  const { train, seconds } = summary;
+  return finite({
+    ...named.step(summary, totals),
+    ...renamed(train, named.trainer, TRAINER_OTHERS),
+    ...renamed(summary.metrics, named.agent, (name) => `${named.ownPrefix}${name}`),
+    ...renamed(seconds, TIMES, (name) => `time/${snakeCase(name)}_s`),
+  });
+}
+
+export function metricsOfEvaluation({ reward, metrics, attempts, failed }: EvalResult, names: MetricNames): Metrics {
+  const prefix = names === 'art' ? 'val/' : 'eval/';
+  return finite({
+    [`${prefix}reward`]: reward,
+    ...renamed(metrics, {}, (name) => `${prefix}${name}`),
+    [`${prefix}exception_rate`]: failed / attempts,
+  });
+}
+
+/** Last values of a step and the best evaluation, for the table of a tracker's runs. */
+export function bestEvaluation(evals: readonly EvalResult[]): EvalResult | null {
+  return evals.reduce<EvalResult | null>(
+    (best, each) => (each.reward !== null && each.reward > (best?.reward ?? -Infinity) ? each : best),
+    null,
+  );
+}
+
+type Named = Readonly<Record<string, string>>;
+
+interface Naming {
+  step(summary: StepSummary, totals: StepTotals): Record<string, number | null | undefined>;
+  /** Metrics of the trainer; others keep their own names. */
+  readonly trainer: Named;
+  /** Metrics that Temper adds to those of the agent. */
+  readonly agent: Named;
+  /** Before the names of the agent's own metrics. */
+  readonly ownPrefix: string;
+}
+
+const JUDGING: Named = {
+  judgeCalls: 'judge/calls',
+  judgeCached: 'judge/cached',
+  judgeTokens: 'judge/tokens',
+  judgeUsd: 'costs/train/judge',
+};
+
+const TIMES: Named = {
+  step: 'time/step_wall_s',
+  rollout: 'time/step_rollout_s',
+  judge: 'time/step_judge_s',
+  train: 'time/step_trainer_s',
+};
+
+const ART: Naming = {
+  step: (summary, totals) => ({
+    'train/reward': summary.reward,
+    'train/exception_rate': share(summary.failedAttempts, summary.attempts),
+    'train/truncation_rate': share(summary.truncatedAttempts ?? summary.train['truncated'], summary.attempts),
+    'loss/learning_rate': summary.learningRate,
+    'data/step_num_scenarios': playedGroups(summary),
+    'data/step_num_trajectories': summary.attempts,
+    'data/step_num_groups_submitted': playedGroups(summary),
+    'data/step_num_groups_trainable': summary.groups,
+    'data/step_actor_tokens': summary.sampledTokens,
+    'data/cum/num_trajectories': totals.attempts,
+    'data/cum/actor_tokens': totals.sampledTokens,
+    'time/wall_clock_sec': totals.seconds,
+    'throughput/avg_actor_tok_per_s': rate(summary.sampledTokens, summary.seconds['rollout']),
+    'throughput/avg_trainer_tok_per_s': rate(summary.train['trainedTokens'], summary.seconds['train']),
+  }),
+  trainer: {
+    rewardStd: 'train/reward_std_dev',
+    loss: 'loss/train',
+    entropy: 'loss/entropy',
+    kl: 'loss/kl_div',
+    gradNorm: 'loss/grad_norm',
+    trainedTokens: 'data/step_trainer_tokens',
+    heldOutLoss: 'val/loss',
+  },
+  agent: JUDGING,
+  ownPrefix: 'train/',
+};
+
+const TRL: Naming = {
+  step: (summary, totals) => ({
+    reward: summary.reward,
+    learning_rate: summary.learningRate,
+    frac_reward_zero_std: share(summary.unused['no-variance'], playedGroups(summary)),
+    num_tokens: totals.sampledTokens,
+    'completions/mean_length': rate(summary.sampledTokens, summary.attempts - summary.failedAttempts),
+    'completions/clipped_ratio': share(summary.truncatedAttempts ?? summary.train['truncated'], summary.attempts),
+    step_time: summary.seconds['step'],
+  }),
+  trainer: {
+    rewardStd: 'reward_std',
+    loss: 'loss',
+    entropy: 'entropy',
+    kl: 'kl',
+    gradNorm: 'grad_norm',
+    clippedShare: 'clip_ratio/region_mean',
+    maxAbsLogRatio: 'sampling/sampling_logp_difference/max',
+    heldOutLoss: 'eval/loss',
+  },
+  agent: JUDGING,
+  ownPrefix: 'rewards/',
+};
+
+const TRAINER_OTHERS = (name: string): string => `trainer/${snakeCase(name)}`;
+
+function renamed(
+  values: Readonly<Record<string, number | null>>,
+  names: Named,
+  other: (name: string) => string,
+): Record<string, number | null> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [names[name] ?? other(name), value]));
+}
+
+/** Groups that were played, replaced ones included. */
+function playedGroups({ groups, unused }: StepSummary): number {
+  return groups + Object.values(unused).reduce((sum, count) => sum + count, 0);
+}
+
+function share(part: number | null | undefined, whole: number): number | null {
+  return whole > 0 ? (part ?? 0) / whole : null;
+}
+
+function rate(amount: number | null | undefined, per: number | undefined): number | null {
+  return amount !== null && amount !== undefined && per !== undefined && per > 0 ? amount / per : null;
+}
+
+/** `trainer.load` → `trainer_load`, `maxAbsLogRatio` → `max_abs_log_ratio`. */
+function snakeCase(name: string): string {
+  return name
+    .replaceAll(/[^A-Za-z0-9]+/g, '_')
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase();
+}
+
+function finite(values: Readonly<Record<string, number | null | undefined>>): Metrics {
+  const known = Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
+  return Object.fromEntries(known);
+}

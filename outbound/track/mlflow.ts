@@ -1,0 +1,158 @@
+/**
+ * An MLflow server, by its REST interface 2.0. A metric's key, step, time and value are its identity there, and they come
+ * from the store: a repeated delivery changes nothing. A run is found by its tag before it is made.
+ */
+import type { MlflowSettings } from '../../core/contract-outbound.ts';
+import { callHttp, type HttpAnswer, type HttpCaller } from '../http.ts';
+import type { Row, Target, Told } from '../target.ts';
+import { latestMetrics } from './latest-metrics.ts';
+import { metricsOfRow } from './metric-names.ts';
+import { describeConfig, flatten, shownName, trackerRunId } from './tracker-run.ts';
+import type { TrackerPlace } from './tracker-place.ts';
+
+const LOCAL = 'http://127.0.0.1:5000';
+const TOKEN_VARIABLE = 'MLFLOW_TRACKING_TOKEN';
+const PASSWORD_VARIABLE = 'MLFLOW_TRACKING_PASSWORD';
+/** Limits of log-batch. */
+const MOST_METRICS = 1000;
+const MOST_PARAMS = 100;
+const MOST_VALUE = 6000;
+/** By which a run is found again. */
+const ID_TAG = 'temper.id';
+
+const STATES = {
+  finished: 'FINISHED',
+  stopped: 'FINISHED',
+  'rolled back': 'FINISHED',
+  cancelled: 'KILLED',
+  failed: 'FAILED',
+  crashed: 'FAILED',
+} as const;
+
+interface Api {
+  readonly caller: HttpCaller;
+  readonly baseUrl: string;
+  readonly headers: Record<string, string>;
+}
+
+export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: TrackerPlace): Target {
+  const { names } = settings;
+  const open = (told: Told): Api => openApi(settings, env, fetch, told);
+  return {
+    name: settings.name,
+    batch: 20,
+    onRollback: 'restart',
+    async begin(told) {
+      const api = open(told);
+      const name = settings.experiment ?? env['MLFLOW_EXPERIMENT_NAME'] ?? told.run.config.agent;
+      const experiment = await findOrMakeExperiment(api, name);
+      const id = (await findRun(api, experiment, told)) ?? (await makeRun(api, experiment, told, settings.tags));
+      await call(api, 'runs/update', { run_id: id, status: 'RUNNING' });
+      await logParams(api, id, flatten(describeConfig(told)));
+      return { experiment, id, url: `${api.baseUrl}/#/experiments/${experiment}/runs/${id}` };
+    },
+    async tell(told, rows) {
+      const metrics = rows.flatMap((row) => metricsOf(row, metricsOfRow(row, names)));
+      for (const part of parts(metrics, MOST_METRICS))
+        await call(open(told), 'runs/log-batch', { run_id: told.memory['id'], metrics: part });
+    },
+    async end(told, outcome) {
+      const api = open(told);
+      const best = Object.entries(latestMetrics(told, names)).filter(([name]) => name.startsWith('best/'));
+      const tags = [
+        { key: 'temper.outcome', value: outcome },
+        ...best.map(([key, value]) => ({ key: `temper.${key}`, value: String(value) })),
+        ...(told.run.failure === null ? [] : [{ key: 'temper.failure', value: told.run.failure.slice(0, 2000) }]),
+      ];
+      await call(api, 'runs/log-batch', { run_id: told.memory['id'], tags });
+      const endedAt = Math.max(told.run.beganAt, ...told.newest.map(({ at }) => at));
+      await call(api, 'runs/update', { run_id: told.memory['id'], status: STATES[outcome], end_time: endedAt });
+    },
+  };
+}
+
+function openApi({ url }: MlflowSettings, env: NodeJS.ProcessEnv, fetch: HttpCaller['fetch'], { signal }: Told): Api {
+  const baseUrl = (url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL).replace(/\/+$/, '');
+  const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : PASSWORD_VARIABLE;
+  const caller = { system: 'MLflow', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
+  const password = variable === PASSWORD_VARIABLE ? env[PASSWORD_VARIABLE] : undefined;
+  const login = `${env['MLFLOW_TRACKING_USERNAME'] ?? ''}:${password ?? ''}`;
+  return {
+    caller,
+    baseUrl,
+    headers: password === undefined ? {} : { authorization: `Basic ${Buffer.from(login).toString('base64')}` },
+  };
+}
+
+async function findOrMakeExperiment(api: Api, name: string): Promise<string> {
+  for (;;) {
+    const found = await call(api, `experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`, null, [404]);
+    if (found.status !== 404) return textAt(found, 'experiment', 'experiment_id');
+    // Two runs that begin together: the second one finds it.
+    const made = await call(api, 'experiments/create', { name }, [400]);
+    if (made.status !== 400) return textAt(made, 'experiment_id');
+    if (!made.text.includes('RESOURCE_ALREADY_EXISTS')) return textAt(made, 'experiment_id');
+  }
+}
+
+async function findRun(api: Api, experiment: string, told: Told): Promise<string | null> {
+  const filter = `tags.\`${ID_TAG}\` = '${trackerRunId(told)}'`;
+  const answer = await call(api, 'runs/search', { experiment_ids: [experiment], filter, max_results: 1 });
+  const { runs = [] } = answer.json as { runs?: { info?: { run_id?: string } }[] };
+  return runs[0]?.info?.run_id ?? null;
+}
+
+async function makeRun(
+  api: Api,
+  experiment: string,
+  told: Told,
+  own: Readonly<Record<string, string>>,
+): Promise<string> {
+  const { run } = told;
+  const tags = {
+    ...own,
+    'mlflow.runName': shownName(told),
+    'mlflow.source.name': run.config.agent,
+    [ID_TAG]: trackerRunId(told),
+    'temper.run': run.run,
+    'temper.branch': String(told.branch),
+    'temper.group': run.group ?? run.run,
+    ...(run.config.parent && { 'temper.forked_from': `${run.config.parent.run}@${run.config.parent.step}` }),
+  };
+  const answer = await call(api, 'runs/create', {
+    experiment_id: experiment,
+    run_name: shownName(told),
+    start_time: run.beganAt,
+    tags: Object.entries(tags).map(([key, value]) => ({ key, value })),
+  });
+  return textAt(answer, 'run', 'info', 'run_id');
+}
+
+async function logParams(api: Api, id: string, params: Readonly<Record<string, string>>): Promise<void> {
+  const all = Object.entries(params).map(([key, value]) => ({ key: keyOf(key), value: value.slice(0, MOST_VALUE) }));
+  for (const part of parts(all, MOST_PARAMS)) await call(api, 'runs/log-batch', { run_id: id, params: part });
+}
+
+function metricsOf({ at, step }: Row, metrics: Readonly<Record<string, number>>): object[] {
+  return Object.entries(metrics).map(([key, value]) => ({ key: keyOf(key), value, timestamp: at, step }));
+}
+
+/** Letters, digits and `_-. :/` are all that a name may have. */
+function keyOf(name: string): string {
+  return name.replaceAll(/[^\w\-. :/]/g, '_').slice(0, 250);
+}
+
+function call(api: Api, path: string, json: object | null, expected: readonly number[] = []): Promise<HttpAnswer> {
+  const request = { url: `${api.baseUrl}/api/2.0/mlflow/${path}`, headers: api.headers, expected };
+  return callHttp(api.caller, json === null ? request : { ...request, method: 'POST', json });
+}
+
+function parts<T>(all: readonly T[], most: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / most) }, (_, index) =>
+    all.slice(index * most, (index + 1) * most),
+  );
+}
+
+function textAt({ json }: HttpAnswer, ...path: readonly string[]): string {
+  return String(path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], json));
+}

@@ -1,0 +1,9 @@
+import type { Store } from '../../store/store.ts';
+
+/** What trackers work with; keys are in `env` alone. */
+export interface TrackerPlace {
+  readonly store: Store;
+  readonly project: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: typeof globalThis.fetch;
+}

@@ -1,0 +1,37 @@
+/** A run as trackers name and describe it. A branch is a run of its own, which has the steps before it, too. */
+import { hashOf } from '../../core/hashes.ts';
+import type { Told } from '../target.ts';
+
+/** `demo`, or `demo~1` on branch 1. */
+export function shownName({ run, branch }: Pick<Told, 'run' | 'branch'>): string {
+  return branch === 0 ? run.run : `${run.run}~${branch}`;
+}
+
+/** The same for every try, and another one for a run of the same name in another store. */
+export function trackerRunId(told: Pick<Told, 'run' | 'branch'>): string {
+  return `${shownName(told)}-${hashOf({ store: told.run.storeId, run: shownName(told) }).slice(0, 8)}`;
+}
+
+/** Settings of the run, as one object for a tracker's table. No path, no key: a run has none. */
+export function describeConfig({ run, branch }: Told): Record<string, unknown> {
+  const { config, agentCodeSha256 } = run;
+  return {
+    ...config,
+    agent_code_sha256: agentCodeSha256,
+    branch,
+    ...(branch > 0 && { rolled_back_from: run.run }),
+    ...(config.parent && { forked_from: `${config.parent.run}@${config.parent.step}` }),
+  };
+}
+
+/** `{ a: { b: 1 } }` → `{ 'a.b': 1 }`; lists as JSON. */
+export function flatten(value: Readonly<Record<string, unknown>>, prefix = ''): Record<string, string> {
+  const entries = Object.entries(value).flatMap(([name, inner]): [string, string][] => {
+    const key = `${prefix}${name}`;
+    if (inner === null || inner === undefined) return [];
+    if (typeof inner === 'object' && !Array.isArray(inner))
+      return Object.entries(flatten(inner as Record<string, unknown>, `${key}.`));
+    return [[key, typeof inner === 'string' ? inner : JSON.stringify(inner)]];
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,76 @@
+/** A Trackio server: `bulk_log` with an id for each row, of which it keeps the first. */
+import type { TrackioSettings } from '../../core/contract-outbound.ts';
+import { callHttp, type HttpCaller } from '../http.ts';
+import type { Target, Told } from '../target.ts';
+import { latestMetrics } from './latest-metrics.ts';
+import { metricsOfRow, type Metrics } from './metric-names.ts';
+import { describeConfig, shownName, trackerRunId } from './tracker-run.ts';
+import type { TrackerPlace } from './tracker-place.ts';
+
+const LOCAL = 'http://127.0.0.1:7860';
+const TOKEN_VARIABLE = 'TRACKIO_WRITE_TOKEN';
+const HUB_VARIABLE = 'HF_TOKEN';
+
+interface Entry {
+  readonly id: string;
+  readonly step: number;
+  readonly metrics: Metrics | Record<string, string>;
+}
+
+export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: TrackerPlace): Target {
+  const { names } = settings;
+  const log = async (told: Told, entries: readonly Entry[]): Promise<void> => {
+    const baseUrl = (settings.url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/\/+$/, '');
+    const project = settings.project ?? env['TRACKIO_PROJECT'] ?? told.run.config.agent;
+    await bulkLog(callerOf(env, fetch, told), baseUrl, { project, told, entries });
+  };
+  return {
+    name: settings.name,
+    batch: 200,
+    onRollback: 'restart',
+    // A run begins with its first row, which brings the configuration.
+    begin: (told) => Promise.resolve({ id: trackerRunId(told) }),
+    tell: (told, rows) =>
+      log(
+        told,
+        rows.map((row) => ({ id: String(row.number), step: row.step, metrics: metricsOfRow(row, names) })),
+      ),
+    async end(told, outcome) {
+      // Trackio has no states: the end is a row of its own.
+      const { training_step: step = 0, ...latest } = latestMetrics(told, names);
+      const best = Object.entries(latest).filter(([name]) => name.startsWith('best/'));
+      const metrics = { ...Object.fromEntries(best), outcome };
+      await log(told, [{ id: `end-${outcome}-${told.rows}`, step, metrics: metrics as Record<string, string> }]);
+    },
+  };
+}
+
+function callerOf(env: NodeJS.ProcessEnv, fetch: HttpCaller['fetch'], { signal }: Told): HttpCaller {
+  const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : HUB_VARIABLE;
+  return { system: 'Trackio', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
+}
+
+async function bulkLog(
+  caller: HttpCaller,
+  baseUrl: string,
+  { project, told, entries }: { project: string; told: Told; entries: readonly Entry[] },
+): Promise<void> {
+  const runId = trackerRunId(told);
+  const config = { ...describeConfig(told), _Group: told.run.group ?? told.run.run };
+  const logs = entries.map(({ id, step, metrics }) => ({
+    project,
+    run: shownName(told),
+    run_id: runId,
+    metrics,
+    step,
+    config,
+    log_id: `${runId}/${id}`,
+  }));
+  const isOwn = caller.keyVariable === TOKEN_VARIABLE;
+  await callHttp(caller, {
+    method: 'POST',
+    url: `${baseUrl}/api/bulk_log`,
+    json: { logs, hf_token: isOwn ? null : caller.key },
+    headers: isOwn && caller.key !== null ? { 'x-trackio-write-token': caller.key } : {},
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * Weights & Biases without its Python client: `upsertBucket` opens a run, `file_stream` writes rows of its history. The
+ * number of a row is its offset there, so that a repeated delivery writes the same rows again.
+ */
+import type { WandbSettings } from '../../core/contract-outbound.ts';
+import { callHttp, requireKey, type HttpCaller } from '../http.ts';
+import type { Row, Target, Told } from '../target.ts';
+import { latestMetrics } from './latest-metrics.ts';
+import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
+import { describeConfig, shownName, trackerRunId } from './tracker-run.ts';
+import type { TrackerPlace } from './tracker-place.ts';
+import { logCheckpoints } from './wandb-checkpoints.ts';
+import { basicKey, UPSERT_RUN, wandbGraphql, type WandbApi } from './wandb-graphql.ts';
+
+const CLOUD = 'https://api.wandb.ai';
+const KEY_VARIABLE = 'WANDB_API_KEY';
+/** Rows of one request. */
+const BATCH = 200;
+const HISTORY = 'wandb-history.jsonl';
+const SUMMARY = 'wandb-summary.json';
+
+/** `*` is drawn over the training step: rows of evaluations have a number of their own. Field numbers of W&B's MetricRecord. */
+const METRIC_DEFINITIONS = [
+  { '1': STEP_METRIC, '6': [3] },
+  { '2': '*', '5': 1, '6': [1] },
+];
+
+export function createWandbTracker(settings: WandbSettings, place: TrackerPlace): Target {
+  const { names } = settings;
+  const api = (told: Told): WandbApi => openApi(settings, place, told);
+  return {
+    name: settings.name,
+    batch: BATCH,
+    onRollback: 'restart',
+    async begin(told) {
+      const project = settings.project ?? place.env['WANDB_PROJECT'] ?? told.run.config.agent;
+      const bucket = await upsertRun(api(told), told, { settings, project, entity: entityOf(settings, place) });
+      return {
+        entity: bucket.project.entity.name,
+        project: bucket.project.name,
+        id: bucket.name,
+        url: `${appUrl(api(told).baseUrl)}/${bucket.project.entity.name}/${bucket.project.name}/runs/${bucket.name}`,
+      };
+    },
+    async tell(told, rows) {
+      const content = rows.map((row) => JSON.stringify(historyRow(row, told, metricsOfRow(row, names))));
+      const summary = JSON.stringify({ ...latestMetrics(told, names), _step: told.rows + rows.length - 1 });
+      const files = { [HISTORY]: { offset: told.rows, content }, [SUMMARY]: { offset: 0, content: [summary] } };
+      await stream(api(told), told, { files });
+      if (settings.artifacts) await logCheckpoints(api(told), place.store, told, rows);
+    },
+    // A run whose stream is silent for five minutes is shown as crashed.
+    async beat(told) {
+      await stream(api(told), told, { files: {} });
+    },
+    async end(told, outcome) {
+      if (outcome === 'rolled back')
+        await upsertRun(api(told), told, { settings, ...placeOf(told), tag: 'rolled-back' });
+      await stream(api(told), told, { files: {}, complete: true, exitcode: EXIT_CODES[outcome] });
+    },
+  };
+}
+
+/** W&B shows 0 as finished and all others as failed; 255 is that of an interrupted run. */
+const EXIT_CODES = { finished: 0, stopped: 0, 'rolled back': 0, cancelled: 255, failed: 1, crashed: 1 } as const;
+
+function openApi({ baseUrl }: WandbSettings, { env, fetch }: TrackerPlace, { signal }: Told): WandbApi {
+  const key = requireKey(env, KEY_VARIABLE, 'Weights & Biases');
+  const caller: HttpCaller = { system: 'Weights & Biases', keyVariable: KEY_VARIABLE, key, fetch, signal };
+  return { caller, baseUrl: (baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD).replace(/\/+$/, '') };
+}
+
+function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | null {
+  return entity ?? env['WANDB_ENTITY'] ?? null;
+}
+
+function placeOf({ memory }: Told): { project: string; entity: string | null } {
+  return { project: memory['project'] ?? '', entity: memory['entity'] ?? null };
+}
+
+interface RunPlace {
+  readonly settings: WandbSettings;
+  readonly project: string;
+  readonly entity: string | null;
+  readonly tag?: string;
+}
+
+interface Bucket {
+  readonly name: string;
+  readonly project: { readonly name: string; readonly entity: { readonly name: string } };
+}
+
+/** Finds or makes the run of this id. */
+async function upsertRun(api: WandbApi, told: Told, { settings, project, entity, tag }: RunPlace): Promise<Bucket> {
+  const config = Object.fromEntries(Object.entries(describeConfig(told)).map(([name, value]) => [name, { value }]));
+  const { upsertBucket } = await wandbGraphql<{ upsertBucket: { bucket: Bucket } }>(api, UPSERT_RUN, {
+    name: trackerRunId(told),
+    displayName: shownName(told),
+    project,
+    entity,
+    groupName: told.run.group ?? told.run.run,
+    jobType: 'train',
+    tags: [...settings.tags, ...(tag === undefined ? [] : [tag])],
+    config: JSON.stringify({ ...config, _wandb: { value: { m: METRIC_DEFINITIONS } } }),
+  });
+  return upsertBucket.bucket;
+}
+
+function historyRow(row: Row, { run }: Told, metrics: Readonly<Record<string, number>>): object {
+  const seconds = row.at / 1000;
+  return { _step: row.number, _timestamp: seconds, _runtime: seconds - run.beganAt / 1000, ...metrics };
+}
+
+async function stream({ caller, baseUrl }: WandbApi, { memory }: Told, json: object): Promise<void> {
+  const path = ['entity', 'project', 'id'].map((part) => encodeURIComponent(memory[part] ?? '')).join('/');
+  const url = `${baseUrl}/files/${path}/file_stream`;
+  await callHttp(caller, { method: 'POST', url, json, headers: basicKey(caller) });
+}
+
+/** Pages of the cloud have an address of their own; a server has one for both. */
+function appUrl(baseUrl: string): string {
+  return baseUrl === CLOUD ? 'https://wandb.ai' : baseUrl;
+}

@@ -1,0 +1,115 @@
+/** A run in a store that grows step by step, as its workflow and its GPU worker write it, and one who tells a target of it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Branch, EvalResult, RunState, StepSummary } from '../../../core/contract.ts';
+import { planLineage } from '../../../core/lineage.ts';
+import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import { newRunState } from '../../../core/run-summary.ts';
+import { TemperError } from '../../../core/failures.ts';
+import { SnapshotReader } from '../../../outbound/run-snapshot.ts';
+import type { Target } from '../../../outbound/target.ts';
+import { tellNext } from '../../../outbound/tell-run.ts';
+import { FileStore } from '../../../store/bytes/file-store.ts';
+import { encodeJson } from '../../../store/bytes/json.ts';
+import { manifestTimesKey, runKey, stateKey } from '../../../store/layout.ts';
+import { addToCurve } from '../../../store/records/curve.ts';
+import type { Outcome } from '../../../store/records/outbound-cursor.ts';
+import { evaluation, summary } from '../../cli/fixture-store.ts';
+
+export const BEGAN_AT = Date.parse('2026-11-27T08:00:00Z');
+
+export interface TrackedRun {
+  readonly folder: string;
+  readonly store: FileStore;
+  readonly run: string;
+  readonly state: RunState;
+  /** The steps of the run as it is now. */
+  readonly steps: StepSummary[];
+  step(change?: Partial<StepSummary>): Promise<void>;
+  evaluate(step?: number): Promise<EvalResult>;
+  rollBack(fromStep: number): Promise<void>;
+  set(state: Partial<RunState>): Promise<void>;
+}
+
+export async function startTrackedRun(run = 'demo'): Promise<TrackedRun> {
+  const folder = await mkdtemp(join(tmpdir(), 'temper-track-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const store = new FileStore(join(folder, 'store'));
+  const config = defaultRunConfig({ run, agent: 'tic-tac-toe', baseModel: 'pocket', steps: 60 });
+  await store.publish(
+    runKey(run),
+    encodeJson({ schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: { temper: '0.1.0' }, parent: null }),
+  );
+  let state = newRunState(config);
+  const branches: Branch[] = [];
+  let steps: StepSummary[] = [];
+  const write = async (change: Partial<RunState>): Promise<void> => {
+    state = { ...state, ...change };
+    await store.replace(stateKey(run), encodeJson(state));
+  };
+  const commit = (step: number): Promise<void> => {
+    const committedAt = new Date(BEGAN_AT + step * 1000).toISOString();
+    return store.replace(manifestTimesKey({ run, branch: state.branch, step }), encodeJson({ committedAt }));
+  };
+  await commit(0);
+  await write({});
+  return {
+    folder,
+    store,
+    run,
+    get state() {
+      return state;
+    },
+    get steps() {
+      return steps;
+    },
+    async step(change = {}) {
+      const step = state.step + 1;
+      const line = { ...summary(step, 60), ...change };
+      await commit(step);
+      await addToCurve(store, run, { branch: state.branch, step }, [line], () => undefined);
+      steps = [...steps, line];
+      await write({ step, reward: line.reward });
+    },
+    async evaluate(step = state.step) {
+      const result = evaluation(step, 0.5 + step / 200, 0.1);
+      await write({ evals: [...state.evals, result] });
+      return result;
+    },
+    async rollBack(fromStep) {
+      const branch = state.branch + 1;
+      branches.push({ branch, fromBranch: state.branch, fromStep });
+      steps = steps.filter(({ step }) => step <= fromStep);
+      const evals = state.evals.filter(({ step }) => step <= fromStep);
+      await write({ branch, lineage: planLineage(branches, branch), step: fromStep, evals });
+    },
+    set: write,
+  };
+}
+
+export interface Telling {
+  readonly outcome?: Outcome | null;
+  readonly from?: 'start' | 'now';
+  /** Tries that may fail. */
+  readonly tries?: number;
+}
+
+/** Tells all that is new, as the activity and its retries do. Returns the failures on the way. */
+export async function tellAll(tracked: TrackedRun, target: Target, telling: Telling = {}): Promise<Error[]> {
+  const { outcome = null, from = 'start', tries = 200 } = telling;
+  const failures: Error[] = [];
+  const scope = { store: tracked.store, signal: new AbortController().signal, checkFresh: () => undefined };
+  while (failures.length <= tries) {
+    try {
+      const snapshot = await new SnapshotReader(tracked.store, tracked.run).read();
+      if (snapshot === null || !(await tellNext(target, snapshot, { outcome, from }, scope))) return failures;
+    } catch (error) {
+      if (!(error instanceof TemperError)) throw error;
+      failures.push(error);
+      if (failures.length > tries) throw error;
+    }
+  }
+  return failures;
+}

@@ -1,0 +1,56 @@
+/** Activities that tell other systems of runs, on a queue of their own: any worker process of the store takes them. */
+import type { Client } from '@temporalio/client';
+import type { Contact } from '../../activities/contact.ts';
+import { createDeployActivities } from '../../activities/deploy.ts';
+import { createTrackActivities } from '../../activities/track.ts';
+import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { Proof, ProofRequest } from '../../outbound/deploy/target.ts';
+import { openTracker } from '../../outbound/track/open-tracker.ts';
+import type { Store } from '../../store/store.ts';
+import { settingsOfTarget } from '../config/targets.ts';
+import type { TemperConfig } from '../config/config.ts';
+import type { Logger } from './logs.ts';
+import { isWorkflowRunning } from '../connection/is-workflow-running.ts';
+
+export interface OutboundWork {
+  readonly project: string;
+  readonly config: TemperConfig;
+  readonly store: Store;
+  readonly client: Client;
+  readonly contact: Contact;
+  /** The environment with the keys of trackers. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly logger: Logger;
+}
+
+export interface OutboundActivities {
+  readonly queue: string;
+  readonly activities: object;
+}
+
+export async function openOutboundActivities(work: OutboundWork): Promise<OutboundActivities> {
+  const { project, config, store, client, contact, env, logger } = work;
+  const storeId = await store.id();
+  const prove = openProof();
+  const place = { store, project, env, fetch: globalThis.fetch };
+  return {
+    queue: outboundQueue(storeId),
+    activities: {
+      ...createTrackActivities({
+        store,
+        logger,
+        contact,
+        openTarget: (name) => openTracker(settingsOfTarget(config, name), place),
+        isRunning: (run) => isWorkflowRunning(client, runWorkflowId(storeId, run)),
+      }),
+      ...createDeployActivities({ store, logger, contact, env, prove }),
+    },
+  };
+}
+
+function openProof(): (request: ProofRequest) => Promise<Proof> {
+  return () => {
+    throw new TemperError('BadConfig', 'this version cannot send prompts to a deployment; pass --no-proof');
+  };
+}
