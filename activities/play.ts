@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
 import { policyName } from '../core/policy-name.ts';
-import { Attempts, type PlannedAttempt } from '../play/play-attempts.ts';
+import { Attempts, type AttemptTimes, type PlannedAttempt } from '../play/play-attempts.ts';
 import type { RequestMode } from '../play/recorder/request.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
@@ -58,18 +58,22 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   const endedAt = Date.now();
   const failed = attempts.filter(({ status }) => status === 'failed').length;
   dependencies.logger.info({ ...fields, attempts: attempts.length, failed, ms: endedAt - startedAt }, 'played');
-  const facts = { startedAt, endedAt, agentCodeSha256: codeSha256, callOrders: playing.callOrders() };
+  const played = { callOrders: playing.callOrders(), attemptTimes: playing.times() };
+  const facts = { startedAt, endedAt, agentCodeSha256: codeSha256, ...played };
   await writeTimes(dependencies, plan.timesKey, scope, facts);
   return attempts;
 }
 
+interface PlayedFacts {
+  startedAt: number;
+  endedAt: number;
+  agentCodeSha256: string;
+  callOrders: Record<number, number[]>;
+  attemptTimes: Record<number, AttemptTimes>;
+}
+
 /** Times beside a write-once object, outside every hash: who made it, when, from which code, in which order of calls. */
-async function writeTimes(
-  { store }: PlayDependencies,
-  key: string,
-  scope: Scope,
-  facts: { startedAt: number; endedAt: number; agentCodeSha256: string; callOrders: Record<number, number[]> },
-): Promise<void> {
+async function writeTimes({ store }: PlayDependencies, key: string, scope: Scope, facts: PlayedFacts): Promise<void> {
   if (!scope.isFresh()) return;
   const seconds = (facts.endedAt - facts.startedAt) / 1000;
   const times = { seconds, ...facts, host: hostname(), pid: process.pid, activityAttempt: scope.attempt };

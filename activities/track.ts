@@ -5,7 +5,7 @@ import { TrackInput, type TrackResult } from '../core/contract-outbound.ts';
 import { TemperError, type FailureType } from '../core/failures.ts';
 import { SnapshotReader, type RunSnapshot } from '../outbound/run-snapshot.ts';
 import type { Target } from '../outbound/target.ts';
-import { beat, tellNext } from '../outbound/tell-run.ts';
+import { beat, outcomeOf, tellNext } from '../outbound/tell-run.ts';
 import { runKey } from '../store/layout.ts';
 import type { Outcome } from '../store/records/outbound-cursor.ts';
 import { isEnded } from '../store/records/run-reader.ts';
@@ -33,6 +33,8 @@ interface Patience {
 
 const PATIENCE: Patience = { workMs: 120_000, pollMs: 2_000, askMs: 15_000, beatMs: 45_000 };
 
+const LONGEST_POLL_MS = 30_000;
+
 const MENDABLE: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed']);
 
 export function createTrackActivities(dependencies: OutboundDependencies) {
@@ -55,7 +57,7 @@ export function createTrackActivities(dependencies: OutboundDependencies) {
           await beat(target, snapshot, telling);
           toldAt = Date.now();
         }
-        await sleep(patience.pollMs, undefined, { signal: scope.signal });
+        await sleep(watch.pauseMs(patience.pollMs), undefined, { signal: scope.signal });
       }
     }
     throw scope.signal.reason;
@@ -82,6 +84,7 @@ class RunWatch {
   readonly #askMs: number;
   #last: RunSnapshot | null = null;
   #changedAt = 0;
+  #writtenAt = Date.now();
 
   constructor(dependencies: OutboundDependencies, run: string, askMs: number) {
     this.#dependencies = dependencies;
@@ -90,9 +93,14 @@ class RunWatch {
     this.#reader = new SnapshotReader(dependencies.store, run);
   }
 
+  /** A run that is silent for long is looked at less often. */
+  pauseMs(pollMs: number): number {
+    return Math.max(pollMs, Math.min(LONGEST_POLL_MS, (Date.now() - this.#writtenAt) / 10));
+  }
+
   async look(): Promise<{ snapshot: RunSnapshot | null; outcome: Outcome | null }> {
     const before = await this.#reader.read();
-    if (before !== this.#last) this.#changedAt = Date.now();
+    if (before !== this.#last) this.#changedAt = this.#writtenAt = Date.now();
     this.#last = before;
     if (!(await this.#isOver(before))) return { snapshot: before, outcome: null };
     // What was written before it ended is in the store by now.
@@ -111,10 +119,4 @@ class RunWatch {
     }
     return snapshot !== null || (await this.#dependencies.store.read(runKey(this.#run))) === null;
   }
-}
-
-function outcomeOf(snapshot: RunSnapshot | null): Outcome {
-  const state = snapshot?.state.state;
-  if (state === 'completed') return 'finished';
-  return state === 'stopped' || state === 'cancelled' || state === 'failed' ? state : 'crashed';
 }

@@ -32,6 +32,7 @@ import {
   setCommand,
   stopCommand,
 } from './steer/command.ts';
+import { trackCommand } from './track/command.ts';
 import { trainCommand } from './train/command.ts';
 import { tryCommand } from './try/command.ts';
 import { verifyCommand } from './verify/command.ts';
@@ -43,7 +44,7 @@ const GROUPS: readonly (readonly Command[])[] = [
   [runsCommand, showCommand, watchCommand],
   [rewardCommand, rewardsCommand, reviewCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
-  [reportCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
+  [reportCommand, trackCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
   [tryCommand, evalCommand, exportCommand, serveCommand, productionCommand, promoteCommand],
   [deployCommand, deploymentsCommand],
   [devCommand, workerCommand, gpuWorkerCommand, setupCommand, doctorCommand],

@@ -10,6 +10,8 @@ export interface HttpCaller {
   /** Environment variable with the key, in messages; null: none is sent. */
   readonly keyVariable: string | null;
   readonly key: string | null;
+  /** Further values that no message may show. */
+  readonly secrets?: readonly string[];
   readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
 }
@@ -28,6 +30,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   readonly text: string;
+  readonly bytes: Uint8Array;
   /** Undefined unless the answer is JSON. */
   readonly json: unknown;
   readonly headers: Headers;
@@ -74,8 +77,9 @@ async function send(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswe
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
       ...(body === undefined ? {} : { body }),
     });
-    const text = await response.text();
-    return { status: response.status, text, json: parseJson(text), headers: response.headers };
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = new TextDecoder().decode(bytes);
+    return { status: response.status, text, bytes, json: parseJson(text), headers: response.headers };
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
     throw explainSilence(caller, request, cause);
@@ -83,16 +87,23 @@ async function send(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswe
 }
 
 /** `cause`: what `fetch` threw. */
-export function explainSilence({ system, key }: HttpCaller, request: HttpRequest, cause: unknown): TemperError {
-  return unavailable(system, `${placeOf(request)} did not answer (${withoutSecrets(reasonOf(cause), [key])})`);
+export function explainSilence(
+  { system, key, secrets = [] }: HttpCaller,
+  request: HttpRequest,
+  cause: unknown,
+): TemperError {
+  return unavailable(
+    system,
+    `${placeOf(request)} did not answer (${withoutSecrets(reasonOf(cause), [key, ...secrets])})`,
+  );
 }
 
 export function explainRefusal(
-  { system, keyVariable, key }: HttpCaller,
+  { system, keyVariable, key, secrets = [] }: HttpCaller,
   request: HttpRequest,
   { status, text, headers }: Pick<HttpAnswer, 'status' | 'text' | 'headers'>,
 ): TemperError {
-  const said = withoutSecrets(messageOf(text), [key]);
+  const said = withoutSecrets(messageOf(text), [key, ...secrets]);
   const what = `${placeOf(request)} answered ${status}${said && `: ${said}`}`;
   if (status === 429 || status >= 500 || status === 408)
     return unavailable(system, what, retryAfterMs(headers.get('retry-after')));

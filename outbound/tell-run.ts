@@ -126,3 +126,10 @@ export async function beat(target: Target, snapshot: RunSnapshot, { store, signa
   const run = await readFacts(store, snapshot);
   await target.beat(await toldOf(store, snapshot, { run, cursor, telling: { kind: 'nothing' } }, signal));
 }
+
+/** How a run that is over ended, by its last word: one that never wrote its end crashed. */
+export function outcomeOf(snapshot: RunSnapshot | null): Outcome {
+  const state = snapshot?.state.state;
+  if (state === 'completed') return 'finished';
+  return state === 'stopped' || state === 'cancelled' || state === 'failed' ? state : 'crashed';
+}

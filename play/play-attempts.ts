@@ -19,7 +19,8 @@ import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './connections/engine-connection.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
-import { ENGINE, type OutageClock } from './recorder/clock.ts';
+import type { CallTime } from './recorder/journaled-calls.ts';
+import { ENGINE, SYSTEM_CLOCK, type OutageClock } from './recorder/clock.ts';
 import { playersOutside, type RolePlayers } from './roles/role-definition.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import {
@@ -69,6 +70,14 @@ export interface AttemptsOptions
   onRecorder?: (attempt: number, recorder: Recorder) => void;
 }
 
+/** When an attempt was played last, and its calls in the order of `callOrders`, in milliseconds since 1970. */
+export interface AttemptTimes {
+  startedAt: number;
+  endedAt: number;
+  /** Null for an answer that came from the journal: the call was made when the attempt was played before. */
+  calls: (CallTime | null)[];
+}
+
 /** Attempts that wait for an engine, or for what else does not answer, and the newest reason. */
 interface EngineWait {
   attempts: number;
@@ -103,6 +112,7 @@ export class Attempts {
   /** Aborted with it. */
   readonly #over = new AbortController();
   readonly #orders = new Map<number, number[]>();
+  readonly #times = new Map<number, AttemptTimes>();
   readonly #turns = new Map<number, PlayedTurns>();
   #done = 0;
   #callsDone = 0;
@@ -157,6 +167,10 @@ export class Attempts {
     return Object.fromEntries(this.#orders);
   }
 
+  times(): Record<number, AttemptTimes> {
+    return Object.fromEntries(this.#times);
+  }
+
   /** Null for an attempt that did not come to its end. */
   turnsOf(attempt: number): PlayedTurns | null {
     return this.#turns.get(attempt) ?? null;
@@ -206,7 +220,8 @@ export class Attempts {
   async #playRecorded(planned: PlannedAttempt, resources: AttemptResources | null): Promise<AttemptRecord> {
     // Ended while they were set up.
     if (this.#ended !== null) throw this.#ended;
-    const { agent, policy, rollout, isFresh, connectHosted, run } = this.#options;
+    const { agent, policy, rollout, isFresh, connectHosted, run, clock = SYSTEM_CLOCK } = this.#options;
+    const startedAt = Math.round(clock.now());
     const { attempt, scenario } = planned;
     const players = planned.players ?? (agent.roles && playersOutside(agent.roles, () => policy));
     const recorder = this.#createRecorder(planned, players !== undefined);
@@ -226,6 +241,7 @@ export class Attempts {
       });
       await resources?.check(isFresh);
       this.#orders.set(attempt, recorder.askedOrder());
+      this.#times.set(attempt, { startedAt, endedAt: Math.round(clock.now()), calls: recorder.askedTimes() });
       const { numbers, rewards, isInTurn } = recorder.turns;
       const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: isRead && isInTurn });

@@ -4,7 +4,6 @@
  */
 import {
   continueAsNew,
-  defineSignal,
   getExternalWorkflowHandle,
   ParentClosePolicy,
   setHandler,
@@ -17,6 +16,7 @@ import {
 import type { TrackInput } from '../core/contract-outbound.ts';
 import { outboundQueue, trackWorkflowId } from '../core/queues.ts';
 import { openTrackActivity } from './activities.ts';
+import { goOnSignal } from './messages.ts';
 import { temperRun } from './search-attributes.ts';
 
 /** The input is in the history, which everybody can read: a target is known by its name. */
@@ -29,9 +29,6 @@ export interface Tracking {
   storeId: string;
   targets: string[];
 }
-
-/** The run was started again: this workflow looks once more before it ends. */
-export const goOnSignal = defineSignal('goOn');
 
 const ALREADY_STARTED = 'WorkflowExecutionAlreadyStartedError';
 const ACTIVITIES_PER_RUN = 100;

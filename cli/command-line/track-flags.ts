@@ -1,4 +1,4 @@
-/** `--track`, for every command that starts a run. */
+/** `--track` and `--trace`, for every command that starts a run. */
 import type { FlagValues } from './command.ts';
 
 export const TRACK_FLAGS = {
@@ -7,6 +7,13 @@ export const TRACK_FLAGS = {
     placeholder: 'NAME',
     description: 'tracker to tell: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable',
     default: 'those of track in temporal.config.ts; none switches them off',
+  },
+  trace: {
+    kind: 'texts',
+    placeholder: 'NAME',
+    description:
+      'where to send attempts as traces: otlp, langfuse, weave, mlflow-traces, or a name of trace; repeatable',
+    default: 'those of trace in temporal.config.ts; none switches them off',
   },
 } as const;
 

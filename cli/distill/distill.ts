@@ -1,10 +1,7 @@
 /** Recorded attempts as examples for supervised training. */
-import { link, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { ChatExample } from '../../core/chat-examples.ts';
-import { distill, rolePartsOf, recordedCall, type RatedAttempt } from './distilled-chats.ts';
+import { distill, rolePartsOf, recordedCall, type RatedAttempt } from './chats/distilled-chats.ts';
 import type { RunConfig, TrainedRoles } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
 import { otherPolicies, trainedRoles } from '../../core/roles.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
@@ -21,9 +18,13 @@ import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatNumber, plural } from '../terminal/format.ts';
 import type { distillCommand } from './command.ts';
 import { readSavedAttempts } from './saved-attempts.ts';
+import { toLine, writeNew } from './chats/write-new.ts';
 
 export async function distillRun(context: CommandContext<typeof distillCommand>): Promise<number> {
   const { flags, cwd, output } = context;
+  refuseForOthers(context);
+  if (fromTraces(flags)) return (await import('./traces/distill-traces.ts')).distillTraces(context);
+  if (flags.top === null) throw new UsageError('--top is missing; pass --top 25%');
   const share = Number.parseFloat(flags.top) / 100;
   const { source, played } = await readPlayed(context);
   const { attempts, examples, repeated, empty } = distill(played, share);
@@ -32,7 +33,7 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
       `${source} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name other attempts`,
     );
   const file = resolve(cwd, flags.out);
-  await writeNew(file, examples.map(toLine).join(''));
+  await writeNew(file, examples.map(toLine).join(''), '--out');
   const [best, worst] = [attempts[0]!, attempts.at(-1)!].map(({ reward }) => formatNumber(reward));
   output.line(
     `${attempts.length} of ${plural(played.length, 'attempt')}, reward ${best} to ${worst}: ${plural(examples.length, 'example')} in ${file}`,
@@ -42,33 +43,31 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
   return EXIT.ok;
 }
 
-/** Writes the whole file or nothing, and never replaces an existing one. */
-async function writeNew(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    await writeFile(temporary, text, { flag: 'wx' });
-    await link(temporary, file);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EEXIST') throw unwritten(file, code, error);
-    throw new UsageError(
-      `--out must be a new file (temper distill overwrites nothing), but ${file} exists; pass another one, or remove it first`,
-    );
-  } finally {
-    await rm(temporary, { force: true });
-  }
+type Flags = CommandContext<typeof distillCommand>['flags'];
+
+function fromTraces(flags: Flags): boolean {
+  return flags['from-otlp'] !== null || flags['from-langfuse'];
 }
 
-function unwritten(file: string, code: string | undefined, cause: unknown): TemperError {
-  const rule = `--out must be a file that can be written, got ${file} (${code})`;
-  return new TemperError('BadConfig', `${rule}; pass another one`, { cause });
+/** Attempts come from one place, and flags of another place would have no effect. */
+function refuseForOthers({ args, flags }: CommandContext<typeof distillCommand>): void {
+  const places = [args.checkpoint, flags.attempts, flags['from-otlp'], flags['from-langfuse'] || null];
+  if (places.filter((place) => place !== null).length !== 1)
+    throw new UsageError(
+      'attempts must come from one place: name a CHECKPOINT, or pass --attempts FOLDER, --from-otlp FILE or --from-langfuse',
+    );
+  const idle = [
+    ...(fromTraces(flags) ? [] : (['scenarios', 'score'] as const)),
+    ...(flags['from-langfuse'] ? [] : (['since', 'most'] as const)),
+  ].find((name) => flags[name] !== null);
+  if (idle === undefined) return;
+  const needs = idle === 'since' || idle === 'most' ? '--from-langfuse' : '--from-otlp or --from-langfuse';
+  throw new UsageError(`--${idle} has no effect without ${needs}; remove it`);
 }
 
 /** Attempts of a run or of a folder; `source` is its name. */
 async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typeof distillCommand>) {
-  const source = args.checkpoint ?? flags.attempts;
-  if (source === null || (args.checkpoint !== null && flags.attempts !== null))
-    throw new UsageError('attempts must come from one place: name a CHECKPOINT, or pass --attempts FOLDER');
+  const source = args.checkpoint ?? flags.attempts!;
   if (args.checkpoint === null) return { source, played: await readSavedAttempts(resolve(cwd, source)) };
   const name = readTrainedName(source);
   const { policy = MAIN_POLICY } = name;
@@ -88,11 +87,6 @@ function requirePolicy(source: string, policy: string, config: RunConfig): void 
   throw new UsageError(
     `${source} must name a policy of the run (it has ${known.join(', ')}), got ${policy}; name one of them after a colon, or leave it out for main`,
   );
-}
-
-/** JSON line of an example; its position in the file is its id. */
-function toLine({ messages, tools, metadata }: ChatExample): string {
-  return `${JSON.stringify({ messages, ...(tools === undefined ? {} : { tools }), metadata })}\n`;
 }
 
 interface PlacedGroup {

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
-import { rolePartsOf, recordedCall, type RatedAttempt } from './distilled-chats.ts';
+import { rolePartsOf, recordedCall, type RatedAttempt } from './chats/distilled-chats.ts';
 import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { UsageError } from '../command-line/errors.ts';

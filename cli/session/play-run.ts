@@ -15,7 +15,7 @@ import type { RunPlan } from '../planning/plan-run.ts';
 type AskedFlags = EngineFlags & Partial<TrackFlags>;
 
 export async function playRun(context: CommandEnvironment, plan: RunPlan, asked: AskedFlags): Promise<number> {
-  const targets = await readTargets(asked.track ?? [], context);
+  const targets = await readTargets({ track: asked.track ?? [], trace: asked.trace ?? [] }, context);
   return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, { ...asked, targets });
 }
 

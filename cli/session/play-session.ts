@@ -14,6 +14,8 @@ import {
 } from '../../workers/connection/connection.ts';
 import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
+import { listTold } from '../../outbound/describe-telling.ts';
+import { awaitTracking } from '../../workers/tracking/tracking.ts';
 import { wakeIfComplete } from '../../workers/rewards/wake-run.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
@@ -98,7 +100,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     signal.throwIfAborted();
     const last = await unlessAway(readProgress(plan.store, plan.config.run));
     if ('seen' in last) session.viewer.progress(last.seen);
-    await result;
+    await result.finally(() => awaitTrackers(server.client, session));
   } catch (error) {
     throw explainRunFailure(plan.config.run, error);
   } finally {
@@ -108,6 +110,21 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   }
 }
 
+/** The end of a run is told within seconds, if its trackers answer. */
+async function awaitTrackers(client: Client, { plan, targets, viewer, signal }: Session): Promise<void> {
+  if (signal.aborted) return;
+  const { run } = plan.config;
+  const limitMs = TRACKERS_PATIENCE_MS;
+  const late = await awaitTracking(client, await plan.store.id(), { run, targets, limitMs });
+  for (const { target, url } of await listTold(plan.store, run))
+    if (url !== null && targets.includes(target)) viewer.note(`${target}: ${url}`);
+  if (late.length > 0)
+    viewer.note(
+      `${late.join(', ')} ${late.length === 1 ? 'does' : 'do'} not know all of ${run} yet; temper track ${run} shows how far, and the next start of the local stack continues`,
+    );
+}
+
+const TRACKERS_PATIENCE_MS = 20_000;
 const SETTLE_WITHIN_MS = 1000;
 const ignore = () => undefined;
 

@@ -29,7 +29,7 @@ const STATES = {
   crashed: 'FAILED',
 } as const;
 
-interface Api {
+export interface MlflowApi {
   readonly caller: HttpCaller;
   readonly baseUrl: string;
   readonly headers: Record<string, string>;
@@ -37,7 +37,7 @@ interface Api {
 
 export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: TrackerPlace): Target {
   const { names } = settings;
-  const open = (told: Told): Api => openApi(settings, env, fetch, told);
+  const open = ({ signal }: Told): MlflowApi => openMlflow(settings, env, { fetch, signal });
   return {
     name: settings.name,
     batch: 20,
@@ -71,7 +71,11 @@ export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: Tr
   };
 }
 
-function openApi({ url }: MlflowSettings, env: NodeJS.ProcessEnv, fetch: HttpCaller['fetch'], { signal }: Told): Api {
+export function openMlflow(
+  { url }: Pick<MlflowSettings, 'url'>,
+  env: NodeJS.ProcessEnv,
+  { fetch, signal }: Pick<HttpCaller, 'fetch' | 'signal'>,
+): MlflowApi {
   const baseUrl = (url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL).replace(/\/+$/, '');
   const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : PASSWORD_VARIABLE;
   const caller = { system: 'MLflow', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
@@ -84,7 +88,7 @@ function openApi({ url }: MlflowSettings, env: NodeJS.ProcessEnv, fetch: HttpCal
   };
 }
 
-async function findOrMakeExperiment(api: Api, name: string): Promise<string> {
+export async function findOrMakeExperiment(api: MlflowApi, name: string): Promise<string> {
   for (;;) {
     const found = await call(api, `experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`, null, [404]);
     if (found.status !== 404) return textAt(found, 'experiment', 'experiment_id');
@@ -95,7 +99,7 @@ async function findOrMakeExperiment(api: Api, name: string): Promise<string> {
   }
 }
 
-async function findRun(api: Api, experiment: string, told: Told): Promise<string | null> {
+async function findRun(api: MlflowApi, experiment: string, told: Told): Promise<string | null> {
   const filter = `tags.\`${ID_TAG}\` = '${trackerRunId(told)}'`;
   const answer = await call(api, 'runs/search', { experiment_ids: [experiment], filter, max_results: 1 });
   const { runs = [] } = answer.json as { runs?: { info?: { run_id?: string } }[] };
@@ -103,7 +107,7 @@ async function findRun(api: Api, experiment: string, told: Told): Promise<string
 }
 
 async function makeRun(
-  api: Api,
+  api: MlflowApi,
   experiment: string,
   told: Told,
   own: Readonly<Record<string, string>>,
@@ -128,7 +132,7 @@ async function makeRun(
   return textAt(answer, 'run', 'info', 'run_id');
 }
 
-async function logParams(api: Api, id: string, params: Readonly<Record<string, string>>): Promise<void> {
+async function logParams(api: MlflowApi, id: string, params: Readonly<Record<string, string>>): Promise<void> {
   const all = Object.entries(params).map(([key, value]) => ({ key: keyOf(key), value: value.slice(0, MOST_VALUE) }));
   for (const part of parts(all, MOST_PARAMS)) await call(api, 'runs/log-batch', { run_id: id, params: part });
 }
@@ -142,7 +146,12 @@ function keyOf(name: string): string {
   return name.replaceAll(/[^\w\-. :/]/g, '_').slice(0, 250);
 }
 
-function call(api: Api, path: string, json: object | null, expected: readonly number[] = []): Promise<HttpAnswer> {
+function call(
+  api: MlflowApi,
+  path: string,
+  json: object | null,
+  expected: readonly number[] = [],
+): Promise<HttpAnswer> {
   const request = { url: `${api.baseUrl}/api/2.0/mlflow/${path}`, headers: api.headers, expected };
   return callHttp(api.caller, json === null ? request : { ...request, method: 'POST', json });
 }

@@ -5,6 +5,7 @@
 import type { RolloutConfig } from '../../core/contract.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
 import type { CallFrame } from './answer.ts';
+import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import type { Ending } from './ending.ts';
 import type { Journal } from './journal.ts';
 import { callName } from './recorded-calls.ts';
@@ -16,7 +17,12 @@ interface JournaledCallsOptions {
   rollout: Pick<RolloutConfig, 'maxCallsPerAttempt'>;
   /** Names the calls in the error of one too many. */
   noun: string;
+  /** Default: the system's clock. */
+  clock?: Clock;
 }
+
+/** When a call was asked and answered, outages included, in milliseconds since 1970. */
+export type CallTime = readonly [askedAt: number, answeredAt: number];
 
 export interface RepeatOptions {
   /** Tells identical calls made in parallel apart. */
@@ -44,6 +50,8 @@ export interface JournaledCall<Answer, Shown> {
 export class JournaledCalls<Answer, Shown> {
   /** Names of the calls, in the order in which the agent asked. */
   readonly asked: string[] = [];
+  /** Those of the calls that this process sent, by name: of an answer from the journal, the time is not known. */
+  readonly times = new Map<string, CallTime>();
   readonly #options: JournaledCallsOptions;
   readonly #occurrences = new Map<string, number>();
   /** Calls that were given up before they were answered, by key. */
@@ -96,8 +104,12 @@ export class JournaledCalls<Answer, Shown> {
 
   /** The client may ask again for what it gave up. */
   async #send({ send, options }: JournaledCall<Answer, Shown>, frame: CallFrame) {
+    const { clock = SYSTEM_CLOCK } = this.#options;
+    const askedAt = clock.now();
     try {
-      return await send(frame);
+      const sent = await send(frame);
+      this.times.set(callName(frame), [Math.round(askedAt), Math.round(clock.now())]);
+      return sent;
     } catch (error) {
       if (options.signal?.aborted === true)
         this.#givenUp.set(frame.key, [...(this.#givenUp.get(frame.key) ?? []), frame]);

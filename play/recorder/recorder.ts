@@ -25,7 +25,7 @@ import { type Clock, OutageClock, SYSTEM_CLOCK } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Journal } from './journal.ts';
-import { JournaledCalls, type RepeatOptions } from './journaled-calls.ts';
+import { JournaledCalls, type CallTime, type RepeatOptions } from './journaled-calls.ts';
 import { OnceValues } from './once.ts';
 import { askedOrder, callName, inRecordOrder } from './recorded-calls.ts';
 import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
@@ -105,7 +105,7 @@ export class Recorder {
   constructor(options: RecorderOptions) {
     this.#options = options;
     const { journal, attempt, clock = SYSTEM_CLOCK, rollout } = options;
-    this.#calls = new JournaledCalls({ journal, attempt, ending: this.ending, rollout, noun: 'calls' });
+    this.#calls = new JournaledCalls({ journal, attempt, ending: this.ending, rollout, noun: 'calls', clock });
     this.#clock = clock;
     this.#beganAt = clock.now();
     this.outage = new OutageClock(clock);
@@ -171,6 +171,12 @@ export class Recorder {
   /** See `askedOrder` of recorded calls. */
   askedOrder(): number[] {
     return askedOrder(this.#records, this.#calls.asked);
+  }
+
+  /** Times of the calls in that order; null for an answer that came from the journal. */
+  askedTimes(): (CallTime | null)[] {
+    const calls = this.takeCalls();
+    return this.askedOrder().map((index) => this.#calls.times.get(callName(calls[index]!)) ?? null);
   }
 
   /**

@@ -14,6 +14,8 @@ export interface OpenBackend {
   readonly codeSha256: string;
   /** Starts the step, or joins it where it is under way. */
   runStep(step: { project: string; model: string; work: StepWork }): Promise<TrainResult>;
+  /** Tells the project's trackers of the run, from its first step on. */
+  track(run: string): Promise<void>;
   /** One line for the person who runs the script. */
   tell(line: string): void;
   /** Done before the backend is closed. */

@@ -100,6 +100,7 @@ async function openLoopRun(
   await completeCurve(run);
   await readEvals(run);
   await writeState(run, { notes: [...(before?.notes ?? []), ...notes] });
+  await backend.track(run.name);
   return run;
 }
 

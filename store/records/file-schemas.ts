@@ -93,12 +93,20 @@ export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant
 export const ChosenFileSchema = z.looseObject({ schema, production: tolerant(ProductionConfig) });
 export const WaitingFileSchema = z.looseObject({ schema, reason: z.string(), at: z.iso.datetime() });
 export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.unknown() });
-/** When a group was played, and in which order each attempt made its calls. */
+/** When a group was played, and in which order each attempt made its calls. Times are milliseconds since 1970. */
 export const TimesFileSchema = z.looseObject({
   callOrders: z.record(z.string(), z.array(z.int().min(0))).optional(),
-  /** Milliseconds since 1970. */
+  startedAt: z.int().optional(),
   endedAt: z.int().optional(),
+  /** Absent in older files; a call is null if its answer came from the journal. */
+  attemptTimes: z
+    .record(
+      z.string(),
+      z.looseObject({ startedAt: z.int(), endedAt: z.int(), calls: z.array(z.tuple([z.int(), z.int()]).nullable()) }),
+    )
+    .optional(),
 });
+export type TimesFile = z.output<typeof TimesFileSchema>;
 
 /** When a step was committed. */
 export const ManifestTimesSchema = z.looseObject({ committedAt: z.iso.datetime({ offset: true }) });

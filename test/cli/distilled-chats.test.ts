@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { distill, rolePartsOf, type RatedAttempt } from '../../cli/distill/distilled-chats.ts';
+import { distill, rolePartsOf, type RatedAttempt } from '../../cli/distill/chats/distilled-chats.ts';
 
 const user = (content: string) => ({ role: 'user', content });
 const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more });

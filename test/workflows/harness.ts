@@ -6,9 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
+import type { TrackInput, TrackResult } from '../../core/contract-outbound.ts';
 import type { SupervisedConfig } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { runWorkflowId } from '../../core/queues.ts';
+import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { TrainRunInput } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
@@ -34,6 +35,8 @@ export interface RunSetup {
   gpuWorker?: boolean;
   /** Activities that the GPU worker lacks. */
   unknown?: 'train'[];
+  /** Targets that the run tells, by a fake of the activity. */
+  track?: { targets: string[]; tell: (input: TrackInput) => Promise<TrackResult> };
 }
 
 export interface TestBed {
@@ -150,8 +153,24 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
   const config = defaultRunConfig({ ...SMALL, run, ...setup.config });
   const fake = createFakeRun(setup.fake);
   const workers = await createWorkers(bed.native, setup, queues, fake);
+  const { track } = setup;
+  if (track !== undefined)
+    workers.push(
+      await Worker.create({
+        connection: bed.native,
+        identity: IDENTITY,
+        taskQueue: outboundQueue(run),
+        activities: { track: track.tell },
+      }),
+    );
   const workflowQueue = await bed.workflowWorkers.queueFor(setup.maxCachedWorkflows ?? CACHED);
-  const input = { config, queues, carried: null, goOn: null };
+  const input: TrainRunInput = {
+    config,
+    queues,
+    carried: null,
+    goOn: null,
+    ...(track && { track: { storeId: run, targets: track.targets } }),
+  };
   const running = workers.map((worker) => worker.run());
   try {
     const handle: RunHandle = await bed.client.workflow.start<typeof trainRun>('trainRun', {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { EngineSettings } from '../../core/contract-engine.ts';
 import { TrackerSettings } from '../../core/contract-outbound.ts';
+import { TraceSettings } from '../../core/contract-trace.ts';
 import { changedFields } from '../../core/engine-rules.ts';
 import { ENGINE_KEY_VARIABLE, GPU_QUEUE } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
@@ -13,6 +14,7 @@ import { CONFIG_FILE } from '../project/folders.ts';
 import { importDefault } from '../user-code/import-file.ts';
 
 export { csv, mlflow, trackio, wandb } from '../../core/contract-outbound.ts';
+export { langfuse, mlflowTraces, otlp, weave } from '../../core/contract-trace.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
@@ -51,6 +53,8 @@ export const TemperConfigSchema = z.strictObject({
   train: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).prefault({}),
   /** Trackers that each run tells of its steps. */
   track: z.array(TrackerSettings).prefault([]),
+  /** Where attempts of each run are sent as traces. */
+  trace: z.array(TraceSettings).prefault([]),
   localStack: z
     .strictObject({
       /** Ports; null: free ones are chosen once and remembered. */
@@ -82,13 +86,13 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
 }
 
 /** A target is known by its name: in flags, in its cursor and in the id of its workflow. */
-function refuseSameName({ track }: TemperConfig): void {
-  const names = track.map(({ name }) => name);
+function refuseSameName({ track, trace }: TemperConfig): void {
+  const names = [...track, ...trace].map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return;
   throw new TemperError(
     'BadConfig',
-    `temporal.config.ts: trackers must have different names, got ${twice} twice; give one of them another, as in wandb({ name: '${twice}-2' })`,
+    `temporal.config.ts: trackers and targets for traces must have different names, got ${twice} twice; give one of them another, as in wandb({ name: '${twice}-2' })`,
   );
 }
 

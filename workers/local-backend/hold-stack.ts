@@ -9,6 +9,8 @@ import { loadConfig } from '../config/config.ts';
 import { connectClient } from '../connection/connection.ts';
 import { cacheFolder, findProject } from '../project/folders.ts';
 import { openLocalStack } from '../local-stack/client.ts';
+import { namesOfTargets } from '../config/targets.ts';
+import { openTracking } from '../tracking/tracking.ts';
 import { pinBaseModel } from '../base-models/pin-base-model.ts';
 import { openProjectStore } from '../config/project-store.ts';
 import { withoutProfile } from '../process/child-environment.ts';
@@ -44,6 +46,9 @@ export async function holdStack(
   const server = await connectClient(target, stack.uiUrl === null ? env : withoutProfile(env));
   const engineAddress = { url: stack.engineUrl, key: stack.engineKey };
   const engine = connectEngine(engineAddress);
+  const tell = (message: string) => onEvent({ kind: 'notice', message });
+  const workers = { storeId: place.storeId, workflows: config.queues.workflows };
+  const tracked = openTracking(server.client, workers, namesOfTargets(config), tell);
   return {
     opened: {
       store,
@@ -52,10 +57,12 @@ export async function holdStack(
       baseModel: name,
       codeSha256: await hashScript(),
       runStep: (step) => runStep(server, place, step),
-      tell: (message) => onEvent({ kind: 'notice', message }),
+      track: (run) => tracked.start(run),
+      tell,
       atClose,
     },
     async close() {
+      await tracked.end();
       await engine.close();
       await server.close();
       await stack.close();

@@ -8,7 +8,10 @@ import { TemperError } from '../../core/failures.ts';
 import type { Proof, ProofRequest } from '../../outbound/deploy/target.ts';
 import { openTracker } from '../../outbound/track/open-tracker.ts';
 import type { Store } from '../../store/store.ts';
-import { settingsOfTarget } from '../config/targets.ts';
+import type { Target } from '../../outbound/target.ts';
+import { openTraceTarget } from '../../outbound/trace/trace-target.ts';
+import { isTraceSettings, settingsOfTarget } from '../config/targets.ts';
+import { version } from '../version.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { Logger } from './logs.ts';
 import { isWorkflowRunning } from '../connection/is-workflow-running.ts';
@@ -33,7 +36,11 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
   const { project, config, store, client, contact, env, logger } = work;
   const storeId = await store.id();
   const prove = openProof();
-  const place = { store, project, env, fetch: globalThis.fetch };
+  const place = { store, project, env, fetch: globalThis.fetch, version: version() };
+  const openTarget = (name: string): Target => {
+    const settings = settingsOfTarget(config, name);
+    return isTraceSettings(settings) ? openTraceTarget(settings, place) : openTracker(settings, place);
+  };
   return {
     queue: outboundQueue(storeId),
     activities: {
@@ -41,7 +48,7 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
         store,
         logger,
         contact,
-        openTarget: (name) => openTracker(settingsOfTarget(config, name), place),
+        openTarget,
         isRunning: (run) => isWorkflowRunning(client, runWorkflowId(storeId, run)),
       }),
       ...createDeployActivities({ store, logger, contact, env, prove }),

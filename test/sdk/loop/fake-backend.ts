@@ -56,6 +56,7 @@ export class FakeWorld {
       baseModel: 'pocket',
       codeSha256: sha256Hex('script'),
       runStep: ({ work }) => this.#train(work),
+      track: () => Promise.resolve(),
       tell: (line) => void this.told.push(line),
       atClose: (task) => void tasks.push(task),
     };

@@ -1,0 +1,181 @@
+/**
+ * Messages as libraries record them, in the form of chat completions. One reader for all: what differs is how a part of a
+ * message is called, and no name means two things. What cannot be an example throws `Unreadable` with the reason.
+ */
+import type { ChatMessage } from '../../../store/records/trajectories.ts';
+
+/** Why a call is no example, in words that are counted. */
+export class Unreadable extends Error {}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A list of messages, an object with one, JSON of either, or a text that a user said. */
+export function readMessages(value: unknown): ChatMessage[] {
+  const given = parseJson(value);
+  if (typeof given === 'string') return given === '' ? [] : [{ role: 'user', content: given }];
+  if (Array.isArray(given)) return given.flatMap((message) => readMessage(message, 'user'));
+  if (isObject(given) && Array.isArray(given['messages'])) return readMessages(given['messages']);
+  if (isObject(given) && 'role' in given) return readMessage(given, 'user');
+  throw new Unreadable('the messages have no known form');
+}
+
+/** Answers of a model: one message for each choice, or a text, which may be JSON that the model wrote. */
+export function readAnswers(value: unknown): ChatMessage[] {
+  const given = parseJson(value);
+  if (given === '' || given === null || given === undefined) return [];
+  if (isObject(given) && Array.isArray(given['choices']))
+    return given['choices'].flatMap((choice) => readMessage(asObject(choice)['message'], 'assistant'));
+  const messages: unknown[] = Array.isArray(given) ? given : [given];
+  if (!messages.every(isMessage)) return [{ role: 'assistant', content: asText(value) }];
+  return messages.flatMap((message) => readMessage(message, 'assistant')).filter(({ role }) => role === 'assistant');
+}
+
+function isMessage(value: unknown): boolean {
+  return isObject(value) && ['role', 'content', 'parts', 'tool_calls'].some((member) => member in value);
+}
+
+/** The roles of other dialects. */
+const ROLES: Readonly<Record<string, string>> = {
+  human: 'user',
+  ai: 'assistant',
+  model: 'assistant',
+  developer: 'system',
+  function: 'tool',
+};
+
+/** A message with results of tools is one message for each of them. */
+export function readMessage(value: unknown, defaultRole: string): ChatMessage[] {
+  const message = parseJson(value);
+  if (typeof message === 'string') return [{ role: defaultRole, content: message }];
+  if (!isObject(message)) throw new Unreadable('the messages have no known form');
+  const said = typeof message['role'] === 'string' ? message['role'].toLowerCase() : defaultRole;
+  const role = ROLES[said] ?? said;
+  const read = new Parts();
+  for (const part of partsOf(message)) read.add(part);
+  if (role === 'tool' && read.results.length === 0)
+    return [{ role, tool_call_id: idOf(message['tool_call_id'] ?? message['id']), content: read.text }];
+  for (const call of listOf(message['tool_calls'])) read.addCall(call);
+  if (typeof message['reasoning_content'] === 'string') read.reasoning += message['reasoning_content'];
+  return [...read.results, ...read.message(role)];
+}
+
+/** Content is a text or a list of parts; some write the list as JSON. */
+function partsOf(message: Json): unknown[] {
+  const given = parseList(message['parts']) ?? parseList(message['contents']) ?? message['content'];
+  if (Array.isArray(given)) return given;
+  const parts = parseList(given);
+  if (parts?.every((part) => typeof asObject(part)['type'] === 'string')) return parts;
+  return given === null || given === undefined ? [] : [asText(given)];
+}
+
+class Parts {
+  text = '';
+  reasoning = '';
+  readonly calls: object[] = [];
+  readonly results: ChatMessage[] = [];
+
+  add(part: unknown): void {
+    if (typeof part === 'string') {
+      this.text += part;
+      return;
+    }
+    const object = asObject(asObject(part)['message_content'] ?? part);
+    const type = String(object['type'] ?? 'text').replaceAll('-', '_');
+    const said = object['text'] ?? object['content'];
+    if (/^(?:text|input_text|output_text)$/.test(type)) this.text += asText(said ?? '');
+    else if (/^(?:reasoning|thinking)$/.test(type)) this.reasoning += asText(object['thinking'] ?? said ?? '');
+    else if (/^(?:tool_call|tool_use|function_call)$/.test(type)) this.addCall(object);
+    else if (/^(?:tool_call_response|tool_result)$/.test(type)) this.results.push(readResult(object));
+    else throw new Unreadable('a message has images, audio or files');
+  }
+
+  addCall(value: unknown): void {
+    const call = asObject(asObject(value)['tool_call'] ?? value);
+    const called = asObject(call['function']);
+    const name = called['name'] ?? call['name'] ?? call['toolName'];
+    if (typeof name !== 'string') throw new Unreadable('a tool call has no name');
+    const given = called['arguments'] ?? call['arguments'] ?? call['input'] ?? call['args'] ?? {};
+    const id = idOf(call['id'] ?? call['toolCallId'] ?? call['call_id']);
+    this.calls.push({ id, type: 'function', function: { name, arguments: asText(given) } });
+  }
+
+  /** Nothing, if the message held results of tools alone. */
+  message(role: string): ChatMessage[] {
+    if (this.results.length > 0 && this.text === '' && this.calls.length === 0) return [];
+    return [
+      {
+        role,
+        content: this.text,
+        ...(this.reasoning !== '' && { reasoning_content: this.reasoning }),
+        ...(this.calls.length > 0 && { tool_calls: this.calls }),
+      },
+    ];
+  }
+}
+
+function readResult(part: Json): ChatMessage {
+  const said = part['response'] ?? part['result'] ?? part['output'] ?? part['content'] ?? '';
+  // The AI SDK says what kind of value a result is.
+  const value = isObject(said) && 'value' in said && 'type' in said ? said['value'] : said;
+  return {
+    role: 'tool',
+    tool_call_id: idOf(part['id'] ?? part['toolCallId'] ?? part['tool_use_id']),
+    content: asText(value),
+  };
+}
+
+/** Tools in the form of a request; null if none are recorded, or in a form that is not known. */
+export function readTools(value: unknown): object[] | null {
+  const tools = (parseList(value) ?? []).map((tool) => asObject(parseJson(tool)));
+  const read = tools.flatMap((tool) => {
+    const { function: inner } = tool;
+    const called = isObject(inner) ? inner : tool;
+    if (typeof called['name'] !== 'string') return [];
+    const parameters = parseJson(called['parameters'] ?? called['inputSchema'] ?? called['input_schema']);
+    return [
+      {
+        type: 'function',
+        function: {
+          name: called['name'],
+          ...(typeof called['description'] === 'string' && { description: called['description'] }),
+          ...(isObject(parameters) && { parameters }),
+        },
+      },
+    ];
+  });
+  return read.length === 0 ? null : read;
+}
+
+export function parseJson(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+function parseList(value: unknown): unknown[] | null {
+  const parsed = parseJson(value);
+  return Array.isArray(parsed) ? (parsed as unknown[]) : null;
+}
+
+function listOf(value: unknown): unknown[] {
+  return parseList(value) ?? [];
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function idOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function asObject(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,90 @@
+/** `temper distill --from-otlp` and `--from-langfuse`: recorded conversations as chats, and how they began as scenarios. */
+import { resolve } from 'node:path';
+
+import { EXIT, UsageError } from '../../command-line/errors.ts';
+import type { CommandContext } from '../../command-line/command.ts';
+import { plural } from '../../terminal/format.ts';
+import type { distillCommand } from '../command.ts';
+import { distill } from '../chats/distilled-chats.ts';
+import { refuseExisting, toLine, writeNew } from '../chats/write-new.ts';
+import { readLangfuse } from './langfuse-traces.ts';
+import { readOtlpFile } from './read-otlp-file.ts';
+import { readConversations, toAttempt, toScenarios, type TracedConversations } from './trace-conversations.ts';
+
+const MOST = 10_000;
+
+export async function distillTraces(context: CommandContext<typeof distillCommand>): Promise<number> {
+  const { flags, cwd, output } = context;
+  const { source, found } = await readTraces(context);
+  const { conversations, otherSpans, leftOut } = found;
+  const taken = flags.top === null ? conversations : conversations.filter(({ score }) => score !== null);
+  const share = flags.top === null ? 1 : Number.parseFloat(flags.top) / 100;
+  const { examples, attempts, repeated, empty } = distill(taken.map(toAttempt), share);
+  const unscored = new Set(conversations.filter(({ score }) => score === null).map(({ id }) => id));
+  if (examples.length === 0) throw nothingTaken(source, found, taken.length);
+  const file = resolve(cwd, flags.out);
+  // Neither of two files is written if one of them cannot be.
+  if (flags.scenarios !== null) refuseExisting(resolve(cwd, flags.scenarios), '--scenarios');
+  const chats = examples.map((example) => {
+    const { reward, ...place } = example.metadata ?? {};
+    const isScored = reward !== undefined && !unscored.has(String(place['conversation']));
+    return toLine({ ...example, metadata: isScored ? { ...place, reward } : place });
+  });
+  await writeNew(file, chats.join(''), '--out');
+  const of = `${attempts.length} of ${plural(conversations.length, 'conversation')}`;
+  output.line(`${of} in ${source}: ${plural(examples.length, 'example')} in ${file}`);
+  if (flags.scenarios !== null) await writeScenarios(context, flags.scenarios, found);
+  const unranked = conversations.length - taken.length;
+  const notes: [number, string][] = [
+    ...[...leftOut].map(([reason, calls]): [number, string] => [calls, `${plural(calls, 'call')} left out: ${reason}`]),
+    [unranked, `${plural(unranked, 'conversation')} without a score named ${flags.score ?? DEFAULT_SCORE} left out`],
+    [repeated, `${plural(repeated, 'repeated conversation')} left out`],
+    [empty, `${plural(empty, 'conversation')} with an empty answer left out`],
+    [otherSpans, `${plural(otherSpans, 'span')} of agents, tools and other operations`],
+  ];
+  for (const [count, note] of notes) if (count > 0) output.line(`note: ${note}`);
+  return EXIT.ok;
+}
+
+const DEFAULT_SCORE = 'reward';
+
+async function readTraces({ flags, cwd, env }: CommandContext<typeof distillCommand>) {
+  const score = flags.score ?? DEFAULT_SCORE;
+  if (flags['from-otlp'] !== null) {
+    const path = resolve(cwd, flags['from-otlp']);
+    return { source: path, found: readConversations(await readOtlpFile(path), score) };
+  }
+  const { since, most } = flags;
+  if (since !== null && Number.isNaN(Date.parse(since)))
+    throw new UsageError(`--since must be a time, got ${since}; pass one such as 2026-11-20 or 2026-11-20T12:00:00Z`);
+  const asked = { since: since === null ? null : new Date(since).toISOString(), most: most ?? MOST, score };
+  const { spans, scores } = await readLangfuse(env, asked);
+  return { source: 'Langfuse', found: readConversations(spans, score, scores) };
+}
+
+async function writeScenarios(
+  { cwd, output }: CommandContext<typeof distillCommand>,
+  name: string,
+  { conversations }: TracedConversations,
+): Promise<void> {
+  const file = resolve(cwd, name);
+  const scenarios = toScenarios(conversations);
+  await writeNew(file, scenarios.map((scenario) => `${JSON.stringify(scenario)}\n`).join(''), '--scenarios');
+  output.line(`${plural(scenarios.length, 'scenario')} in ${file}`);
+}
+
+function nothingTaken(source: string, { conversations, leftOut }: TracedConversations, taken: number): UsageError {
+  const reasons = [...leftOut].map(([reason, calls]) => `${calls} left out: ${reason}`).join('; ');
+  const rule = `${source} must have conversations to take`;
+  if (conversations.length === 0)
+    return new UsageError(
+      `${rule}, it has ${reasons === '' ? 'no calls of models' : `none (${reasons})`}; record prompts and answers on the spans of model calls`,
+    );
+  if (taken === 0)
+    return new UsageError(
+      `${rule}, but none of its ${conversations.length} has a score of that name; pass --score NAME, or leave --top out`,
+    );
+  return new UsageError(
+    `${rule}, but none of its ${conversations.length} has an answer with text or calls; name other traces`,
+  );
+}

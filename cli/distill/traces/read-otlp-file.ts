@@ -1,0 +1,100 @@
+/** Traces in a file: JSON, JSON by lines or protobuf, as collectors' file exporters and SDKs write them. */
+import { readFile } from 'node:fs/promises';
+import { gunzipSync } from 'node:zlib';
+
+import { decodeTraces, readTracesJson, type ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
+import { UsageError } from '../../command-line/errors.ts';
+
+const MOST_BYTES = 2 * 1024 ** 3;
+
+export async function readOtlpFile(path: string): Promise<ReadSpan[]> {
+  const bytes = unpacked(await readBytes(path), path);
+  return looksLikeJson(bytes) ? readJson(bytes.toString('utf8'), path) : readProtobuf(bytes, path);
+}
+
+async function readBytes(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new UsageError(`--from-otlp must name a file that can be read, got ${path} (${code}); correct the path`);
+  }
+}
+
+function unpacked(bytes: Buffer, path: string): Buffer {
+  const magic = bytes.subarray(0, 4).toString('hex');
+  if (magic === '28b52ffd')
+    throw new UsageError(
+      `--from-otlp must be plain or gzipped, ${path} is compressed with zstd; run zstd -d on it first`,
+    );
+  if (!magic.startsWith('1f8b')) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MOST_BYTES });
+  } catch (cause) {
+    throw notTraces(path, 'as gzip', cause);
+  }
+}
+
+/** A protobuf request begins with the byte 0x0a, which is a line feed; JSON has a bracket behind its blanks. */
+function looksLikeJson(bytes: Buffer): boolean {
+  const first = bytes.findIndex((byte) => ![0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf].includes(byte));
+  return first >= 0 && (bytes[first] === 0x7b || bytes[first] === 0x5b) && !isRequest(bytes);
+}
+
+function isRequest(bytes: Buffer): boolean {
+  try {
+    return decodeTraces(bytes).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function readJson(text: string, path: string): ReadSpan[] {
+  const whole = text.replace(/^\uFEFF/, '');
+  try {
+    return readTracesJson(JSON.parse(whole));
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw notTraces(path, 'as a whole', cause);
+  }
+  return whole.split('\n').flatMap((line, index) => {
+    if (line.trim() === '') return [];
+    try {
+      return readTracesJson(JSON.parse(line));
+    } catch (cause) {
+      throw notTraces(path, `in line ${index + 1}`, cause);
+    }
+  });
+}
+
+/** One request, or many with the length of each in four bytes before it, as the collector writes them. */
+function readProtobuf(bytes: Buffer, path: string): ReadSpan[] {
+  const frames = framesOf(bytes) ?? [bytes];
+  return frames.flatMap((frame, index) => {
+    try {
+      return decodeTraces(frame);
+    } catch (cause) {
+      throw notTraces(path, frames.length === 1 ? 'as a whole' : `in message ${index + 1}`, cause);
+    }
+  });
+}
+
+/** Null if the lengths do not fit. */
+function framesOf(bytes: Buffer): Buffer[] | null {
+  const frames: Buffer[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    if (at + 4 > bytes.length) return null;
+    const end = at + 4 + bytes.readUInt32BE(at);
+    if (end > bytes.length) return null;
+    frames.push(bytes.subarray(at + 4, end));
+    at = end;
+  }
+  return frames;
+}
+
+function notTraces(path: string, where: string, cause: unknown): UsageError {
+  const said = (cause instanceof Error ? cause.message : String(cause)).slice(0, 200);
+  return new UsageError(
+    `--from-otlp must be a file of OTLP traces in JSON or protobuf, ${path} could not be read ${where}: ${said}; export it with the collector's file exporter`,
+  );
+}

@@ -1,0 +1,190 @@
+/**
+ * Calls of models in spans, in the conventions that libraries follow: OpenTelemetry's for generative AI (attributes, and
+ * the events of its earlier versions), OpenInference, OpenLLMetry, the AI SDK's and Langfuse's own.
+ */
+import type { PlainAttributes, PlainValue, ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
+import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import { asObject, parseJson, readAnswers, readMessage, readMessages, readTools, Unreadable } from './chat-messages.ts';
+
+export interface TracedCall {
+  readonly messages: readonly ChatMessage[];
+  readonly tools: object[] | null;
+  /** One for each choice. */
+  readonly answers: readonly ChatMessage[];
+}
+
+/** Null for a span of something else; throws `Unreadable` for a call that is no example. */
+export function readCall(span: ReadSpan): TracedCall | null {
+  if (!isModelCall(span)) return null;
+  if (span.hasFailed) throw new Unreadable('the call failed');
+  const call = CONVENTIONS.reduce<TracedCall | null>((found, read) => found ?? read(span), null);
+  if (call === null || call.messages.length === 0) throw new Unreadable('the prompt was not recorded');
+  if (call.answers.length === 0) throw new Unreadable('the answer was not recorded');
+  if (wasCut(span)) throw new Unreadable('the answer was cut off at the token limit');
+  return call;
+}
+
+const CALLS = new Set(['chat', 'generate_content', 'text_completion']);
+
+function isModelCall({ attributes }: ReadSpan): boolean {
+  const operation = attributes['gen_ai.operation.name'];
+  if (typeof operation === 'string') return CALLS.has(operation);
+  return (
+    attributes['openinference.span.kind'] === 'LLM' ||
+    attributes['langfuse.observation.type'] === 'generation' ||
+    /\.do(?:Generate|Stream)$/.test(String(attributes['ai.operationId'])) ||
+    typeof attributes['llm.request.type'] === 'string' ||
+    typeof attributes['gen_ai.request.model'] === 'string'
+  );
+}
+
+type Convention = (span: ReadSpan) => TracedCall | null;
+
+const CONVENTIONS: readonly Convention[] = [
+  ofGenAi,
+  ofOperationDetails,
+  ofMessageEvents,
+  ofContentEvents,
+  ofLangfuse,
+  ofOpenInference,
+  ofOpenLlmetry,
+  ofAiSdk,
+];
+
+function ofGenAi({ attributes }: Pick<ReadSpan, 'attributes'>): TracedCall | null {
+  const input = attributes['gen_ai.input.messages'];
+  if (input === undefined) return null;
+  const instructions = attributes['gen_ai.system_instructions'];
+  const system = instructions === undefined ? [] : readMessage({ role: 'system', parts: instructions }, 'system');
+  return {
+    messages: [...system, ...readMessages(input)],
+    tools: readTools(attributes['gen_ai.tool.definitions']),
+    answers: readAnswers(attributes['gen_ai.output.messages'] ?? ''),
+  };
+}
+
+function ofOperationDetails({ events }: ReadSpan): TracedCall | null {
+  const details = events.find(({ name }) => name === 'gen_ai.client.inference.operation.details');
+  return details === undefined ? null : ofGenAi(details);
+}
+
+const MESSAGE_EVENT = /^gen_ai\.(system|user|assistant|tool)\.message$/;
+
+/** An event for each message, as conventions before 1.37 have it. */
+function ofMessageEvents({ events, attributes }: ReadSpan): TracedCall | null {
+  const asked = events.flatMap((event) => {
+    const [, role] = MESSAGE_EVENT.exec(event.name) ?? [];
+    return role === undefined ? [] : readMessage({ role, ...bodyOf(event.attributes) }, role);
+  });
+  if (asked.length === 0) return null;
+  const answers = events
+    .filter(({ name }) => name === 'gen_ai.choice')
+    .flatMap((event) => {
+      const body = bodyOf(event.attributes);
+      return readMessage(parseJson(body['message'] ?? body), 'assistant');
+    });
+  return { messages: asked, tools: readTools(attributes['gen_ai.tool.definitions']), answers };
+}
+
+/** Members are attributes, or JSON in one of them. */
+function bodyOf(attributes: PlainAttributes): Record<string, unknown> {
+  const { id, ...body } = { ...attributes, ...asObject(parseJson(attributes['gen_ai.event.content'])) };
+  return id === undefined ? body : { ...body, tool_call_id: id };
+}
+
+function ofContentEvents({ events }: ReadSpan): TracedCall | null {
+  const prompt = events.find(({ name }) => name === 'gen_ai.content.prompt')?.attributes['gen_ai.prompt'];
+  const completion = events.find(({ name }) => name === 'gen_ai.content.completion')?.attributes['gen_ai.completion'];
+  if (prompt === undefined) return null;
+  return { messages: readMessages(prompt), tools: null, answers: readAnswers(completion ?? '') };
+}
+
+function ofLangfuse({ attributes }: ReadSpan): TracedCall | null {
+  const input = parseJson(attributes['langfuse.observation.input']);
+  if (input === undefined || input === null) return null;
+  return {
+    messages: readMessages(input),
+    tools: readTools(asObject(input)['tools']),
+    answers: readAnswers(attributes['langfuse.observation.output'] ?? ''),
+  };
+}
+
+function ofOpenInference({ attributes }: ReadSpan): TracedCall | null {
+  const { llm } = nested(attributes, /^llm\.(?:input_messages|output_messages|tools)\./);
+  const input = listed(asObject(llm)['input_messages']);
+  if (input.length === 0) return null;
+  const messageOf = (entry: unknown) => withLists(asObject(asObject(entry)['message']));
+  return {
+    messages: input.flatMap((entry) => readMessage(messageOf(entry), 'user')),
+    tools: readTools(listed(asObject(llm)['tools']).map((tool) => asObject(asObject(tool)['tool'])['json_schema'])),
+    answers: listed(asObject(llm)['output_messages']).flatMap((entry) => readMessage(messageOf(entry), 'assistant')),
+  };
+}
+
+function ofOpenLlmetry({ attributes }: ReadSpan): TracedCall | null {
+  const tree = nested(attributes, /^(?:gen_ai\.(?:prompt|completion)\.\d|llm\.request\.functions\.\d)/);
+  const genAi = asObject(tree['gen_ai']);
+  const input = listed(genAi['prompt']);
+  if (input.length === 0) return null;
+  return {
+    messages: input.flatMap((entry) => readMessage(withLists(asObject(entry)), 'user')),
+    tools: readTools(listed(asObject(asObject(tree['llm'])['request'])['functions'])),
+    answers: listed(genAi['completion']).flatMap((entry) => readMessage(withLists(asObject(entry)), 'assistant')),
+  };
+}
+
+function ofAiSdk({ attributes }: ReadSpan): TracedCall | null {
+  const input = attributes['ai.prompt.messages'];
+  if (input === undefined) return null;
+  const content = attributes['ai.response.text'] ?? attributes['ai.response.object'] ?? '';
+  const calls = attributes['ai.response.toolCalls'];
+  const isEmpty = content === '' && calls === undefined;
+  const answer = { role: 'assistant', content: [{ type: 'text', text: content }], tool_calls: calls };
+  return {
+    messages: readMessages(input),
+    tools: readTools(attributes['ai.prompt.tools']),
+    answers: isEmpty ? [] : readMessage(answer, 'assistant'),
+  };
+}
+
+function wasCut({ attributes, events }: ReadSpan): boolean {
+  const reasons = [
+    attributes['gen_ai.response.finish_reasons'],
+    attributes['gen_ai.completion.0.finish_reason'],
+    attributes['ai.response.finishReason'],
+    ...events.map((event) => event.attributes['finish_reason']),
+  ].flat();
+  return reasons.some((reason) => reason === 'length' || reason === 'max_tokens');
+}
+
+type Tree = Record<string, unknown>;
+
+/** `a.0.b: x` as `{ a: { 0: { b: x } } }`. */
+function nested(attributes: PlainAttributes, pattern: RegExp): Tree {
+  const root = Object.create(null) as Tree;
+  for (const [key, value] of Object.entries(attributes)) if (pattern.test(key)) put(root, key.split('.'), value);
+  return root;
+}
+
+function put(root: Tree, path: readonly string[], value: PlainValue): void {
+  let tree = root;
+  for (const name of path.slice(0, -1)) {
+    tree[name] ??= Object.create(null) as Tree;
+    // A value where others have members: the members are left out.
+    if (typeof tree[name] !== 'object') return;
+    tree = tree[name] as Tree;
+  }
+  tree[path.at(-1)!] = value;
+}
+
+/** Members with numbers for names, in their order. */
+function listed(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value;
+  const members = Object.entries(asObject(value)).filter(([name]) => /^\d+$/.test(name));
+  return members.toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => member);
+}
+
+function withLists(message: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const lists = ['tool_calls', 'contents'].filter((name) => message[name] !== undefined);
+  return { ...message, ...Object.fromEntries(lists.map((name) => [name, listed(message[name])])) };
+}

@@ -1,0 +1,28 @@
+/** How far the targets of a run were told, from the store. */
+import { outboundPrefix } from '../store/layout.ts';
+import { childNames } from '../store/records/children.ts';
+import { readCursor, type Outcome } from '../store/records/outbound-cursor.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ToldTarget {
+  readonly target: string;
+  readonly branch: number;
+  /** The last step that it was told. */
+  readonly step: number;
+  readonly evaluations: number;
+  readonly ended: Outcome | null;
+  /** Page of the run; null if the target has none. */
+  readonly url: string | null;
+}
+
+export async function listTold(store: Store, run: string): Promise<ToldTarget[]> {
+  const names = (await childNames(store, outboundPrefix(run))).flatMap((file) =>
+    file.endsWith('.json') ? [file.slice(0, -'.json'.length)] : [],
+  );
+  const cursors = await Promise.all(names.map((name) => readCursor(store, run, name)));
+  return cursors.flatMap((cursor, index) => {
+    if (cursor === null) return [];
+    const { branch, step, evals, ended, memory } = cursor;
+    return [{ target: names[index]!, branch, step, evaluations: evals.length, ended, url: memory['url'] ?? null }];
+  });
+}

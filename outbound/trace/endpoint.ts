@@ -1,0 +1,145 @@
+/** Where each kind of target takes traces, and what it needs beside them: headers, attributes of the resource. */
+import type { TraceSettings } from '../../core/contract-trace.ts';
+import { TemperError } from '../../core/failures.ts';
+import { langfuseAccess } from '../../core/langfuse.ts';
+import { weaveAccess } from '../../core/weave.ts';
+import type { HttpCaller } from '../http.ts';
+import type { Memory } from '../target.ts';
+import { findOrMakeExperiment, openMlflow } from '../track/mlflow.ts';
+import type { Attributes } from './otlp/span.ts';
+
+type Calling = Pick<HttpCaller, 'fetch' | 'signal'>;
+
+export interface TraceEndpoint {
+  readonly caller: HttpCaller;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly resource: Attributes;
+}
+
+/** `memory`: what `lookUp` found. */
+export function endpointOf(
+  settings: TraceSettings,
+  agent: string,
+  env: NodeJS.ProcessEnv,
+  memory: Memory,
+  calling: Calling,
+): TraceEndpoint {
+  switch (settings.kind) {
+    case 'otlp':
+      return otlpEndpoint(settings, env, calling);
+    case 'langfuse':
+      return langfuseEndpoint(settings, env, calling);
+    case 'weave':
+      return weaveEndpoint(settings, agent, env, calling);
+    case 'mlflow-traces':
+      return mlflowEndpoint(settings, env, memory, calling);
+  }
+}
+
+/** Ids that the server gives, to be remembered. */
+export async function lookUp(
+  settings: TraceSettings,
+  agent: string,
+  env: NodeJS.ProcessEnv,
+  calling: Calling,
+): Promise<Memory> {
+  if (settings.kind !== 'mlflow-traces') return {};
+  const name = settings.experiment ?? (env['MLFLOW_EXPERIMENT_NAME'] || agent);
+  return { experimentId: await findOrMakeExperiment(openMlflow(settings, env, calling), name) };
+}
+
+type Of<Kind extends TraceSettings['kind']> = Extract<TraceSettings, { kind: Kind }>;
+
+function otlpEndpoint({ url }: Of<'otlp'>, env: NodeJS.ProcessEnv, calling: Calling): TraceEndpoint {
+  const general = env['OTEL_EXPORTER_OTLP_ENDPOINT'] || 'http://127.0.0.1:4318';
+  const found = url ?? (env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || `${general.replace(/\/+$/, '')}/v1/traces`);
+  const headers = parseHeaders(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS'] || env['OTEL_EXPORTER_OTLP_HEADERS'] || '');
+  const of = { system: 'the OpenTelemetry collector', keyVariable: 'OTEL_EXPORTER_OTLP_HEADERS' };
+  return { caller: callerOf(of, headers, calling), url: found, headers, resource: {} };
+}
+
+/** Sends headers of its own in the place of a key; none of their values stands in a message. */
+export function callerOf(
+  of: Pick<HttpCaller, 'system' | 'keyVariable'>,
+  headers: Readonly<Record<string, string>>,
+  calling: Calling,
+): HttpCaller {
+  const secrets = Object.values(headers).flatMap((value) => [value, ...value.split(' ')]);
+  return { ...of, key: null, secrets, ...calling };
+}
+
+/** `name=value,name=value`, percent-encoded, as OpenTelemetry's specification has it. */
+function parseHeaders(text: string): Record<string, string> {
+  const pairs = text.split(',').filter((pair) => pair.trim() !== '');
+  return Object.fromEntries(
+    pairs.map((pair, index) => {
+      const at = pair.indexOf('=');
+      if (at > 0) return [pair.slice(0, at).trim().toLowerCase(), decodeHeader(pair.slice(at + 1).trim())];
+      throw new TemperError(
+        'BadConfig',
+        `OTEL_EXPORTER_OTLP_HEADERS must be NAME=VALUE,NAME=VALUE, pair ${index + 1} has no =; correct the variable`,
+      );
+    }),
+  );
+}
+
+function decodeHeader(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    // Not encoded: many set it so, and other SDKs take it.
+    return value;
+  }
+}
+
+function langfuseEndpoint(settings: Of<'langfuse'>, env: NodeJS.ProcessEnv, calling: Calling): TraceEndpoint {
+  const { url, authorization } = langfuseAccess(env, settings.url);
+  return {
+    caller: langfuseCaller(authorization, calling),
+    url: `${url}/api/public/otel/v1/traces`,
+    headers: { authorization, 'x-langfuse-ingestion-version': '4' },
+    resource: settings.environment === null ? {} : { 'langfuse.environment': settings.environment },
+  };
+}
+
+export function langfuseCaller(authorization: string, calling: Calling): HttpCaller {
+  return callerOf({ system: 'Langfuse', keyVariable: 'LANGFUSE_SECRET_KEY' }, { authorization }, calling);
+}
+
+function weaveEndpoint(
+  { entity, project, url }: Of<'weave'>,
+  agent: string,
+  env: NodeJS.ProcessEnv,
+  calling: Calling,
+): TraceEndpoint {
+  const access = weaveAccess(env, url);
+  const team = entity ?? env['WANDB_ENTITY'];
+  if (!team)
+    throw new TemperError(
+      'BadConfig',
+      'weave needs the team or user that owns the project, none is set; pass weave({ entity }), or set WANDB_ENTITY',
+    );
+  const headers = { 'wandb-api-key': access.key };
+  return {
+    caller: callerOf({ system: 'Weave', keyVariable: 'WANDB_API_KEY' }, headers, calling),
+    url: `${access.url}/agents/otel/v1/traces`,
+    headers,
+    resource: { 'wandb.entity': team, 'wandb.project': project ?? (env['WANDB_PROJECT'] || agent) },
+  };
+}
+
+function mlflowEndpoint(
+  settings: Of<'mlflow-traces'>,
+  env: NodeJS.ProcessEnv,
+  { experimentId }: Memory,
+  calling: Calling,
+): TraceEndpoint {
+  const { caller, baseUrl, headers } = openMlflow(settings, env, calling);
+  return {
+    caller,
+    url: `${baseUrl}/v1/traces`,
+    headers: { ...headers, 'x-mlflow-experiment-id': experimentId ?? '0' },
+    resource: {},
+  };
+}

@@ -1,0 +1,194 @@
+/** Tells a run as traces: one for each step, with its groups, and one for each attempt that is sent. */
+import type { TraceSettings } from '../../core/contract-trace.ts';
+import { TemperError, type FailureType } from '../../core/failures.ts';
+import { langfuseAccess } from '../../core/langfuse.ts';
+import type { Store } from '../../store/store.ts';
+import type { HttpCaller } from '../http.ts';
+import type { Memory, Row, RunFacts, StepRow, Target, Told } from '../target.ts';
+import { attemptRoot, attemptSpans, nameAttempt } from './attempt-spans.ts';
+import { SCHEMA_URL } from './conventions.ts';
+import { endpointOf, lookUp } from './endpoint.ts';
+import { verdictsOf } from './evaluation-events.ts';
+import { shareOf } from './ids.ts';
+import { LangfuseApi, type ScoredAttempt } from './langfuse-api.ts';
+import { experimentAttributes, putHeldOut } from './langfuse-experiment.ts';
+import type { Attributes, Span, SpanLink } from './otlp/span.ts';
+import { readEvaluation, readStepGroups } from './read-groups.ts';
+import { sampleAttempts } from './sample-attempts.ts';
+import { TraceSender } from './send-traces.ts';
+import { groupLink, groupSpan, runSpan, stepSpan } from './step-spans.ts';
+import type { TracedGroup, TracedRun } from './traced.ts';
+
+export interface TracePlace {
+  readonly store: Store;
+  /** Keys are in it alone. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: HttpCaller['fetch'];
+  /** Version of this package. */
+  readonly version: string;
+}
+
+/** What it needs, such as a key, is looked for when there is something to tell. */
+export function openTraceTarget(settings: TraceSettings, place: TracePlace): Target {
+  return new TraceTarget(settings, place);
+}
+
+class TraceTarget implements Target {
+  readonly name: string;
+  /** A step may have thousands of attempts: it is a delivery by itself. */
+  readonly batch = 1;
+  /** Ids tell branches apart. */
+  readonly onRollback = 'continue';
+  readonly #settings: TraceSettings;
+  readonly #place: TracePlace;
+
+  constructor(settings: TraceSettings, place: TracePlace) {
+    this.name = settings.name;
+    this.#settings = settings;
+    this.#place = place;
+  }
+
+  begin({ run, signal }: Told): Promise<Memory> {
+    return mendable(async () => {
+      const { env, fetch, store } = this.#place;
+      const { agent } = run.config;
+      const memory = await lookUp(this.#settings, agent, env, { fetch, signal });
+      // What is missing is said before the first step.
+      endpointOf(this.#settings, agent, env, memory, { fetch, signal });
+      const api = this.#langfuse(signal);
+      const dataset = datasetOf(this.#settings);
+      if (api === null || dataset === null) return memory;
+      return { ...memory, datasetId: await putHeldOut(api, store, run.run, dataset) };
+    });
+  }
+
+  tell(told: Told, rows: readonly Row[]): Promise<void> {
+    return mendable(async () => {
+      for (const row of rows) {
+        const telling = new Telling(this.#settings, this.#place, told, this.#langfuse(told.signal));
+        await (row.kind === 'step' ? telling.step(row) : telling.evaluation(row));
+      }
+    });
+  }
+
+  /** Times come from the store: the run is over with its last commit. */
+  end(told: Told, outcome: string): Promise<void> {
+    return mendable(async () => {
+      const { beganAt, failure } = told.run;
+      const endedAt = Math.max(beganAt, ...told.newest.map(({ at }) => at));
+      const sender = openSender(this.#settings, this.#place, told);
+      await sender.add([runSpan(tracedRun(told.run, this.#settings), { beganAt, endedAt, outcome, failure })]);
+      await sender.flush();
+    });
+  }
+
+  /** Null for another target. */
+  #langfuse(signal: AbortSignal): LangfuseApi | null {
+    if (this.#settings.kind !== 'langfuse') return null;
+    const { env, fetch } = this.#place;
+    const { url, environment } = this.#settings;
+    return new LangfuseApi(langfuseAccess(env, url), environment, { fetch, signal });
+  }
+}
+
+function datasetOf(settings: TraceSettings): string | null {
+  return settings.kind === 'langfuse' ? settings.dataset : null;
+}
+
+/** What the user can mend ends nothing: with another key, or another address, the next try goes through. */
+async function mendable<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!(cause instanceof TemperError) || !MENDABLE.has(cause.type)) throw cause;
+    throw new TemperError('TargetUnavailable', cause.message, { cause });
+  }
+}
+
+const MENDABLE: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed']);
+
+function openSender(settings: TraceSettings, { env, fetch, version }: TracePlace, told: Told): TraceSender {
+  const endpoint = endpointOf(settings, told.run.config.agent, env, told.memory, { fetch, signal: told.signal });
+  const resource = { 'service.name': 'temper', 'service.version': version, ...endpoint.resource };
+  const source = { resource, scope: { name: 'temper-rl', version }, schemaUrl: SCHEMA_URL };
+  return new TraceSender(endpoint, source);
+}
+
+function tracedRun(
+  { run, storeId, config, agentCodeSha256 }: RunFacts,
+  { content, maxTextLength }: TraceSettings,
+): TracedRun {
+  const { agent, baseModel } = config;
+  return { storeId, run, agent, agentCodeSha256, baseModel, content, maxTextLength };
+}
+
+/** One row on its way: groups are read, sent and let go one after the other. */
+class Telling {
+  readonly #settings: TraceSettings;
+  readonly #store: Store;
+  readonly #run: TracedRun;
+  readonly #memory: Memory;
+  readonly #sender: TraceSender;
+  readonly #langfuse: LangfuseApi | null;
+
+  constructor(settings: TraceSettings, place: TracePlace, told: Told, langfuse: LangfuseApi | null) {
+    this.#settings = settings;
+    this.#store = place.store;
+    this.#run = tracedRun(told.run, settings);
+    this.#memory = told.memory;
+    this.#sender = openSender(settings, place, told);
+    this.#langfuse = langfuse;
+  }
+
+  async step({ branch, step, at, summary }: StepRow): Promise<void> {
+    const place = { run: this.#run.run, branch, step };
+    const groups: Span[] = [];
+    for await (const group of readStepGroups(this.#store, place, at)) {
+      const sent = await this.#attempts(group, groupLink(this.#run, place, group));
+      groups.push(groupSpan(this.#run, place, group, sent));
+    }
+    await this.#sender.add([stepSpan(this.#run, { branch, summary, over: at }, groups), ...groups]);
+    await this.#sender.flush();
+  }
+
+  async evaluation({ branch, step, at }: Pick<StepRow, 'branch' | 'step' | 'at'>): Promise<void> {
+    const group = await readEvaluation(this.#store, { run: this.#run.run, branch, step }, at);
+    if (group !== null) await this.#attempts(group, null);
+    await this.#sender.flush();
+  }
+
+  /** Numbers of the attempts that were sent. */
+  async #attempts(group: TracedGroup, link: SpanLink | null): Promise<number[]> {
+    // An experiment has all of its items.
+    const share = group.group === null && this.#memory['datasetId'] !== undefined ? 1 : this.#settings.share;
+    const { storeId, run } = this.#run;
+    const verdicts = verdictsOf(group);
+    const drawn = group.attempts.map(({ attempt }, index) => ({
+      draw: shareOf(storeId, run, nameAttempt(group, attempt)),
+      reward: verdicts[index]!.reward,
+    }));
+    const chosen = sampleAttempts(drawn, share);
+    const scored: ScoredAttempt[] = [];
+    for (const [index, record] of group.attempts.entries()) {
+      const [sampledBy, verdict] = [chosen[index], verdicts[index]!];
+      if (sampledBy === undefined) continue;
+      const root = attemptRoot(this.#run, group, record.attempt);
+      const extra = this.#experiment(group, record.scenarioId, root.spanId);
+      await this.#sender.add(attemptSpans(this.#run, group, record, { verdict, sampledBy, link, extra }));
+      scored.push({ root, verdict, metadata: { run, step: group.step, attempt: nameAttempt(group, record.attempt) } });
+    }
+    if (this.#settings.kind === 'langfuse' && this.#settings.scores) {
+      await this.#sender.flush();
+      await this.#langfuse?.score(scored);
+    }
+    return group.attempts.filter((_, index) => chosen[index] !== undefined).map(({ attempt }) => attempt);
+  }
+
+  /** Of an evaluation alone, where the run's held-out scenarios are a data set. */
+  #experiment(group: TracedGroup, scenarioId: string | undefined, spanId: string): Attributes {
+    const { datasetId } = this.#memory;
+    const dataset = datasetOf(this.#settings);
+    if (dataset === null || datasetId === undefined || group.group !== null || scenarioId === undefined) return {};
+    return experimentAttributes({ run: this.#run.run, dataset, datasetId }, group, { scenarioId, spanId });
+  }
+}

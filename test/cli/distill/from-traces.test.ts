@@ -1,0 +1,235 @@
+/** `temper distill --from-otlp` and `--from-langfuse`; how libraries record calls: span-calls.test.ts. */
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { readFile, writeFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+
+import { encodeTraces } from '../../../outbound/trace/otlp/encode.ts';
+import { SPAN_KIND, type Attributes, type Span } from '../../../outbound/trace/otlp/span.ts';
+import { temporaryProject } from '../fixture-store.ts';
+import { runCli } from '../run-cli.ts';
+
+let project: string;
+beforeEach(async () => {
+  project = await temporaryProject();
+});
+
+const SOURCE = { resource: {}, scope: { name: 'test', version: '1' }, schemaUrl: '' };
+const ask = (content: string) => ({ role: 'user', content });
+const say = (content: string) => ({ role: 'assistant', content });
+
+/** A turn of a conversation, in a trace of its own. */
+function turn(number: number, conversation: string, messages: object[], answer: string, score?: number): Span {
+  const traceId = number.toString(16).padStart(32, '0');
+  const evaluation = { 'gen_ai.evaluation.name': 'helpful', 'gen_ai.evaluation.score.value': { double: score ?? 0 } };
+  return spanOf(traceId, number, {
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.conversation.id': conversation,
+      'gen_ai.input.messages': JSON.stringify(messages),
+      'gen_ai.output.messages': JSON.stringify(answer === '' ? [] : [say(answer)]),
+    },
+    events: score === undefined ? [] : [{ name: 'gen_ai.evaluation.result', at: 1n, attributes: evaluation }],
+  });
+}
+
+function spanOf(traceId: string, number: number, span: { attributes: Attributes; events: Span['events'] }): Span {
+  const spanId = number.toString(16).padStart(16, 'a');
+  const [start, end] = [BigInt(number) * 1000n, BigInt(number) * 1000n + 1n];
+  const made = { parentSpanId: null, name: 'chat m', kind: SPAN_KIND.client, links: [], error: null };
+  return { traceId, spanId, start, end, ...made, ...span };
+}
+
+const SPANS = [
+  turn(1, 'first', [ask('Hi')], 'Hello.', 0.25),
+  turn(2, 'first', [ask('Hi'), say('Hello.'), ask('Bye')], 'So long.'),
+  turn(3, 'second', [ask('Hm')], 'Hm?', 1),
+  turn(4, 'third', [ask('What?')], ''),
+  turn(5, 'fourth', [ask('Hi')], 'Hey.'),
+  spanOf('f'.repeat(32), 6, { attributes: { 'gen_ai.operation.name': 'execute_tool' }, events: [] }),
+];
+
+const FIRST = [ask('Hi'), say('Hello.'), ask('Bye'), say('So long.')];
+
+const distill = (...more: string[]) => runCli(project, ['distill', '--out', 'chats.jsonl', ...more]);
+const lines = async (name: string) =>
+  (await readFile(join(project, name), 'utf8'))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as unknown);
+
+test('a file of traces becomes chats and scenarios, and what is left out is counted', async () => {
+  await writeFile(join(project, 'traces.pb'), encodeTraces(SPANS, SOURCE));
+  const { exitCode, stdout } = await distill('--from-otlp', 'traces.pb', '--scenarios', 'openings.jsonl');
+  expect({ exitCode, stdout: stdout.replaceAll(project, '…') }).toEqual({
+    exitCode: 0,
+    stdout: [
+      '3 of 3 conversations in …/traces.pb: 3 examples in …/chats.jsonl',
+      '2 scenarios in …/openings.jsonl',
+      'note: 1 call left out: the answer was not recorded',
+      'note: 1 span of agents, tools and other operations',
+    ].join('\n'),
+  });
+  expect(await lines('chats.jsonl')).toEqual([
+    { messages: FIRST, metadata: { conversation: 'first' } },
+    { messages: [ask('Hm'), say('Hm?')], metadata: { conversation: 'second' } },
+    { messages: [ask('Hi'), say('Hey.')], metadata: { conversation: 'fourth' } },
+  ]);
+  expect(await lines('openings.jsonl')).toEqual([
+    { id: 'first', messages: [ask('Hi')] },
+    { id: 'second', messages: [ask('Hm')] },
+  ]);
+});
+
+test('the best by a score are taken, from lines of JSON, from messages with their length, and from gzip', async () => {
+  const protobuf = encodeTraces(SPANS, SOURCE);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(protobuf.length);
+  const json = SPANS.map(({ traceId, spanId, attributes, events }) => ({
+    resourceSpans: [
+      {
+        scopeSpans: [
+          {
+            spans: [
+              {
+                traceId,
+                spanId,
+                name: 'x',
+                attributes: listed(attributes),
+                events: events.map((event) => ({ ...event, at: undefined, attributes: listed(event.attributes) })),
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  }));
+  const written: Record<string, Uint8Array | string> = {
+    'framed.pb': Buffer.concat([length, protobuf, length, protobuf]),
+    'lines.json': `${json.map((line) => JSON.stringify(line)).join('\n')}\n`,
+    'packed.pb.gz': gzipSync(protobuf),
+  };
+  for (const [name, bytes] of Object.entries(written)) {
+    await writeFile(join(project, name), bytes);
+    const out = `${name}.jsonl`;
+    const { stdout, stderr } = await runCli(project, [
+      ...['distill', '--from-otlp', name, '--score', 'helpful', '--top', '50%', '--out', out],
+    ]);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('note: 1 conversation without a score named helpful left out');
+    expect(await lines(out)).toEqual([
+      { messages: [ask('Hm'), say('Hm?')], metadata: { conversation: 'second', reward: 1 } },
+    ]);
+  }
+});
+
+function listed(attributes: Attributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: typeof value === 'string' ? { stringValue: value } : { doubleValue: (value as { double: number }).double },
+  }));
+}
+
+test.each([
+  [['--from-otlp', 'none.json'], /^--from-otlp must name a file that can be read, got .*none\.json \(ENOENT\)/],
+  [['--from-otlp', 'bad.json'], /bad\.json could not be read as a whole: it has no resourceSpans/],
+  [['--from-otlp', 'bad.txt'], /bad\.txt could not be read as a whole/],
+  [['--from-otlp', 'zstd.pb'], /is compressed with zstd; run zstd -d on it first/],
+  [['--from-otlp', 'tools.pb'], /tools\.pb must have conversations to take, it has no calls of models/],
+  [['--from-otlp', 'good.pb', '--top', '50%'], /none of its 3 has a score of that name; pass --score NAME/],
+  [['--from-otlp', 'good.pb', '--since', '2026-11-20'], /^--since has no effect without --from-langfuse/],
+  [['demo', '--top', '50%', '--score', 'x'], /^--score has no effect without --from-otlp or --from-langfuse/],
+  [['demo', '--from-langfuse'], /attempts must come from one place/],
+  [['demo'], /^--top is missing; pass --top 25%/],
+  [['--from-langfuse'], /LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY, at least one is not set/],
+])('%j is refused in one line', async (flags, said) => {
+  await writeFile(join(project, 'bad.json'), '{"a": 1}');
+  await writeFile(join(project, 'bad.txt'), 'hello');
+  await writeFile(join(project, 'zstd.pb'), Buffer.from('28b52ffd00', 'hex'));
+  await writeFile(join(project, 'tools.pb'), encodeTraces(SPANS.slice(5), SOURCE));
+  await writeFile(join(project, 'good.pb'), encodeTraces(SPANS, SOURCE));
+  const { exitCode, stderr } = await distill(...flags);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+  expect([exitCode, stderr.replace(/^temper: /, '')]).toEqual([2, expect.stringMatching(said)]);
+});
+
+test('neither file is written if one of them exists', async () => {
+  await writeFile(join(project, 'traces.pb'), encodeTraces(SPANS, SOURCE));
+  await writeFile(join(project, 'old.jsonl'), '');
+  const { exitCode, stderr } = await distill('--from-otlp', 'traces.pb', '--scenarios', 'old.jsonl');
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--scenarios must be a new file')]);
+  await expect(readFile(join(project, 'chats.jsonl'))).rejects.toThrow('ENOENT');
+});
+
+test('Langfuse’s recorded calls are read page by page, with scores of traces, calls and sessions', async () => {
+  const asked: string[] = [];
+  const generation = (id: string, more: object) => ({
+    id,
+    traceId: `t-${id}`,
+    startTime: '2026-11-20T10:00:00Z',
+    type: 'GENERATION',
+    ...more,
+  });
+  const pages: Record<string, object> = {
+    '/api/public/v2/observations?': {
+      data: [generation('1', { input: JSON.stringify([ask('Hi')]), output: JSON.stringify(say('Hello.')) })],
+      meta: { cursor: 'next' },
+    },
+    '/api/public/v2/observations?next': {
+      data: [
+        generation('2', { input: JSON.stringify({ messages: [ask('Hm')] }), output: 'Hm?', sessionId: 's' }),
+        generation('3', { input: JSON.stringify([ask('Oh')]), output: 'No', level: 'ERROR' }),
+      ],
+      meta: {},
+    },
+    '/api/public/v3/scores?': {
+      data: [
+        { value: 0.5, subject: { kind: 'trace', id: 't-1' } },
+        { value: true, subject: { kind: 'session', id: 's' } },
+        { value: 'good', subject: { kind: 'trace', id: 't-1' } },
+      ],
+      meta: {},
+    },
+  };
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://host');
+    asked.push(
+      `${pathname} ${searchParams.get('type') ?? searchParams.get('name')} ${searchParams.get('fromStartTime')}`,
+    );
+    const isKnown = request.headers.authorization === `Basic ${btoa('pk:sk')}`;
+    response
+      .writeHead(isKnown ? 200 : 401)
+      .end(JSON.stringify(pages[`${pathname}?${searchParams.get('cursor') ?? ''}`]));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const env = { LANGFUSE_BASE_URL: url, LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
+  const words = [
+    'distill',
+    '--from-langfuse',
+    '--since',
+    '2026-11-20',
+    '--score',
+    'ok',
+    '--top',
+    '100%',
+    '--out',
+    'a.jsonl',
+  ];
+  const { stdout, stderr } = await runCli(project, words, { env });
+  expect(stderr).toBe('');
+  expect(stdout).toContain('note: 1 call left out: the call failed');
+  expect(await lines('a.jsonl')).toEqual([
+    { messages: [ask('Hm'), say('Hm?')], metadata: { conversation: 's', reward: 1 } },
+    { messages: [ask('Hi'), say('Hello.')], metadata: { conversation: 't-1', reward: 0.5 } },
+  ]);
+  expect(asked[0]).toBe('/api/public/v2/observations GENERATION 2026-11-20T00:00:00.000Z');
+  const refused = await runCli(project, [...words.slice(0, -1), 'b.jsonl'], {
+    env: { ...env, LANGFUSE_SECRET_KEY: 'other' },
+  });
+  expect(refused.stderr).toContain('it answered 401; check LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY');
+});

@@ -1,0 +1,82 @@
+/** The workflows that tell a run's targets, as clients start them and wait for them. */
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { TrackInput } from '../../core/contract-outbound.ts';
+import { storeQueue, trackWorkflowId } from '../../core/queues.ts';
+import { goOnSignal } from '../../workflows/messages.ts';
+import type { trackRun, TrackRunInput } from '../../workflows/track-run.ts';
+import { patiently } from '../connection/connection.ts';
+
+export interface TrackedPlace {
+  readonly storeId: string;
+  /** Queue of workflows, as the configuration names it. */
+  readonly workflows: string;
+}
+
+/** Starts the workflow, or has the one that tells already look once more before it ends. */
+export async function startTracking(client: Client, place: TrackedPlace, input: TrackInput): Promise<void> {
+  const { storeId, workflows } = place;
+  const { run, target } = input;
+  const argument: TrackRunInput = { ...input, storeId };
+  await patiently(
+    () =>
+      client.workflow.signalWithStart<typeof trackRun, []>('trackRun', {
+        workflowId: trackWorkflowId(storeId, run, target),
+        taskQueue: storeQueue(storeId, workflows),
+        args: [argument],
+        signal: goOnSignal,
+        staticSummary: `${run}: told to ${target}`,
+      }),
+    { limitMs: 30_000 },
+  );
+}
+
+/** Targets that do not know all of an ended run by then. They are told when a worker runs again. */
+export async function awaitTracking(
+  client: Client,
+  storeId: string,
+  { run, targets, limitMs }: { run: string; targets: readonly string[]; limitMs: number },
+): Promise<string[]> {
+  const isLate = new Promise<false>((resolve) => setTimeout(resolve, limitMs, false).unref());
+  const told = targets.map((target) => {
+    const handle = client.workflow.getHandle(trackWorkflowId(storeId, run, target));
+    const ended = client
+      .withDeadline(Date.now() + limitMs, () => handle.result())
+      .then(
+        () => true,
+        (error: unknown) => error instanceof WorkflowNotFoundError,
+      );
+    return Promise.race([ended, isLate]);
+  });
+  const done = await Promise.all(told);
+  return targets.filter((_, index) => !done[index]);
+}
+
+/** A script ends when its trackers know all of its runs, or after this time. */
+const PATIENCE_MS = 15_000;
+
+/** Tracking of a script's runs. */
+export function openTracking(
+  client: Client,
+  place: TrackedPlace,
+  targets: readonly string[],
+  tell: (line: string) => void,
+): { start(run: string): Promise<void>; end(): Promise<void> } {
+  const runs = new Set<string>();
+  return {
+    async start(run) {
+      runs.add(run);
+      for (const target of targets) await startTracking(client, place, { run, target, from: 'start' });
+    },
+    async end() {
+      const limitMs = PATIENCE_MS;
+      const late = await Promise.all(
+        [...runs].map((run) => awaitTracking(client, place.storeId, { run, targets, limitMs })),
+      );
+      for (const [index, run] of [...runs].entries())
+        if (late[index]!.length > 0)
+          tell(
+            `${late[index]!.join(', ')} will be told the rest of ${run} when a worker runs again; see temper track ${run}`,
+          );
+    },
+  };
+}
