@@ -5,6 +5,7 @@
 import pLimit from 'p-limit';
 
 import { ChooseInput, type ChooseResult, type GroupRef } from '../core/contract.ts';
+import { addUsages } from '../core/costs.ts';
 import { chooseFirst } from '../core/plan-window.ts';
 import { placeOfGroup } from '../store/layout.ts';
 import { GROUPS_AT_ONCE } from '../store/records/children.ts';
@@ -13,20 +14,23 @@ import {
   readDecidedGroup,
   readStepVerdict,
   toStepVerdict,
-  type DecidedGroup,
+  type ReadGroup,
 } from '../store/records/step-verdict.ts';
 import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
 export function createChooseActivities(dependencies: Dependencies) {
-  const { store } = dependencies;
+  const { store, prices } = dependencies;
 
   async function choose(input: ChooseInput): Promise<ChooseResult> {
     const recorded = (await readStepVerdict(store, input)) ?? (await publishChoice(input));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
     checkInputs(what, recorded.inputsSha256, input.inputsSha256);
     const decided = await decideAll(input, recorded.groups);
-    return { groups: decided.map(({ result }, index) => ({ ...result, use: recorded.groups[index]!.use })) };
+    return {
+      groups: decided.map(({ result }, index) => ({ ...result, use: recorded.groups[index]!.use })),
+      usage: addUsages(decided.map((group) => group.usage)),
+    };
   }
 
   async function publishChoice(input: ChooseInput) {
@@ -46,13 +50,13 @@ export function createChooseActivities(dependencies: Dependencies) {
     return publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, leaving));
   }
 
-  function decideAll(input: ChooseInput, refs: readonly GroupRef[]): Promise<DecidedGroup[]> {
+  function decideAll(input: ChooseInput, refs: readonly GroupRef[]): Promise<ReadGroup[]> {
     const limit = pLimit(GROUPS_AT_ONCE);
     return Promise.all(refs.map((ref) => limit(() => decide(input, ref))));
   }
 
-  async function decide(input: ChooseInput, ref: GroupRef): Promise<DecidedGroup> {
-    const decided = await readDecidedGroup(store, input, placeOfGroup(input, ref), ref);
+  async function decide(input: ChooseInput, ref: GroupRef): Promise<ReadGroup> {
+    const decided = await readDecidedGroup(store, input, placeOfGroup(input, ref), ref, prices);
     return { ...decided, dealt: dealtAt(ref) };
   }
 

@@ -1,5 +1,6 @@
 /** The dependencies of activities; a worker creates them once. */
 import { TemperError } from '../core/failures.ts';
+import type { PriceTable } from '../core/prices.ts';
 import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
 import type { AgentResources } from '../play/resources/agent-resources.ts';
@@ -23,6 +24,8 @@ export interface LoadedAgent {
 export interface Dependencies {
   store: Store;
   logger: Logger;
+  /** The project's prices of hosted models, before list prices. Absent: it has none. */
+  prices?: PriceTable;
   /** For tests; by default one for the process. */
   pauses?: PauseDetector;
   /** Absent: the server is taken to answer. */

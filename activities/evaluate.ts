@@ -1,11 +1,12 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint; where roles compete, one in each. */
-import { type EvalResult, EvaluateInput } from '../core/contract.ts';
+import { type Evaluated, EvaluateInput } from '../core/contract.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { PlannedAttempt } from '../play/play-attempts.ts';
 import { summariseEval } from '../store/records/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
 import { parseRollouts } from '../store/records/group-files.ts';
+import { usageOf } from '../store/records/usage.ts';
 import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
@@ -15,9 +16,9 @@ import { createScenarioReader } from './scenario-reader.ts';
 
 export function createEvaluateActivities(dependencies: PlayDependencies) {
   const readScenario = createScenarioReader(dependencies.store);
-  const { store } = dependencies;
+  const { store, prices = {} } = dependencies;
 
-  async function evaluate(input: EvaluateInput, scope: Scope): Promise<EvalResult> {
+  async function evaluate(input: EvaluateInput, scope: Scope): Promise<Evaluated> {
     const key = evalRolloutsKey(input);
     const bytes = (await store.read(key)) ?? (await playEval(input, scope));
     const { rollouts, sha256 } = await parseRollouts(bytes, key);
@@ -25,7 +26,7 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     checkInputs(`the evaluation of step ${input.step} of the run ${input.run}`, inputsSha256, input.inputsSha256);
     const result = summariseEval(input.step, rollouts.attempts, sha256);
     await store.publish(evalKey(input), encodeJson({ schema: 1, inputsSha256, ...result }));
-    return result;
+    return { ...result, usage: usageOf(rollouts.attempts, prices) };
   }
 
   async function playEval(input: EvaluateInput, scope: Scope): Promise<Uint8Array> {

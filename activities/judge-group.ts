@@ -15,7 +15,7 @@ import { conversationOf } from '../play/judge/conversation.ts';
 import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';
-import { isRuler, withJudge, type Ruler } from '../play/judge/ruler.ts';
+import { isRuler, withJudge, withPrices, type Ruler } from '../play/judge/ruler.ts';
 import { earnedByTurns, judgeTurns, summariseGroup } from '../store/records/group-result.ts';
 import { readCheckpoint } from '../store/records/find-checkpoint.ts';
 import {
@@ -75,7 +75,7 @@ export function createJudgeGroup(dependencies: PlayDependencies) {
 
 function createComparison(dependencies: PlayDependencies): JudgePlayed {
   return async (input, attempts, scope) => {
-    const ruler = requireRuler(dependencies, input);
+    const ruler = withPrices(requireRuler(dependencies, input), dependencies.prices ?? {});
     const data = attempts.filter(({ status }) => status === 'ok');
     const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);
     return toVerdict(ruler, attempts, judgement);

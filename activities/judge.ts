@@ -2,6 +2,7 @@
 import pLimit from 'p-limit';
 
 import { JudgeInput, type GroupRef, type JudgeResult } from '../core/contract.ts';
+import { addUsages } from '../core/costs.ts';
 import { TemperError } from '../core/failures.ts';
 import { hashOf } from '../core/hashes.ts';
 import { hashJudging, toGroupRef } from '../core/plan-step.ts';
@@ -18,20 +19,21 @@ import type { Dependencies } from './dependencies.ts';
 const AT_ONCE = 4;
 
 export function createJudgeActivities(dependencies: Dependencies) {
-  const { store } = dependencies;
+  const { store, prices } = dependencies;
 
   async function judge(input: JudgeInput): Promise<JudgeResult> {
     const limit = pLimit(AT_ONCE);
-    const decide = (ref: NamedGroup) => readDecidedGroup(store, input, { ...input, group: ref.group }, ref);
+    const decide = (ref: NamedGroup) => readDecidedGroup(store, input, { ...input, group: ref.group }, ref, prices);
     const decided = await Promise.all(named(input).map((ref) => limit(() => decide(ref))));
     if (input.played !== undefined) checkPlayed(input, decided);
     const recorded = await publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, decided));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
     checkInputs(what, recorded.inputsSha256, input.inputsSha256);
     const groups = decided.map(({ result }) => result);
+    const usage = addUsages(decided.map((group) => group.usage));
     // They are more than an answer holds. What the trainer finds in the verdict is held to what the workflow has.
-    if (input.played !== undefined) return { groups: null };
-    return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
+    if (input.played !== undefined) return { groups: null, usage };
+    return { groups: hashOf(groups) === input.resultsSha256 ? null : groups, usage };
   }
 
   return { judge: asActivity(dependencies, JudgeInput, judge) };

@@ -3,6 +3,7 @@ import type { HubDataset, Prepared, RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
+import { countHeldOut } from '../core/split-held-out.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import type { Agent } from '../play/agent.ts';
 import { openScenarios, UniqueIds, type OpenScenarios } from '../play/scenarios.ts';
@@ -28,9 +29,6 @@ interface Lineage {
   trained: ReadonlySet<string>;
   held: ReadonlySet<string>;
 }
-
-/** The share held out if the agent names no evaluation scenarios. */
-const HELD_OUT_SHARE = 0.1;
 
 export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<ScenarioSplit> {
   const spool = new LineSpool(ONE_BLOB_BYTES);
@@ -112,7 +110,7 @@ function holdOut(
   lineage: Lineage,
 ): ReadonlySet<number> {
   if (ids.length < 2) throw tooFew(agent, 'scenarios', 'two (a tenth is held out for evaluation)', ids.length);
-  const count = Math.min(evalScenarios, Math.max(1, Math.floor(ids.length * HELD_OUT_SHARE)));
+  const count = countHeldOut(ids.length, evalScenarios);
   const rank = (index: number) => rankOf(ids[index] ?? '', lineage);
   const order = permutation(ids.length, deriveSeed([seed, 'held-out'])).filter((index) => rank(index) !== TRAINED);
   const drawn = new Set(order.toSorted((a, b) => rank(a) - rank(b)).slice(0, count));

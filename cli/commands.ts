@@ -6,6 +6,7 @@ import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
+import { estimateCommand } from './estimate/command.ts';
 import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
 import { forkCommand } from './fork/command.ts';
@@ -40,7 +41,7 @@ import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
 const GROUPS: readonly (readonly Command[])[] = [
-  [initCommand, autoCommand, scenariosCommand, trainCommand, sftCommand, distillCommand, forkCommand],
+  [initCommand, autoCommand, scenariosCommand, estimateCommand, trainCommand, sftCommand, distillCommand, forkCommand],
   [runsCommand, showCommand, watchCommand],
   [rewardCommand, rewardsCommand, reviewCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],

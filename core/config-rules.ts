@@ -52,8 +52,12 @@ function findSourceProblem(config: RunConfig): string | null {
   );
 }
 
-function findBudgetProblem({ maxJudgeUsd, judge }: RunConfig): string | null {
-  if (maxJudgeUsd === null || (judge !== null && judge !== REWARD_GROUP && !isAwaited(judge))) return null;
+function findBudgetProblem({ maxJudgeUsd, maxCostUsd, gpuUsdPerHour, judge, roles = {} }: RunConfig): string | null {
+  const isPaid = judge !== null && judge !== REWARD_GROUP && !isAwaited(judge);
+  const hasHosted = Object.values(roles).some(({ kind }) => kind === 'hosted');
+  if (maxCostUsd !== null && gpuUsdPerHour === null && !isPaid && !hasHosted)
+    return `maxCostUsd ${maxCostUsd} has no effect while nothing of the run has a price; set gpuUsdPerHour, to 0 if only hosted models cost money`;
+  if (maxJudgeUsd === null || isPaid) return null;
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 

@@ -37,6 +37,7 @@ const ofOptimizer = optionsOf('optimizer');
 const ofRollouts = optionsOf('rollouts');
 const ofLoss = optionsOf('loss');
 const ofJudge = optionsOf('judge');
+const ofCosts = optionsOf('costs');
 
 /** Settings of one optimizer step, beside its parent and its groups. */
 export const TrainConfig = z
@@ -233,6 +234,21 @@ export const RunConfig = z
       z.number().min(0).nullable(),
       'budget of the judge for the whole run; the run pauses before exceeding it',
       { default: "the agent's limit" },
+    ),
+    gpuUsdPerHour: ofCosts(
+      z.number().min(0).nullable().default(RUN.gpuUsdPerHour),
+      '[price of the hardware](cost.md#during-a-run) in US dollars per hour of work',
+      { isSupervised: true },
+    ),
+    maxCostUsd: ofCosts(
+      z.number().min(0).nullable().default(RUN.maxCostUsd),
+      '[budget](cost.md#set-a-budget) for hardware, judge and hosted models; the run pauses before exceeding it',
+      { isSupervised: true },
+    ),
+    maxHours: ofCosts(
+      z.number().min(0).nullable().default(RUN.maxHours),
+      '[budget](cost.md#set-a-budget) of working time, without pauses; the run pauses before exceeding it',
+      { isSupervised: true },
     ),
     /** Step s samples from the checkpoint after step s − 1 − maxStaleness. */
     maxStaleness: ofRun(

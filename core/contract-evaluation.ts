@@ -2,6 +2,7 @@
 import { z } from 'zod';
 
 import { RolloutConfig } from './contract-config.ts';
+import { Usage } from './contract-costs.ts';
 import { rolesOfAttempt } from './contract-groups.ts';
 import { Checkpoint } from './contract-roles.ts';
 import { BlobRef, count, name, positive, sha256 } from './contract-values.ts';
@@ -44,3 +45,7 @@ export const EvalResult = z
   })
   .meta({ id: 'EvalResult' });
 export type EvalResult = z.infer<typeof EvalResult>;
+
+/** The answer of the activity: only the evaluation is kept. */
+export const Evaluated = EvalResult.extend({ usage: Usage.optional() }).meta({ id: 'Evaluated' });
+export type Evaluated = z.infer<typeof Evaluated>;

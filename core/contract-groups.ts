@@ -1,6 +1,7 @@
 /** How the groups of a step are played and judged, on the wire. */
 import { z } from 'zod';
 import { RolloutConfig, TrainConfig } from './contract-config.ts';
+import { Usage } from './contract-costs.ts';
 import { ExternalConfig } from './contract-external.ts';
 import { Checkpoint, Seats, TrainedRoles } from './contract-roles.ts';
 import { BlobRef, count, GroupRef, judgeName, name, positive, roleName, sha256 } from './contract-values.ts';
@@ -217,7 +218,13 @@ export type JudgeInput = z.infer<typeof JudgeInput>;
  * The verdict on a step: what each group came to, and which of them are trained. Null if that is what the workflow has
  * already: thousands of results are more than Temporal takes in one answer.
  */
-export const JudgeResult = z.strictObject({ groups: z.array(GroupResult).nullable() }).meta({ id: 'JudgeResult' });
+export const JudgeResult = z
+  .strictObject({
+    groups: z.array(GroupResult).nullable(),
+    /** Tokens of all attempts that were played for the step. */
+    usage: Usage.optional(),
+  })
+  .meta({ id: 'JudgeResult' });
 export type JudgeResult = z.infer<typeof JudgeResult>;
 
 /** A group that was dealt and that no step has taken yet: it waits for rewards, or for its turn. */
@@ -253,5 +260,11 @@ export const ChooseInput = JudgeInput.omit({ groups: true, played: true, results
 export type ChooseInput = z.infer<typeof ChooseInput>;
 
 /** Groups that leave the window: those that are trained, and those that never will be. */
-export const ChooseResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'ChooseResult' });
+export const ChooseResult = z
+  .strictObject({
+    groups: z.array(GroupResult),
+    /** Tokens of their attempts. */
+    usage: Usage.optional(),
+  })
+  .meta({ id: 'ChooseResult' });
 export type ChooseResult = z.infer<typeof ChooseResult>;

@@ -5,7 +5,16 @@
 import type { z } from 'zod';
 
 /** A table of docs/commands.md. */
-type OptionSection = 'run' | 'groups' | 'evaluation' | 'warm-start' | 'optimizer' | 'rollouts' | 'loss' | 'judge';
+type OptionSection =
+  | 'run'
+  | 'groups'
+  | 'evaluation'
+  | 'warm-start'
+  | 'optimizer'
+  | 'rollouts'
+  | 'loss'
+  | 'judge'
+  | 'costs';
 
 export interface OptionMeta {
   readonly section: OptionSection;

@@ -7,6 +7,7 @@
  */
 import { z } from 'zod';
 import { RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
+import { RunCosts, StepCosts, Usage } from './contract-costs.ts';
 import { EvalResult } from './contract-evaluation.ts';
 import { AwaitedRewards } from './contract-external.ts';
 import { JudgeSpending, OpenGroup } from './contract-groups.ts';
@@ -29,6 +30,7 @@ import {
 } from './contract-values.ts';
 
 export * from './contract-config.ts';
+export * from './contract-costs.ts';
 export * from './contract-evaluation.ts';
 export * from './contract-external.ts';
 export * from './contract-groups.ts';
@@ -161,7 +163,17 @@ export const RUN_STATES = [
 export const SettingChange = z
   .strictObject({
     /** Settings that `temper set` may change; `core/settings.ts` maps them to fields of RunConfig. */
-    setting: z.enum(['learningRate', 'temperature', 'steps', 'groupSize', 'evalEvery', 'maxJudgeUsd']),
+    setting: z.enum([
+      'learningRate',
+      'temperature',
+      'steps',
+      'groupSize',
+      'evalEvery',
+      'maxJudgeUsd',
+      'gpuUsdPerHour',
+      'maxCostUsd',
+      'maxHours',
+    ]),
     /** Null if there was none. */
     from: z.number().nullable(),
     to: z.number(),
@@ -201,6 +213,10 @@ export const StepSummary = z
     adapterSha256: sha256,
     /** Number of a supervised step's examples; it has no groups. Absent: not a supervised step. */
     examples: count.optional(),
+    /** Tokens of all attempts of the step. Absent: it played none, or a line from before this field was there. */
+    usage: Usage.optional(),
+    /** Absent: a line from before this field was there, or of a script's own loop. */
+    costs: StepCosts.optional(),
   })
   .meta({ id: 'StepSummary' });
 export type StepSummary = z.infer<typeof StepSummary>;
@@ -236,6 +252,8 @@ export const RunState = z
     overlap: z.array(z.strictObject({ step: positive, phase: z.string(), policy: count })).optional(),
     /** Rewards from outside that the run waits for; null: it waits for none. Absent: it never does. */
     awaited: AwaitedRewards.nullable().optional(),
+    /** Time, tokens and money so far. Absent: a state from before this field was there, or of a script's own loop. */
+    costs: RunCosts.optional(),
   })
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
@@ -331,6 +349,8 @@ export const Located = z
     amendments: count,
     /** Cost of the run's judge on all branches; null without one. */
     judging: JudgeSpending.nullable(),
+    /** Costs up to the run's last record, as far as it told them. */
+    costs: RunCosts.optional(),
   })
   .meta({ id: 'Located' });
 export type Located = z.infer<typeof Located>;

@@ -8,6 +8,9 @@ export const SCHEMA_DEFAULTS = {
   maxStaleness: 0,
   groupsAhead: 0,
   maxRewardStaleness: 4,
+  gpuUsdPerHour: null,
+  maxCostUsd: null,
+  maxHours: null,
   train: {
     lora: { dropout: 0, rslora: false, dora: false },
     optimizer: { kind: 'adamw' },

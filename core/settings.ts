@@ -16,14 +16,22 @@ interface Rule {
 
 const isCount = (least: number) => (value: number) => Number.isSafeInteger(value) && value >= least;
 
+const AT_LEAST_0: Rule = {
+  isGood: (value) => Number.isFinite(value) && value >= 0,
+  words: 'a number of at least 0',
+};
+
 /** Rules of the contract's schemas, which are not in the workflow's bundle; a test compares the two. */
 const RULES: Readonly<Record<Setting, Rule>> = {
-  learningRate: { isGood: (value) => Number.isFinite(value) && value >= 0, words: 'a number of at least 0' },
+  learningRate: AT_LEAST_0,
   temperature: { isGood: (value) => value > 0 && value <= 2, words: 'greater than 0 and at most 2' },
   steps: { isGood: isCount(1), words: 'a whole number of at least 1' },
   groupSize: { isGood: isCount(2), words: 'a whole number of at least 2 (an advantage is relative to its group)' },
   evalEvery: { isGood: isCount(0), words: 'a whole number of at least 0' },
-  maxJudgeUsd: { isGood: (value) => Number.isFinite(value) && value >= 0, words: 'a number of at least 0' },
+  maxJudgeUsd: AT_LEAST_0,
+  gpuUsdPerHour: AT_LEAST_0,
+  maxCostUsd: AT_LEAST_0,
+  maxHours: AT_LEAST_0,
 };
 
 /** They say how an agent is played. */

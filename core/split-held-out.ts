@@ -1,6 +1,13 @@
 /** Splits items into training and held-out ones so that both have all strata in the same proportions. */
 import { deriveSeed, shuffle } from './seeds.ts';
 
+/** The share of scenarios that is held out if the agent names none for evaluation. */
+const HELD_OUT_SHARE = 0.1;
+
+export function countHeldOut(scenarios: number, most: number): number {
+  return Math.min(most, Math.max(1, Math.floor(scenarios * HELD_OUT_SHARE)));
+}
+
 export interface HeldOutSplit<T> {
   readonly train: T[];
   readonly heldOut: T[];

@@ -8,7 +8,7 @@ import type {
   Checkpoint,
   CheckpointInput,
   ConcludeInput,
-  EvalResult,
+  Evaluated,
   EvaluateInput,
   GatherInput,
   GatherResult,
@@ -58,7 +58,7 @@ export interface AgentActivities {
   choose(input: ChooseInput): Promise<ChooseResult>;
   /** Writes files of a finished step that no later step waits for. */
   checkpoint(input: CheckpointInput): Promise<void>;
-  evaluate(input: EvaluateInput): Promise<EvalResult>;
+  evaluate(input: EvaluateInput): Promise<Evaluated>;
   record(input: RecordInput): Promise<void>;
   amend(input: AmendInput): Promise<void>;
   locate(input: LocateInput): Promise<Located>;

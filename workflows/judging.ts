@@ -1,7 +1,8 @@
-/** The cost of a run's judge, and whether the next step may begin. Money is counted here and is no part of the plan. */
+/** The cost of a run's judge. Money is counted here and is no part of the plan. */
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
 import type { JudgeSpending, RunConfig } from '../core/contract.ts';
-import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
+import type { Budget } from '../core/costs.ts';
+import { addSpendings, NOTHING_SPENT } from '../core/judge-spending.ts';
 import type { JudgedPart, StepInHand } from './step-in-hand.ts';
 
 /** The part that continue-as-new carries. */
@@ -54,13 +55,12 @@ export class Judging {
     return { spent: this.#spent, lastStepUsd: this.#lastStepUsd };
   }
 
-  /** Why the next step may not begin; null if it may. The estimate for a step is the cost of the last one. */
-  findBudgetProblem({ judge, maxJudgeUsd }: RunConfig): string | null {
-    if (judge === null || maxJudgeUsd === null) return null;
+  /** Its limit, if it has one and its price is known. */
+  budgets({ judge, maxJudgeUsd }: RunConfig): Budget[] {
     const { usd } = this.#spent;
-    if (usd === null || (usd < maxJudgeUsd && usd + this.#lastStepUsd <= maxJudgeUsd)) return null;
-    const last = this.#lastStepUsd === 0 ? '' : `, the last step $${formatUsd(this.#lastStepUsd)}`;
-    return `the judge ${judge} has cost $${formatUsd(usd)} of maxJudgeUsd $${formatUsd(maxJudgeUsd)}${last}`;
+    if (judge === null || usd === null) return [];
+    const subject = `the judge ${judge} has cost`;
+    return [{ setting: 'maxJudgeUsd', subject, limit: maxJudgeUsd, spent: usd, lastStep: this.#lastStepUsd }];
   }
 
   /** Unknown prices make a bound without effect. */

@@ -2,6 +2,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
 import type { RunConfig, RunState, SettingChange } from '../core/contract.ts';
+import type { ExceededBudget } from '../core/costs.ts';
 import { REWARDS_SIGNAL } from '../core/external-rewards.ts';
 import { findSettingsProblem, type Settings } from '../core/settings.ts';
 import type { Judging } from './judging.ts';
@@ -89,7 +90,7 @@ export const progressQuery = defineQuery<RunState>('progress');
 interface Controls {
   readonly requested: { readonly stop: unknown; readonly pause: unknown };
   readonly requestedConfig: RunConfig;
-  readonly budgetComplaint: string | null;
+  readonly exceeded: ExceededBudget | null;
   readonly isEnding: boolean;
   readonly lastKept: number;
 }
@@ -157,11 +158,11 @@ function refuseStopping(facts: Facts, what: string): void {
 
 /** Resumed without more to spend, it would only pause again. */
 function refuseOverBudget({ controls, status }: Facts): void {
-  const complaint = controls.budgetComplaint;
-  if (complaint === null || controls.requested.pause === null) return;
+  const { exceeded } = controls;
+  if (exceeded === null || controls.requested.pause === null) return;
   const { run } = status.state;
   throw new Error(
-    `${run} cannot be resumed: ${complaint}; raise the limit first with temper set ${run} max-judge-usd=N`,
+    `${run} cannot be resumed: ${exceeded.complaint}; raise the limit first with temper set ${run} ${exceeded.flag}=N`,
   );
 }
 

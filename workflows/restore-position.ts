@@ -31,6 +31,7 @@ export async function resumeFromStore(run: Run, prepared: Prepared): Promise<Run
   const located = await activities.locate({ run: controls.config.run, rollback: null });
   controls.restore(located.changes, located.amendments);
   run.judging.recall(located.judging);
+  run.costs.recall(located.costs);
   status.setPosition(located);
   if (controls.pendingRollback === null) status.noteContinued();
   else status.noteRollback(controls.pendingRollback);

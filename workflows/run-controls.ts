@@ -7,7 +7,9 @@ import { CancellationScope, condition, currentUpdateInfo, setHandler } from '@te
 import type { Pause, RunConfig, SettingChange } from '../core/contract.ts';
 import type { RunPosition } from '../core/plan-step.ts';
 import { applyChanges, applySettings, planChanges, type Settings } from '../core/settings.ts';
+import type { ExceededBudget } from '../core/costs.ts';
 import type { RunActivities } from './activities.ts';
+import type { Costs } from './costs.ts';
 import type { RunStatus } from './run-status.ts';
 import type { Judging } from './judging.ts';
 import * as messages from './messages.ts';
@@ -45,6 +47,7 @@ interface Controlled {
   status: RunStatus;
   activities: RunActivities;
   judging: Judging;
+  costs: Costs;
 }
 
 export class RunControls {
@@ -54,6 +57,7 @@ export class RunControls {
   readonly #status: RunStatus;
   readonly #activities: RunActivities;
   readonly #judging: Judging;
+  readonly #costs: Costs;
   #config: RunConfig;
   #settingsApplied = 0;
   #rollbacksDone = 0;
@@ -63,7 +67,7 @@ export class RunControls {
   #work: CancellationScope | null = null;
   #ending = false;
 
-  constructor(config: RunConfig, carried: CarriedControls, { status, activities, judging }: Controlled) {
+  constructor(config: RunConfig, carried: CarriedControls, { status, activities, judging, costs }: Controlled) {
     this.requested = carried.told;
     this.#amendments = carried.amendments;
     this.#lastRollback = carried.lastRollback;
@@ -72,6 +76,7 @@ export class RunControls {
     this.#status = status;
     this.#activities = activities;
     this.#judging = judging;
+    this.#costs = costs;
   }
 
   /** The configuration of the next plan: without requested settings that are not applied yet. */
@@ -90,13 +95,13 @@ export class RunControls {
     return this.pendingRollback !== null || this.pendingSettings !== null;
   }
 
-  /** Why the next step would cost more than is allowed; null if it would not. */
-  get budgetComplaint(): string | null {
-    return this.#judging.findBudgetProblem(this.requestedConfig);
+  /** The budget that the next step would exceed; null if there is none. */
+  get exceeded(): ExceededBudget | null {
+    return this.#costs.findExceeded(this.requestedConfig);
   }
 
   get isOverBudget(): boolean {
-    return this.budgetComplaint !== null;
+    return this.exceeded !== null;
   }
 
   /** The oldest requested settings that are not applied yet. */
@@ -168,12 +173,20 @@ export class RunControls {
     }
   }
 
+  /** Shows what the run has cost until now. */
+  tellCosts(): void {
+    this.#costs.countTime(this.#config);
+    this.#status.update({ costs: this.#costs.total(this.#config) });
+  }
+
   /** Waits until the run is resumed, stopped or rolled back, or its history has grown too long. */
   async waitWhilePaused(isHistoryLong: () => boolean): Promise<void> {
     if (this.requested.pause === null) return;
     this.#status.setPaused(this.requested.pause);
+    this.tellCosts();
     await this.#status.record();
     await condition(() => !this.isPaused || this.hasPending || isHistoryLong());
+    this.#costs.skipTime();
   }
 
   /** True if rewards were given since this was last asked: a run that waits for them looks into the store. */
@@ -189,9 +202,9 @@ export class RunControls {
   }
 
   /** Pauses as a request would: the run waits until somebody allows more, or ends it. */
-  pauseForBudget(): void {
-    const remedy = `temper set ${this.#run} max-judge-usd=N, then temper resume ${this.#run}`;
-    const pause = { since: new Date().toISOString(), reason: `${this.budgetComplaint}; ${remedy}` };
+  pauseForBudget({ flag, complaint }: ExceededBudget): void {
+    const remedy = `temper set ${this.#run} ${flag}=N, then temper resume ${this.#run}`;
+    const pause = { since: new Date().toISOString(), reason: `${complaint}; ${remedy}` };
     this.requested.pause = pause;
     this.#status.setPausing(pause);
   }
@@ -199,6 +212,7 @@ export class RunControls {
   /** Settings take effect with the next plan, and are in the store before it: a resumed run knows them. */
   async applyPendingSettings({ branch, step }: RunPosition, { values, reason }: PendingSettings): Promise<void> {
     const changes = planChanges(this.#config, values, { branch, step: step + 1, reason });
+    this.#costs.countTime(this.#config);
     this.#settingsApplied += 1;
     this.#config = applyChanges(this.#config, changes);
     if (changes.length === 0) return;

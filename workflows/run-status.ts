@@ -8,7 +8,6 @@ import type {
   AwaitedRewards,
   Checkpoint,
   EvalResult,
-  JudgeSpending,
   Located,
   Pause,
   RunConfig,
@@ -237,11 +236,11 @@ export class RunStatus {
     this.update({ ...place, evals: [...this.#state.evals, result].slice(-KEPT_EVALS), waitingFor: null });
   }
 
-  addStep(summary: StepSummary, judging: JudgeSpending | null): void {
+  addStep(summary: StepSummary, spent: Pick<RunState, 'judging' | 'costs'>): void {
     this.#recent = [...this.#recent, summary].slice(-WATCHED_STEPS);
     this.#entropies = [...this.#entropies, ...entropiesAtStart([summary])].slice(0, WARNED_STEPS);
     const { step, reward, adapterSha256 } = summary;
-    this.update({ step, reward, adapterSha256, judging, phase: 'rollout', waitingFor: null });
+    this.update({ step, reward, adapterSha256, ...spent, phase: 'rollout', waitingFor: null });
   }
 
   #showOverlap(): void {

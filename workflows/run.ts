@@ -4,6 +4,7 @@ import type { RunPosition } from '../core/plan-step.ts';
 import type { Settings } from '../core/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
 import type { RunStatus, CarriedStatus } from './run-status.ts';
+import type { CarriedCosts, Costs } from './costs.ts';
 import type { CarriedJudging, Judging } from './judging.ts';
 import type { Tracking } from './track-run.ts';
 import type { CarriedControls, PendingRollback, RunControls } from './run-controls.ts';
@@ -32,6 +33,8 @@ interface CarriedRun {
   board: CarriedStatus;
   instructions: CarriedControls;
   judging: CarriedJudging;
+  /** Absent in runs from before costs were counted. */
+  costs?: CarriedCosts;
 }
 
 export interface Run extends TrainRunInput {
@@ -41,4 +44,5 @@ export interface Run extends TrainRunInput {
   controls: RunControls;
   /** The cost of the judge, if the run has one. */
   judging: Judging;
+  costs: Costs;
 }

@@ -10,6 +10,7 @@ import type {
   Prepared,
   RolloutInput,
   RunState,
+  StepSummary,
   TrainInput,
   TrainResult,
 } from '../core/contract.ts';
@@ -40,6 +41,7 @@ import { RunStatus } from './run-status.ts';
 import { failRun, isLearningOver } from './endings.ts';
 import { isEvaluationMissing, resumeFromStore, rollBack } from './restore-position.ts';
 import { summariseStep } from '../core/run-summary.ts';
+import { Costs } from './costs.ts';
 import { Judging } from './judging.ts';
 import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
@@ -57,6 +59,7 @@ export async function trainRun(input: TrainRunInput): Promise<RunState> {
     const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));
     return await close(run, position);
   } catch (error) {
+    run.controls.tellCosts();
     return await failRun(run.status, error);
   }
 }
@@ -70,7 +73,7 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
     if (controls.pendingRollback !== null) position = await rollBack(run, position, controls.pendingRollback);
     else if (controls.pendingSettings !== null) await controls.applyPendingSettings(position, controls.pendingSettings);
     else if (controls.isPaused) await controls.waitWhilePaused(() => workflowInfo().continueAsNewSuggested);
-    else if (controls.isOverBudget) controls.pauseForBudget();
+    else if (controls.exceeded !== null) controls.pauseForBudget(controls.exceeded);
     else if (isOverlapping(run.config))
       position = await takeOverlapping(run, position, stepStages, (step) => isHistoryLong(run, step - start.step));
     else position = (await controls.interruptible(() => advance(run, position))) ?? position;
@@ -171,15 +174,13 @@ const stepStages: StepStages = {
 
 /** A step that trains examples: plan → train → committed. It plays no agent. */
 async function takeSupervisedStep(run: Run, position: RunPosition): Promise<RunPosition> {
-  const { activities, status, controls, judging, queues } = run;
+  const { activities, status, controls, queues } = run;
   const training = planSupervised(controls.config, position);
   const inHand = status.beginStep(training.step);
   try {
     status.enterPhase(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
     const trained = await activities.train(training);
-    const summary = summariseSupervised(training, trained, inHand.seconds());
-    status.addStep(summary, judging.spent);
-    await status.checkpoint(summary);
+    await addStep(run, inHand, summariseSupervised(training, trained, inHand.seconds()));
     return positionAfter(position, trained);
   } finally {
     status.endStep(inHand);
@@ -193,18 +194,23 @@ async function finishStep(
   position: RunPosition,
   played: GroupResult[],
 ): Promise<RunPosition> {
-  const { status, judging } = run;
   const { config } = run.controls;
   const trained = await trainStep(run, inHand, planStepTraining(config, position, played));
 
   const next = planAfterStep(config, position, played, trained?.checkpoint ?? null);
   const { judged } = inHand;
   const seconds = inHand.seconds();
-  const summary = summariseStep({ config, position: next, played, judged, trained, seconds });
-  status.addStep(summary, judging.spent);
-  if (trained === null) status.noteSkipped(summary);
-  await status.checkpoint(summary);
+  await addStep(run, inHand, summariseStep({ config, position: next, played, judged, trained, seconds }));
   return next;
+}
+
+/** Adds a finished step to the curve, with what it has cost. */
+async function addStep({ status, controls, judging, costs }: Run, inHand: StepInHand, facts: StepSummary) {
+  const { usage } = inHand;
+  const summary = { ...facts, ...(usage && { usage }), costs: costs.finishStep(controls.config, inHand) };
+  status.addStep(summary, { judging: judging.spent, costs: costs.total(controls.config) });
+  if (summary.examples === undefined && summary.groups === 0) status.noteSkipped(summary);
+  await status.checkpoint(summary);
 }
 
 /** Groups are judged as soon as they are played, if the run has a judge; groups without signal are replaced. */
@@ -254,7 +260,8 @@ async function judgeStep(
   played: GroupResult[],
 ): Promise<GroupResult[]> {
   status.enterPhase(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
-  const { groups } = await activities.judge(planJudging(controls.config, position, played));
+  const { groups, usage } = await activities.judge(planJudging(controls.config, position, played));
+  inHand.usage = usage;
   inHand.judged = judging.finish(inHand);
   return groups ?? played;
 }
@@ -286,10 +293,13 @@ async function playBundle({ activities, judging }: Run, inHand: StepInHand, bund
 }
 
 /** Evaluates an agent. Supervised steps score held-out examples as part of their commit. */
-async function evaluate({ queues, activities, status, controls }: Run, position: RunPosition): Promise<void> {
+async function evaluate({ queues, activities, status, controls, costs }: Run, position: RunPosition): Promise<void> {
   if (isSupervisedOnly(controls.config)) return;
   status.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
-  status.addEvaluation(await activities.evaluate(planEvaluation(controls.requestedConfig, position)));
+  const { usage, ...result } = await activities.evaluate(planEvaluation(controls.requestedConfig, position));
+  status.addEvaluation(result);
+  costs.countEvaluation({ usage });
+  controls.tellCosts();
   await status.record();
 }
 
@@ -299,12 +309,14 @@ function openRun(input: TrainRunInput): Run {
   const activities = createRunActivities(queues);
   const status = new RunStatus(config, carried?.board ?? null, activities);
   const judging = new Judging(carried?.judging ?? null);
+  const costs = new Costs(carried?.costs ?? null, judging);
   const controls = new RunControls(config, carried?.instructions ?? pendingAtStart(input), {
     status,
     activities,
     judging,
+    costs,
   });
-  return { ...input, config, activities, status, controls, judging };
+  return { ...input, config, activities, status, controls, judging, costs };
 }
 
 function pendingAtStart({ goOn: resume }: TrainRunInput): CarriedControls {
@@ -330,11 +342,13 @@ async function close(run: Run, position: RunPosition): Promise<RunState> {
   const { status, controls } = run;
   noteOpenGroups(run, position);
   await condition(allHandlersFinished);
+  controls.tellCosts();
   return status.close(position.step < controls.config.steps ? 'stopped' : 'completed');
 }
 
 /** Continues as new, with every pending write done and every request carried along. */
-async function handOver({ queues, status, controls, judging }: Run, position: RunPosition): Promise<void> {
+async function handOver({ queues, status, controls, judging, costs }: Run, position: RunPosition): Promise<void> {
+  controls.tellCosts();
   do {
     await status.recorded();
     await condition(allHandlersFinished);
@@ -344,6 +358,7 @@ async function handOver({ queues, status, controls, judging }: Run, position: Ru
     board: status.carried(),
     instructions: controls.carried(),
     judging: judging.carried(),
+    costs: costs.carried(),
   };
   await continueAsNew<typeof trainRun>({ config: controls.config, queues, carried, goOn: null });
 }

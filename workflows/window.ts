@@ -49,7 +49,8 @@ export async function chooseFromWindow(
   const position = withResults(window, decided);
   if (!canChoose(config, position)) return { position, chosen: null };
   status.enterPhase(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
-  const { groups: chosen } = await activities.choose(planChoice(config, position));
+  const { groups: chosen, usage } = await activities.choose(planChoice(config, position));
+  inHand.usage = usage;
   return { position: withResults(position, chosen), chosen };
 }
 

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { countHeldOut } from '../../core/split-held-out.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkToolServers } from '../../play/mcp/tool-server.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
@@ -32,18 +33,18 @@ export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
 type ScenarioLimits = Pick<RunConfig, 'maxScenarios' | 'evalScenarios'>;
 
 /** Reads the scenarios now, so that their author sees mistakes before a worker reads them. */
-export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<void> {
+export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<number> {
   const unique = new UniqueIds();
   const train = await countScenarios(unique, 'scenarios', openScenarios(agent.scenarios, limits.maxScenarios));
   if (train === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
   if (agent.evalScenarios === undefined) {
-    if (train > 1) return;
+    if (train > 1) return countHeldOut(train, limits.evalScenarios);
     throw new UsageError(
       `the agent ${agent.name} has one scenario (${path}), but a tenth is held out for evaluation; add more, or add evalScenarios`,
     );
   }
   const held = await countScenarios(unique, 'evalScenarios', openScenarios(agent.evalScenarios, limits.evalScenarios));
-  if (held > 0) return;
+  if (held > 0) return held;
   throw new UsageError(
     `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,
   );

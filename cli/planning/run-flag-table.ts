@@ -71,6 +71,9 @@ export const RUN_FLAGS = {
   'call-retry-budget-ms': { kind: 'integer', placeholder: 'N', path: 'rollout.callRetryBudgetMs', description: 'how long a call is retried while the engine is unavailable', default: '300000' },
   'judge': { kind: 'text', placeholder: 'NAME', path: 'judge', description: 'judge: provider/model or engine/…', default: "the agent's" },
   'max-judge-usd': { kind: 'number', placeholder: 'X', path: 'maxJudgeUsd', description: 'budget of the judge for the whole run; the run pauses before exceeding it', default: "the agent's limit" },
+  'gpu-usd-per-hour': { kind: 'number', placeholder: 'X', path: 'gpuUsdPerHour', description: 'price of the hardware in US dollars per hour of work' },
+  'max-cost-usd': { kind: 'number', placeholder: 'X', path: 'maxCostUsd', description: 'budget for hardware, judge and hosted models; the run pauses before exceeding it' },
+  'max-hours': { kind: 'number', placeholder: 'X', path: 'maxHours', description: 'budget of working time, without pauses; the run pauses before exceeding it' },
   'max-staleness': { kind: 'integer', placeholder: 'N', path: 'maxStaleness', description: 'play up to N steps ahead of training, sampled from checkpoints that many steps older', default: '0' },
   'groups-ahead': { kind: 'integer', placeholder: 'N', path: 'groupsAhead', description: 'while groups wait for rewards from people or other systems, play up to N further groups', default: '0' },
   'max-reward-staleness': { kind: 'integer', placeholder: 'N', path: 'maxRewardStaleness', description: 'with --groups-ahead: leave out groups whose policy is more than N optimizer steps old', default: '4' },
@@ -106,6 +109,9 @@ export const SUPERVISED_RUN_FLAGS = {
   'packing': RUN_FLAGS['packing'],
   'chat-template': RUN_FLAGS['chat-template'],
   'chat-template-kwargs': RUN_FLAGS['chat-template-kwargs'],
+  'gpu-usd-per-hour': RUN_FLAGS['gpu-usd-per-hour'],
+  'max-cost-usd': RUN_FLAGS['max-cost-usd'],
+  'max-hours': RUN_FLAGS['max-hours'],
   'continue-as-new-every': RUN_FLAGS['continue-as-new-every'],
 } as const satisfies Rows;
 

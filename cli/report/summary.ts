@@ -1,6 +1,8 @@
 /** Head of the report: results and cost. */
 import { shortModelName } from '../../core/describe-config.ts';
 import type { EvalResult, RunState } from '../../core/contract.ts';
+import { describeCosts, sumUsd } from '../../core/costs.ts';
+import { formatUsd } from '../../core/judge-spending.ts';
 import { findHeldOutLoss, type HeldOutLoss } from '../runs/held-out-loss.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -35,12 +37,19 @@ export function renderSummary({ state, steps, config, agreement }: ReportData): 
         ${metricTiles(state)} ${tile(`${state.step} of ${state.steps}`, 'steps')}
         ${tile(formatDuration(state.wallSeconds), 'wall time')}
         ${tile(attempts.toLocaleString('en'), 'attempts played')} ${tile(tokens.toLocaleString('en'), 'tokens sampled')}
+        ${costTile(state)}
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
       </div>
     </div>
     ${warnOfTraining(steps).map(({ text }) => markup`<p class="card warning">${text}</p>`)}
     ${agreement === null ? null : markup`<p class="note">${describeAgreement(agreement.all)}</p>`}
     ${renderNotes(steeringNotes(state))}`;
+}
+
+function costTile({ costs }: RunState): Html | null {
+  const text = costs === undefined ? null : describeCosts(costs);
+  if (costs === undefined || text === null) return null;
+  return markup`<div class="tile"><b title="${text}">$${formatUsd(sumUsd(costs.usd))}</b><span>cost</span></div>`;
 }
 
 /** Updates and notes of the run come last: they explain the curve. */

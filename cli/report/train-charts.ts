@@ -1,5 +1,6 @@
 /** Charts of training metrics: which ones a report draws, and which share a chart. */
 import type { StepSummary } from '../../core/contract.ts';
+import { costMetrics } from '../../core/costs.ts';
 import { chartSteps, valuesOf, type Chart, type ChartPlan, type Line } from './chart.ts';
 
 /** Metric of the trainer, by its name there. */
@@ -60,6 +61,16 @@ const ATTEMPTS: readonly ChartPlan[] = [
   alone('attempts', counted('oneSidedGroups'), 'groups in which a mask left only attempts on one side of the mean'),
 ];
 
+const COST: ChartPlan = {
+  section: 'time',
+  title: 'Cost',
+  note: 'US dollars since the step before, by cause; train: judge and hosted models',
+  lines: ['gpu', 'train', 'eval'].map((cause) => ({
+    label: cause,
+    value: (step) => costMetrics(step)[`costs/${cause}`],
+  })),
+};
+
 const MORE_NOTES: Readonly<Record<string, string>> = {
   groups: 'trained groups',
   attempts: 'attempts of trained groups',
@@ -100,7 +111,7 @@ function allPlans(steps: readonly StepSummary[]): ChartPlan[] {
   const others = names.filter((name) => !claimed.has(name));
   const more = others.map((name) => alone('more', trained(name), MORE_NOTES[name] ?? 'reported by the trainer'));
   const isKnown = ({ title }: ChartPlan) => !RARE.includes(title) || names.includes(title);
-  return [...plans.filter(isKnown), ...timePlans(steps), ...more];
+  return [...plans.filter(isKnown), ...timePlans(steps), COST, ...more];
 }
 
 /** One line per pass: how far the policy has moved by then. */

@@ -1,5 +1,5 @@
 /** Run as `runs` and `show` print it: one flat object from the store. */
-import type { EvalResult, RunState } from '../../core/contract.ts';
+import type { EvalResult, RunCosts, RunState } from '../../core/contract.ts';
 import { findHeldOutLoss, type HeldOutLoss } from './held-out-loss.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -27,6 +27,8 @@ export interface RunSummary {
   /** Null if the agent's own reward is the verdict. */
   readonly judge: string | null;
   readonly judging: RunState['judging'];
+  /** Time, tokens and money; null for a run that does not tell them. */
+  readonly costs: RunCosts | null;
   readonly waitingFor: string | null;
   readonly wallSeconds: number;
   readonly adapterSha256: string | null;
@@ -76,6 +78,7 @@ export function summariseRun({ file, state, steps }: StoredRun, storeUri: string
     reward: known.reward,
     judge: file.config.judge ?? null,
     judging: known.judging,
+    costs: state?.costs ?? null,
     waitingFor: known.waitingFor,
     wallSeconds: known.wallSeconds,
     adapterSha256: known.adapterSha256,

@@ -1,4 +1,6 @@
+import { sumUsd } from '../../core/costs.ts';
 import { shortModelName } from '../../core/describe-config.ts';
+import { formatUsd } from '../../core/judge-spending.ts';
 import { isUnreadable } from '../../core/later-version.ts';
 import { listRuns, readRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -30,9 +32,10 @@ export async function runs({ flags, project, env, output }: CommandContext<typeo
 }
 
 function renderTable(summaries: readonly RunSummary[]): string {
+  const hasCosts = summaries.some(isPaid);
   const head = ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'];
   return createTable(
-    head,
+    hasCosts ? [...head, 'cost'] : head,
     summaries.map(({ result: { evalBefore, evalAfter }, ...summary }) => [
       summary.run,
       summary.agent,
@@ -43,6 +46,7 @@ function renderTable(summaries: readonly RunSummary[]): string {
       evalBefore === null ? describeLoss(summary.heldOutLoss?.before) : describeHeadline(evalBefore),
       evalAfter === null ? describeLoss(summary.heldOutLoss?.after) : describeHeadline(evalAfter),
       formatDuration(summary.wallSeconds),
+      ...(hasCosts ? [isPaid(summary) ? `$${formatUsd(sumUsd(summary.costs!.usd))}` : '–'] : []),
     ]),
   );
 }
@@ -50,4 +54,8 @@ function renderTable(summaries: readonly RunSummary[]): string {
 /** Held-out loss of a run without evaluations. */
 function describeLoss(value: number | undefined): string {
   return value === undefined ? '–' : `loss ${formatNumber(value)}`;
+}
+
+function isPaid({ costs }: Pick<RunSummary, 'costs'>): boolean {
+  return costs !== null && Object.keys(costs.usd).length > 0;
 }

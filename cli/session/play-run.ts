@@ -49,16 +49,8 @@ async function play(
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
-  const { run, baseModel, rollout } = planned.config;
-  const isInherited = rollout.chatTemplateSha256 !== undefined;
-  let plan = planned;
-  // An existing run has checked its template already.
-  if (planned.existing === null) {
-    const writesDate = await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
-    if (writesDate) plan = { ...planned, config: keepDate(planned.config, output) };
-    const longest = await proveExamples(plan, context);
-    plan = await fitToMemory(plan, asked, context, longest);
-  }
+  const { run } = planned.config;
+  const plan = await proveRun(context, planned, asked);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackReleased | null = null;
   const onLeft = (told: StackReleased) => {
@@ -80,6 +72,18 @@ async function play(
   }
   await tellResult(context, plan);
   return EXIT.ok;
+}
+
+/** A new run as it can be played here: its chat template is checked, and it fits into the memory. */
+export async function proveRun(context: CommandEnvironment, planned: RunPlan, asked: EngineFlags): Promise<RunPlan> {
+  const { baseModel, rollout } = planned.config;
+  // An existing run has checked its template already.
+  if (planned.existing !== null) return planned;
+  const isInherited = rollout.chatTemplateSha256 !== undefined;
+  const writesDate = await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
+  const plan = writesDate ? { ...planned, config: keepDate(planned.config, context.output) } : planned;
+  const longest = await proveExamples(plan, context);
+  return fitToMemory(plan, asked, context, longest);
 }
 
 function detached({ output }: CommandEnvironment, { config, agentFile }: RunPlan, left: StackReleased | null): number {

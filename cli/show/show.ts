@@ -1,6 +1,7 @@
 import { describeHeldOutLoss } from '../runs/held-out-loss.ts';
 import type { LeagueScore, RunConfig, StepSummary } from '../../core/contract.ts';
 import type { Agreement } from '../../core/agreement.ts';
+import { describeCosts, describeUsage } from '../../core/costs.ts';
 import { describeRoles } from '../../core/describe-config.ts';
 import { REVIEW } from '../../core/external-rewards.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
@@ -163,6 +164,8 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['review', describeReview(summary.agreement)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],
+    ['tokens', summary.costs === null ? null : describeUsage(summary.costs.usage)],
+    ['cost', summary.costs === null ? null : describeCosts(summary.costs)],
     ['adapter', summary.adapterSha256],
     ['store', summary.storeUri],
     ['awaited', summary.awaited],

@@ -40,7 +40,10 @@ export const trainCommand = defineCommand({
   async run(context): Promise<number> {
     const { planTrain } = await import('./plan-train.ts');
     const { playRun } = await import('../session/play-run.ts');
-    return playRun(context, await planTrain(context), context.flags);
+    const plan = await planTrain(context);
+    const { isPaid, tellEstimate } = await import('../estimate/tell-estimate.ts');
+    if (isPaid(plan)) await tellEstimate(context, plan);
+    return playRun(context, plan, context.flags);
   },
 });
 

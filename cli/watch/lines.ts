@@ -1,5 +1,7 @@
 /** Progress as plain lines for pipes and logs, one line for each event. */
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import { sumUsd } from '../../core/costs.ts';
+import { formatUsd } from '../../core/judge-spending.ts';
 import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { warnOfLastStep } from '../../core/training-warnings.ts';
@@ -37,6 +39,7 @@ function stepLine(summary: StepSummary, steps: number): string {
     metrics.join(' · '),
     describeTrainingBriefly(summary),
     formatDuration(stepSeconds(summary)),
+    describeStepCost(summary),
     ...notes,
   ]
     .filter((part) => part !== '')
@@ -55,6 +58,11 @@ function supervisedLine(summary: StepSummary, steps: number): string {
     formatDuration(stepSeconds(summary)),
     ...(overlongExamples ? [`${overlongExamples} above the limit of tokens`] : []),
   ].join('  ');
+}
+
+/** `$0.12`; empty if nothing of it has a price. */
+function describeStepCost({ costs }: StepSummary): string {
+  return costs === undefined || Object.keys(costs.usd).length === 0 ? '' : `$${formatUsd(sumUsd(costs.usd))}`;
 }
 
 function warningLines(steps: readonly StepSummary[], index: number): string[] {

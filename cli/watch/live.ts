@@ -1,5 +1,6 @@
 /** Live view of a run: a pure function from its state to the text of the screen. */
 import type pc from 'picocolors';
+import { describeCosts } from '../../core/costs.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import {
@@ -131,6 +132,8 @@ function numbers({ state, steps }: LiveModel, width: number, { rows: height, col
   }
   const loss = findHeldOutLoss(steps);
   if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);
+  const cost = state?.costs === undefined ? null : describeCosts(state.costs);
+  if (cost !== null) rows.push(['cost ', cost]);
   return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - LABELLED)}`);
 }
 

@@ -1,5 +1,6 @@
 /** Last lines of a command that played a run: how the run ended. */
 import type { RunState } from '../../core/contract.ts';
+import { describeCosts } from '../../core/costs.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
@@ -23,12 +24,18 @@ export function resultLines({ state, steps }: RunProgress, reportPath: string | 
   return [
     `${state.run}: ${state.state} after ${plural(state.step, 'step')} of ${state.steps} in ${formatDuration(state.wallSeconds)}`,
     ...evalTable(state),
+    ...costLine(state),
     ...(state.adapterSha256 === null ? [] : [`adapter  ${state.adapterSha256}`]),
     ...(reportPath === null ? [] : [`report   ${reportPath}`]),
     ...heldOutLine(steps),
     ...headlineLine(state),
     ...hintLine(state, steps),
   ];
+}
+
+function costLine({ costs }: RunState): string[] {
+  const text = costs === undefined ? null : describeCosts(costs);
+  return text === null ? [] : [`cost     ${text}`];
 }
 
 function heldOutLine(steps: RunProgress['steps']): string[] {

@@ -83,6 +83,13 @@ class CispoLoss(Strict):
     epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
 
 
+class Dollars(Strict):
+    gpu: Annotated[float | None, Field(ge=0.0)] = None
+    judge: Annotated[float | None, Field(ge=0.0)] = None
+    hosted: Annotated[float | None, Field(ge=0.0)] = None
+    eval: Annotated[float | None, Field(ge=0.0)] = None
+
+
 class DppoLoss(Strict):
     name: Literal["dppo"]
     max_shift: Annotated[float, Field(alias="maxShift", gt=0.0, lt=1.0)]
@@ -245,6 +252,21 @@ class HostedRole(Strict):
     model: Annotated[str, Field(max_length=200, min_length=1)]
 
 
+UnpricedItem = TypeAliasType("UnpricedItem", Annotated[str, Field(max_length=200)])
+
+
+class HostedUsage(Strict):
+    calls: Annotated[int, Field(ge=0, le=9007199254740991)]
+    prompt_tokens: Annotated[
+        int, Field(alias="promptTokens", ge=0, le=9007199254740991)
+    ]
+    completion_tokens: Annotated[
+        int, Field(alias="completionTokens", ge=0, le=9007199254740991)
+    ]
+    usd: Annotated[float, Field(ge=0.0)]
+    unpriced: list[UnpricedItem] | None = None
+
+
 class HubDataset(Strict):
     dataset: Annotated[str, Field(max_length=200)]
     config: Annotated[str, Field(max_length=200)]
@@ -283,10 +305,6 @@ class WaitingItem(Strict):
 class JudgeGivenResult(Strict):
     decided: list[GroupResult]
     waiting: list[WaitingItem]
-
-
-class JudgeResult(Strict):
-    groups: list[GroupResult] | None
 
 
 class JudgeSpending(Strict):
@@ -560,7 +578,7 @@ Seats = TypeAliasType(
 
 
 class SettingChange(Strict):
-    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery", "maxJudgeUsd"]
+    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery", "maxJudgeUsd", "gpuUsdPerHour", "maxCostUsd", "maxHours"]
     from_: Annotated[float | None, Field(alias="from")]
     to: float
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -573,40 +591,18 @@ class StartAdapter(Strict):
     config: BlobRef
 
 
+class StepCosts(Strict):
+    seconds: Annotated[float, Field(ge=0.0)]
+    usd: Dollars
+    cumulative_usd: Annotated[float, Field(alias="cumulativeUsd", ge=0.0)]
+
+
 StepMetrics = TypeAliasType("StepMetrics", dict[str, float | None])
 
 
 UnusedAdditionalProperty = TypeAliasType(
     "UnusedAdditionalProperty", Annotated[int, Field(ge=0, le=9007199254740991)]
 )
-
-
-class StepSummary(Strict):
-    step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    reward: float | None
-    metrics: dict[str, float]
-    train: StepMetrics
-    learning_rate: Annotated[float, Field(alias="learningRate")]
-    groups: Annotated[int, Field(ge=0, le=9007199254740991)]
-    replaced_groups: Annotated[
-        int, Field(alias="replacedGroups", ge=0, le=9007199254740991)
-    ]
-    unused: dict[str, UnusedAdditionalProperty]
-    failed_attempts: Annotated[
-        int, Field(alias="failedAttempts", ge=0, le=9007199254740991)
-    ]
-    truncated_attempts: Annotated[
-        int | None, Field(alias="truncatedAttempts", ge=0, le=9007199254740991)
-    ] = None
-    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
-    sampled_tokens: Annotated[
-        int, Field(alias="sampledTokens", ge=0, le=9007199254740991)
-    ]
-    seconds: dict[str, float]
-    adapter_sha256: Annotated[
-        str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    examples: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
 
 
 class SupervisedConfig(Strict):
@@ -668,6 +664,19 @@ TrainedRoles = TypeAliasType(
 )
 
 
+class Usage(Strict):
+    prompt_tokens: Annotated[
+        int, Field(alias="promptTokens", ge=0, le=9007199254740991)
+    ]
+    cached_prompt_tokens: Annotated[
+        int, Field(alias="cachedPromptTokens", ge=0, le=9007199254740991)
+    ]
+    sampled_tokens: Annotated[
+        int, Field(alias="sampledTokens", ge=0, le=9007199254740991)
+    ]
+    hosted: HostedUsage | None = None
+
+
 class AmendInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -695,6 +704,7 @@ class ChooseInput(Strict):
 
 class ChooseResult(Strict):
     groups: list[GroupResult]
+    usage: Usage | None = None
 
 
 class DealtGroup(Strict):
@@ -724,6 +734,19 @@ class EvaluateInput(Strict):
     start: Checkpoint | None = None
     rollout: RolloutConfig
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class Evaluated(Strict):
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    scenarios: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    failed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    reward: float | None
+    metrics: dict[str, float]
+    rollouts_sha256: Annotated[
+        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    usage: Usage | None = None
 
 
 class ExternalConfig(Strict):
@@ -816,27 +839,9 @@ class JudgeInput(Strict):
     ] = None
 
 
-class Located(Strict):
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    lineage: list[Branch]
-    step: Annotated[int, Field(ge=0, le=9007199254740991)]
-    checkpoint: Checkpoint
-    policies: list[Checkpoint] | None = None
-    start: Checkpoint | None = None
-    league: (
-        dict[
-            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
-            list[LeagueOpponent],
-        ]
-        | None
-    ) = None
-    dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
-    open: list[OpenGroup] | None = None
-    empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
-    evals: list[EvalResult]
-    changes: list[SettingChange]
-    amendments: Annotated[int, Field(ge=0, le=9007199254740991)]
-    judging: JudgeSpending | None
+class JudgeResult(Strict):
+    groups: list[GroupResult] | None
+    usage: Usage | None = None
 
 
 LossConfig = TypeAliasType(
@@ -916,6 +921,15 @@ class RolloutInput(Strict):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
+class RunCosts(Strict):
+    seconds: Annotated[float, Field(ge=0.0)]
+    usage: Usage
+    usd: Dollars
+    unpriced: list[UnpricedItem]
+    max_cost_usd: Annotated[float | None, Field(alias="maxCostUsd", ge=0.0)] = None
+    max_hours: Annotated[float | None, Field(alias="maxHours", ge=0.0)] = None
+
+
 class RunState(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
@@ -949,6 +963,37 @@ class RunState(Strict):
     judging: JudgeSpending | None
     overlap: list[OverlapItem] | None = None
     awaited: AwaitedRewards | None = None
+    costs: RunCosts | None = None
+
+
+class StepSummary(Strict):
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    reward: float | None
+    metrics: dict[str, float]
+    train: StepMetrics
+    learning_rate: Annotated[float, Field(alias="learningRate")]
+    groups: Annotated[int, Field(ge=0, le=9007199254740991)]
+    replaced_groups: Annotated[
+        int, Field(alias="replacedGroups", ge=0, le=9007199254740991)
+    ]
+    unused: dict[str, UnusedAdditionalProperty]
+    failed_attempts: Annotated[
+        int, Field(alias="failedAttempts", ge=0, le=9007199254740991)
+    ]
+    truncated_attempts: Annotated[
+        int | None, Field(alias="truncatedAttempts", ge=0, le=9007199254740991)
+    ] = None
+    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    sampled_tokens: Annotated[
+        int, Field(alias="sampledTokens", ge=0, le=9007199254740991)
+    ]
+    seconds: dict[str, float]
+    adapter_sha256: Annotated[
+        str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    examples: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+    usage: Usage | None = None
+    costs: StepCosts | None = None
 
 
 class TrainConfig(Strict):
@@ -1030,6 +1075,30 @@ class ConcludeInput(Strict):
 
 class JudgeGroupInput(Strict):
     group: RolloutInput
+
+
+class Located(Strict):
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    lineage: list[Branch]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    checkpoint: Checkpoint
+    policies: list[Checkpoint] | None = None
+    start: Checkpoint | None = None
+    league: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            list[LeagueOpponent],
+        ]
+        | None
+    ) = None
+    dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
+    open: list[OpenGroup] | None = None
+    empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
+    evals: list[EvalResult]
+    changes: list[SettingChange]
+    amendments: Annotated[int, Field(ge=0, le=9007199254740991)]
+    judging: JudgeSpending | None
+    costs: RunCosts | None = None
 
 
 class Manifest(Strict):
@@ -1141,6 +1210,11 @@ class RunConfig(Strict):
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
     max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)]
+    gpu_usd_per_hour: Annotated[float | None, Field(alias="gpuUsdPerHour", ge=0.0)] = (
+        None
+    )
+    max_cost_usd: Annotated[float | None, Field(alias="maxCostUsd", ge=0.0)] = None
+    max_hours: Annotated[float | None, Field(alias="maxHours", ge=0.0)] = None
     max_staleness: Annotated[int, Field(alias="maxStaleness", ge=0, le=16)] = 0
     groups_ahead: Annotated[
         int, Field(alias="groupsAhead", ge=0, le=9007199254740991)

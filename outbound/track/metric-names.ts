@@ -4,6 +4,7 @@
  */
 import type { MetricNames } from '../../core/contract-outbound.ts';
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
+import { costMetrics } from '../../core/costs.ts';
 import type { Row, StepTotals } from '../target.ts';
 
 export type Metrics = Record<string, number>;
@@ -23,6 +24,7 @@ export function metricsOfStep(summary: StepSummary, totals: StepTotals, names: M
   const { train, seconds } = summary;
   return finite({
     ...named.step(summary, totals),
+    ...costMetrics(summary),
     ...renamed(train, named.trainer, TRAINER_OTHERS),
     ...renamed(summary.metrics, named.agent, (name) => `${named.ownPrefix}${name}`),
     ...renamed(seconds, TIMES, (name) => `time/${snakeCase(name)}_s`),

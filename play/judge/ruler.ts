@@ -1,5 +1,6 @@
 /** A judge and how it is asked, as the reward of an agent whose attempts are compared. Plain data; what asks is elsewhere. */
 import { TemperError } from '../../core/failures.ts';
+import { findPrice, type ModelPrice, type PriceTable } from '../../core/prices.ts';
 import { hasPrice, resolveJudgeName, type JudgeModel, type Prices } from './judge-model.ts';
 
 export interface Ruler extends Prices {
@@ -32,6 +33,17 @@ export function withJudge(ruler: Ruler, name: string): Ruler {
     usdPerMillionInput: null,
     usdPerMillionOutput: null,
   });
+}
+
+/** The ruler with a price from a table, unless it has one, or its judge tells what an answer costs. */
+export function withPrices(ruler: Ruler, prices: PriceTable): Ruler {
+  if (hasPrice(ruler.judge, ruler)) return ruler;
+  const price = findPrice(prices, ruler.judge.name);
+  return price === null ? ruler : Object.freeze({ ...ruler, ...pricesOf(price) });
+}
+
+function pricesOf({ usdPerMillionInput, usdPerMillionOutput }: ModelPrice): Prices {
+  return { usdPerMillionInput, usdPerMillionOutput };
 }
 
 /** A budget that nothing is counted against would hold nobody back. */

@@ -98,6 +98,7 @@ export const TimesFileSchema = z.looseObject({
   callOrders: z.record(z.string(), z.array(z.int().min(0))).optional(),
   startedAt: z.int().optional(),
   endedAt: z.int().optional(),
+  seconds: z.number().min(0).optional(),
   /** Absent in older files; a call is null if its answer came from the journal. */
   attemptTimes: z
     .record(

@@ -6,6 +6,7 @@ import type { z } from 'zod';
 
 import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { isUnreadable } from '../../core/later-version.ts';
 import { hasWindow } from '../../core/plan-window.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { KEPT_EVALS } from '../../core/run-summary.ts';
@@ -18,7 +19,7 @@ import { findLeague } from './league.ts';
 import { findOpenGroups } from './open-groups.ts';
 import { checkpointOf, weightsOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
-import { readCommit, readEval } from './run-reader.ts';
+import { readCommit, readEval, readState } from './run-reader.ts';
 import { readStepVerdict, trainsNothing } from './step-verdict.ts';
 import { readRunSpending } from './verdicts.ts';
 import type { Store } from '../store.ts';
@@ -104,7 +105,17 @@ export async function findPosition(store: Store, run: string, made: number | nul
     evals: await readEvals(store, run, lineage, step),
     ...changed,
     judging: await readRunSpending(store, run, { branch, step }),
+    ...(made === null ? await findCosts(store, run) : {}),
   };
+}
+
+/** From the run's state, which is only for display: without it, costs are counted from here on. */
+async function findCosts(store: Store, run: string): Promise<Pick<Located, 'costs'>> {
+  const state = await readState(store, run).catch((error: unknown) => {
+    if (isUnreadable(error)) return null;
+    throw error;
+  });
+  return state?.costs === undefined ? {} : { costs: state.costs };
 }
 
 /** Policies for the next steps: the checkpoints after the last steps, none of them from before the branch began. */

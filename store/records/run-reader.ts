@@ -172,6 +172,11 @@ export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollou
   return readInOrder(store, layout.evalRolloutsKey(place), layout.evalTimesKey(place));
 }
 
+/** How long an evaluation was played; null if it is not known. */
+export async function readEvalSeconds(store: Store, place: StepPlace): Promise<number | null> {
+  return (await readStored(store, layout.evalTimesKey(place), TimesFileSchema))?.seconds ?? null;
+}
+
 /** With the calls of each attempt in the order in which they were made: as a sidecar tells it, or else the record. */
 async function readInOrder(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
   const stored = await readRollouts(store, key);

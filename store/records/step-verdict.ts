@@ -1,6 +1,7 @@
 /** The verdict on a step: what each group came to, which of them are trained, and from which rewards. */
-import type { GroupRef, GroupResult } from '../../core/contract.ts';
+import type { GroupRef, GroupResult, Usage } from '../../core/contract.ts';
 import { toGroupRef } from '../../core/plan-step.ts';
+import type { PriceTable } from '../../core/prices.ts';
 import { trainedRewards } from '../../core/shaped-rewards.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { judgedKey, rolloutsKey, stepVerdictKey, type GroupPlace, type StepPlace } from '../layout.ts';
@@ -9,6 +10,7 @@ import { parseStored, StepVerdictFileSchema } from './file-schemas.ts';
 import { readRollouts, readVerdict, requireFile } from './group-files.ts';
 import { summariseGroup, type Summarised } from './group-result.ts';
 import type { Judged, Rollouts } from './trajectories.ts';
+import { usageOf } from './usage.ts';
 
 /** A group from its files: its result, and by attempt the reward for its advantage; null: discarded. */
 export interface DecidedGroup {
@@ -16,6 +18,10 @@ export interface DecidedGroup {
   rewards: (number | null)[];
   /** Place of a group that another step dealt. */
   dealt?: Pick<GroupRef, 'step' | 'branch'>;
+}
+
+export interface ReadGroup extends DecidedGroup {
+  usage: Usage;
 }
 
 /** `verdict.json`. */
@@ -45,11 +51,13 @@ export async function readDecidedGroup(
   rules: Omit<Summarised, 'step' | 'group' | 'scenario'>,
   place: GroupPlace,
   { rolloutsSha256, judgedSha256 }: Partial<GroupRef>,
-): Promise<DecidedGroup> {
+  prices: PriceTable = {},
+): Promise<ReadGroup> {
   const key = rolloutsKey(place);
   const { rollouts } = requireFile(await readRollouts(store, key, rolloutsSha256), key);
   const { judged, sha256 } = requireFile(await readVerdict(store, place, judgedSha256), judgedKey(place));
-  return decideGroup({ ...rules, ...place, scenario: rollouts.header.scenario ?? 0 }, rollouts, judged, sha256);
+  const plan = { ...rules, ...place, scenario: rollouts.header.scenario ?? 0 };
+  return { ...decideGroup(plan, rollouts, judged, sha256), usage: usageOf(rollouts.attempts, prices) };
 }
 
 export function toStepVerdict(inputsSha256: string, groups: readonly DecidedGroup[]): StepVerdict {

@@ -83,7 +83,7 @@ function judgingLarge(played: readonly GroupResult[]): JudgeInput {
 
 test('the groups of a large step are found in the store; the verdict is that of a list of them', async () => {
   const played = await play(0, 1, 2);
-  expect(await call(world.activities.judge, judgingLarge(played))).toEqual({ groups: null });
+  expect(await call(world.activities.judge, judgingLarge(played))).toMatchObject({ groups: null });
   const { groups } = (await readStepVerdict(world.store, STEP))!;
   expect(groups).toEqual(played.map((group) => ({ ...toGroupRef(group), use: group.use, rewards: group.rewards })));
   const listed = judging(played, { inputsSha256: judgingLarge(played).inputsSha256 });

@@ -129,7 +129,7 @@ describe('flags', () => {
       `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or --max-staleness to 1 or more, or leave --epsilon-low and --epsilon-high out"`,
     );
     expect(await complaint(['set', 'demo', 'loss=ppo'])).toMatchInlineSnapshot(
-      `"temper: loss cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --loss"`,
+      `"temper: loss cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, gpuUsdPerHour, maxCostUsd, maxHours can; start another run with --loss"`,
     );
     const timing = ['--name', 'nightly', '--every', '1d', '--base-model', 'pocket', '--loss', 'ppo'];
     expect(await complaint(['schedule', 'create', agent, ...timing])).toContain('--loss ppo has no effect');
@@ -254,7 +254,7 @@ describe('steering', () => {
     [['set', 'demo', 'step=9'], 'unknown setting "step", did you mean steps?'],
     [
       ['set', 'demo', 'seed=9'],
-      'seed cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --seed',
+      'seed cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, gpuUsdPerHour, maxCostUsd, maxHours can; start another run with --seed',
     ],
     [['set', 'demo', 'steps=9', 'steps=10'], 'steps is given twice; pass it once'],
     [['rollback', 'demo'], '--step is missing; pass --step N, the last step that is kept'],

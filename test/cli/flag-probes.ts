@@ -10,6 +10,7 @@ import { SERVING_FLAGS } from './serving-flags.ts';
 export type Probe = readonly [without: string, given: string] | ShownByTest;
 
 export const TRAIN = 'train agent.ts --base-model pocket';
+const ESTIMATE = 'estimate agent.ts --base-model pocket';
 const EVAL = 'eval agent.ts --model openai/gpt-5';
 const SCENARIOS = 'scenarios --from-task Add --model openai/gpt-5-mini';
 const TRY = 'try agent.ts --model openai/gpt-5';
@@ -130,6 +131,9 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   ...AUTO_FLAGS,
   ...REWARD_FLAGS,
   ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
+  'estimate --probe': added(`${ESTIMATE} --like demo`, '--probe'),
+  'estimate --like': added(ESTIMATE, '--like nobody'),
+  'estimate --json': byTest('cli/estimate.test.ts', 'measures the most similar run of the agent and its base model'),
   'train --run': added(TRAIN, '--run other'),
   'train --adapter': byTest(
     'cli/start-adapter.test.ts',

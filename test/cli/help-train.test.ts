@@ -85,6 +85,9 @@ test('train', () => {
       --call-retry-budget-ms N                  how long a call is retried while the engine is unavailable [300000]
       --judge NAME                              judge: provider/model or engine/… [the agent's]
       --max-judge-usd X                         budget of the judge for the whole run; the run pauses before exceeding it [the agent's limit]
+      --gpu-usd-per-hour X                      price of the hardware in US dollars per hour of work
+      --max-cost-usd X                          budget for hardware, judge and hosted models; the run pauses before exceeding it
+      --max-hours X                             budget of working time, without pauses; the run pauses before exceeding it
       --max-staleness N                         play up to N steps ahead of training, sampled from checkpoints that many steps older [0]
       --groups-ahead N                          while groups wait for rewards from people or other systems, play up to N further groups [0]
       --max-reward-staleness N                  with --groups-ahead: leave out groups whose policy is more than N optimizer steps old [4]

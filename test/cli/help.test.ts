@@ -22,8 +22,9 @@ test('set', () => {
 
     Usage: temper set RUN KEY=VALUE… [--reason TEXT]
 
-    KEY is one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, or the name of its flag.
-    Raise max-judge-usd to continue a run that paused because its judge reached the budget.
+    KEY is one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd,
+    gpuUsdPerHour, maxCostUsd, maxHours, or the name of its flag.
+    Raise max-judge-usd, max-cost-usd or max-hours to continue a run that paused because it reached that budget.
     A setting holds until you set it again, also across a rollback. The current step finishes as planned.
 
     Options:

@@ -37,6 +37,7 @@ import { fieldOf, leavesOf, setField } from '../schema-leaves.ts';
 import { makeRun } from '../store/records/made-run.ts';
 
 import { write, writeAgent } from './agents.ts';
+import { findPrice } from '../../core/prices.ts';
 import { FLAGS, TRAIN } from './flag-probes.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { contextOf, runCli } from './run-cli.ts';
@@ -115,14 +116,16 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   truncated: 'keep',
   judge: 'openai/gpt-5',
   'max-judge-usd': '3',
+  'max-cost-usd': '3 --gpu-usd-per-hour 1',
 };
 
 const isShared = new Set(Object.keys(RUN_FLAGS));
-const SHARING = new Set(['train', 'fork', 'schedule create']);
+const SHARING = new Set(['train', 'fork', 'schedule create', 'estimate']);
 const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
 const OWN_FLAGS = ALL.flatMap(({ name, flags }) =>
   Object.keys(flags)
     .filter((flag) => !SHARING.has(name) || !isShared.has(flag))
+    .filter((flag) => name !== 'estimate' || !Object.hasOwn(trainCommand.flags, flag))
     .map((flag) => `${name} --${flag}`),
 );
 
@@ -237,6 +240,7 @@ describe('temporal.config.ts', () => {
     'engine.vllm.adapters.as': ['/srv/adapters', EXTERNAL],
     models: [{ mine: './models/mine' }],
     train: [{ steps: 60 }],
+    prices: [{ 'openai/gpt-5-mini': { usdPerMillionInput: 1, usdPerMillionOutput: 2 } }],
     'localStack.temporalPort': [9001],
     'localStack.uiPort': [9002],
     'localStack.enginePort': [9003],
@@ -266,6 +270,7 @@ describe('temporal.config.ts', () => {
       spec,
       models,
       flags: flagWords(config),
+      price: findPrice(config.prices, 'openai/gpt-5-mini'),
       worker: [workflowOptions(config, 'a store'), activityOptions(config)],
     };
   }

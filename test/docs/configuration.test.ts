@@ -60,6 +60,11 @@ test.each(Object.entries(ENVIRONMENT))('%s has an effect that a test shows', (na
   expect(textOf(shown)).toContain(name);
 });
 
+function recordWords(value: z.ZodType): string {
+  if (value instanceof z.ZodUnion) return 'flag → value';
+  return value instanceof z.ZodObject ? 'name → object' : 'name → text';
+}
+
 /** A type as the page says it. */
 function wordsOf(schema: z.ZodType): string {
   const { nullable, inner } = unwrapped(schema);
@@ -71,7 +76,7 @@ function plainWords(schema: z.ZodType): string {
   if (schema instanceof z.ZodString) return 'text';
   if (schema instanceof z.ZodBoolean) return 'yes or no';
   if (schema instanceof z.ZodArray) return `list of ${plainWords(schema.element as z.ZodType)}`;
-  if (schema instanceof z.ZodRecord) return schema.valueType instanceof z.ZodUnion ? 'flag → value' : 'name → text';
+  if (schema instanceof z.ZodRecord) return recordWords(schema.valueType as z.ZodType);
   if (schema instanceof z.ZodEnum) return schema.options.map((option) => JSON.stringify(option)).join(', ');
   if (!(schema instanceof z.ZodNumber)) throw new Error(`no words for ${schema.type}`);
   return schema.maxValue === 65_535 ? 'port' : `whole number from ${schema.minValue}`;

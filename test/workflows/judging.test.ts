@@ -93,6 +93,43 @@ test('a run that may spend nothing asks its judge nothing', async () => {
   });
 });
 
+test('a run is paused before its judge and its hardware exceed the budget, tells its costs, and goes on with more', async () => {
+  const config = { judge, maxCostUsd: 1.5, continueAsNewEvery: 1, gpuUsdPerHour: 0 };
+  await bed.play({ fake: { spent }, config }, async ({ handle, fake, input }) => {
+    const { run } = input.config;
+    const paused = await untilPaused(handle);
+    expect(paused).toMatchObject({ step: 1, costs: { usd: { gpu: 0, judge: 1 }, maxCostUsd: 1.5 } });
+    const why = 'the run has cost $1.00 of maxCostUsd $1.50, the last step $1.00';
+    expect(paused.pause!.reason).toBe(`${why}; temper set ${run} max-cost-usd=N, then temper resume ${run}`);
+    await expect(resume(handle)).rejects.toMatchObject({ cause: { message: expect.stringContaining(why) as string } });
+    const settings = { maxCostUsd: 9 };
+    await handle.executeUpdate(setUpdate, { args: [{ settings, reason: null }] });
+    await resume(handle);
+    const { costs } = await handle.result();
+    expect(costs).toMatchObject({ usd: { gpu: 0, judge: 3 }, maxCostUsd: 9 });
+    const lines = fake.summaries.map((summary) => summary.costs!);
+    expect(lines.map(({ usd, cumulativeUsd }) => [usd, cumulativeUsd])).toEqual(
+      [1, 2, 3].map((sum) => [{ gpu: 0, judge: 1 }, sum]),
+    );
+    const seconds = lines.reduce((sum, line) => sum + line.seconds, 0);
+    expect(costs!.seconds).toBeGreaterThanOrEqual(seconds);
+  });
+});
+
+test('a run that may work for no hour waits for more, and pauses count as no work', async () => {
+  await bed.play({ config: { maxHours: 0 } }, async ({ handle, fake }) => {
+    const { pause, costs } = await untilPaused(handle);
+    expect(pause!.reason).toMatch(/^the run has worked \S+ h of maxHours 0 h; temper set \S+ max-hours=N/);
+    expect(fake.rollouts).toEqual([]);
+    await handle.executeUpdate(setUpdate, { args: [{ settings: { maxHours: 1 }, reason: null }] });
+    await resume(handle);
+    const state = await handle.result();
+    expect(state).toMatchObject({ state: 'completed', step: 3, costs: { maxHours: 1, usd: {} } });
+    expect(state.costs!.seconds).toBeGreaterThanOrEqual(costs!.seconds);
+    expect(state.costs!.seconds).toBeLessThanOrEqual(state.wallSeconds);
+  });
+});
+
 test('a bound is given to a run that had none', async () => {
   const held = holdTraining(1);
   await bed.play({ fake: { ...held, spent }, config: { judge } }, async ({ handle }) => {

@@ -51,6 +51,13 @@ export const TemperConfigSchema = z.strictObject({
   models: z.record(z.string(), z.string()).prefault({}),
   /** Flags of `temper train`, by their names, that a command line need not repeat. */
   train: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).prefault({}),
+  /** Your prices of hosted models by `provider/model`, in US dollars per million tokens; they replace list prices. */
+  prices: z
+    .record(
+      z.string(),
+      z.strictObject({ usdPerMillionInput: z.number().min(0), usdPerMillionOutput: z.number().min(0) }),
+    )
+    .prefault({}),
   /** Trackers that each run tells of its steps. */
   track: z.array(TrackerSettings).prefault([]),
   /** Where attempts of each run are sent as traces. */

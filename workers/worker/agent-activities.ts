@@ -2,6 +2,7 @@
 import type { Contact } from '../../activities/contact.ts';
 import { createAgentActivities } from '../../activities/index.ts';
 import { TemperError } from '../../core/failures.ts';
+import type { PriceTable } from '../../core/prices.ts';
 import { rolloutQueue } from '../../core/queues.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
@@ -24,10 +25,10 @@ export interface WorkerActivities {
 
 export async function openAgentActivities(
   file: string,
-  settings: WorkerSettings & { readonly contact: Contact },
+  settings: WorkerSettings & { readonly contact: Contact; readonly prices?: PriceTable },
   logger: Logger,
 ): Promise<WorkerActivities> {
-  const { store, contact } = settings;
+  const { store, contact, prices = {} } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);
   const exported = await importAgentFile(file);
@@ -48,7 +49,7 @@ export async function openAgentActivities(
   return {
     name: agent.name,
     queue: rolloutQueue(await store.id(), agent.name),
-    activities: createAgentActivities({ store, engine, agents, contact, logger: ownLogger }),
+    activities: createAgentActivities({ store, engine, agents, contact, prices, logger: ownLogger }),
     async close() {
       over.abort();
       await resources?.close();

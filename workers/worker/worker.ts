@@ -52,7 +52,7 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const store = await openConfiguredStore(project, config);
   const contact = createContact();
   const open = (file: string) =>
-    openAgentActivities(file, { store, engine: engineSettings(config, env), contact }, logger);
+    openAgentActivities(file, { store, engine: engineSettings(config, env), contact, prices: config.prices }, logger);
   const activities = await Promise.all(agents.map(open));
   const storeId = await store.id();
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
