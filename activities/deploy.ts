@@ -2,7 +2,7 @@
 import { DeployStageInput } from '../core/contract-deploy.ts';
 import { TemperError } from '../core/failures.ts';
 import { runStage } from '../outbound/deploy/run-stage.ts';
-import type { Proof, ProofRequest } from '../outbound/deploy/target.ts';
+import type { Proof, ProofRequest, WriteGguf } from '../outbound/deploy/target.ts';
 import { readDeployment } from '../store/records/deployments.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -11,12 +11,13 @@ export interface DeployDependencies extends Dependencies {
   /** With the keys of targets. */
   readonly env: NodeJS.ProcessEnv;
   readonly prove: (request: ProofRequest) => Promise<Proof>;
+  readonly writeGguf: WriteGguf;
   /** For tests. */
   readonly pollMs?: number;
 }
 
 export function createDeployActivities(dependencies: DeployDependencies) {
-  const { store, env, prove, logger, pollMs } = dependencies;
+  const { store, env, prove, writeGguf, logger, pollMs } = dependencies;
 
   async function deployStage({ run, id, stage }: DeployStageInput, scope: Scope): Promise<void> {
     const deployment = await readDeployment(store, run, id);
@@ -28,7 +29,7 @@ export function createDeployActivities(dependencies: DeployDependencies) {
     scope.showDetail(() => stage);
     const { signal, checkFresh } = scope;
     const polling = pollMs === undefined ? {} : { pollMs };
-    await runStage({ store, deployment, stage, env, fetch, signal, prove, checkFresh, ...polling });
+    await runStage({ store, deployment, stage, env, fetch, signal, prove, writeGguf, checkFresh, ...polling });
     logger.info({ run, deployment: id, stage }, 'finished a stage of a deployment');
   }
 

@@ -19,6 +19,8 @@ const bucket = text(
 );
 const dashed = text(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'lowercase letters, digits and -, at most 63 of them');
 const part = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits, - _ and .');
+const url = text(/^https?:\/\/[A-Za-z0-9.[\]:_-]+(\/[A-Za-z0-9._~\/-]*)?$/, 'http://HOST:PORT, without credentials');
+const folder = text(/^(\/(?!\.\.?(\/|$))[A-Za-z0-9._ -]+)+\/?$/, 'an absolute folder');
 const flag = z.boolean().default(false);
 
 /**
@@ -47,6 +49,19 @@ export const DEPLOY_OPTIONS = {
     }),
   wandb: z.strictObject({ entity: part, project: part, modelName: part.optional() }),
   s3: z.strictObject({ bucket }),
+  vllm: z
+    .strictObject({
+      url,
+      folder: folder.optional(),
+      repo: repo.optional(),
+      modelName: part.optional(),
+      replace: flag,
+    })
+    .refine((options) => options.folder === undefined || options.repo === undefined, {
+      path: ['folder'],
+      message: 'has no effect with --repo; leave one of them out',
+    }),
+  ollama: z.strictObject({ url, modelName: part.optional(), quantize: z.enum(['none', 'q8_0']).default('none') }),
 } as const;
 
 export type DeployTargetName = keyof typeof DEPLOY_OPTIONS;

@@ -17,11 +17,13 @@ export interface HttpCaller {
 }
 
 export interface HttpRequest {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
   readonly url: string;
   /** Sent as JSON. */
   readonly json?: unknown;
   readonly body?: Uint8Array;
+  /** A body that is too large for memory. */
+  readonly stream?: { readonly bytes: number; open(): ReadableStream<Uint8Array> };
   readonly headers?: Readonly<Record<string, string>>;
   /** Refusals that are answers. */
   readonly expected?: readonly number[];
@@ -62,7 +64,7 @@ export async function callHttp(caller: HttpCaller, request: HttpRequest): Promis
 
 async function send(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswer> {
   const { key, fetch: ask, signal } = caller;
-  const { method = 'GET', url, json, body, headers } = request;
+  const { method = 'GET', url, json, body, stream, headers } = request;
   const timeout = AbortSignal.timeout(TIMEOUT_MS + Math.ceil((body?.byteLength ?? 0) / BYTES_PER_MS));
   try {
     const response = await ask(url, {
@@ -76,6 +78,7 @@ async function send(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswe
       },
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
       ...(body === undefined ? {} : { body }),
+      ...(stream === undefined ? {} : { body: stream.open(), duplex: 'half' }),
     });
     const bytes = new Uint8Array(await response.arrayBuffer());
     const text = new TextDecoder().decode(bytes);

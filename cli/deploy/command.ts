@@ -5,7 +5,7 @@ const TARGET_FLAGS = {
   repo: {
     kind: 'text',
     placeholder: 'NAMESPACE/NAME',
-    description: 'huggingface, together: repository of the hub, created if it does not exist',
+    description: 'huggingface, together: repository of the hub, created if it does not exist; vllm: one that it loads',
   },
   public: { kind: 'boolean', description: 'huggingface: everybody can read the repository' },
   bucket: {
@@ -16,7 +16,7 @@ const TARGET_FLAGS = {
   'model-name': {
     kind: 'text',
     placeholder: 'NAME',
-    description: 'together, fireworks, wandb: name of the model there',
+    description: 'together, fireworks, wandb, vllm, ollama: name of the model there',
     default: 'RUN-stepSTEP',
   },
   endpoint: {
@@ -30,7 +30,24 @@ const TARGET_FLAGS = {
     placeholder: 'ID',
     description: 'fireworks: deployment of the base model that is to serve it',
   },
-  replace: { kind: 'boolean', description: 'fireworks: in place of the adapter that the deployment serves now' },
+  replace: {
+    kind: 'boolean',
+    description: "fireworks: in place of the adapter that the deployment serves now; vllm: unload the run's others",
+  },
+  url: { kind: 'text', placeholder: 'URL', description: 'vllm, ollama: address of the server, without /v1' },
+  folder: {
+    kind: 'text',
+    placeholder: 'FOLDER',
+    description: 'vllm: where the server sees the folder of TEMPER_VLLM_FOLDER',
+    default: 'at the same place',
+  },
+  quantize: {
+    kind: 'choice',
+    choices: ['none', 'q8_0'],
+    placeholder: 'NAME',
+    description: 'ollama: weights in 8 bits (q8_0), or in 16 (none)',
+    default: 'none',
+  },
   entity: { kind: 'text', placeholder: 'NAME', description: 'wandb: user or team' },
   project: { kind: 'text', placeholder: 'NAME', description: 'wandb: project of the artifact' },
 } as const satisfies Flags;
@@ -47,7 +64,7 @@ export const deployCommand = defineCommand({
     'prompts to what was deployed and compares the answers with those of the checkpoint; a difference fails the',
     'deployment. If nothing answers there, it compares the files. See temper deployments.',
     'Keys are read from the environment of the worker: HF_TOKEN, TOGETHER_API_KEY, FIREWORKS_API_KEY,',
-    'WANDB_API_KEY, or AWS_….',
+    'WANDB_API_KEY, VLLM_API_KEY, or AWS_….',
     'Without --wait it returns at once, if temper dev or a Temporal server of yours is running; else it starts the local',
     'stack and waits.',
     ...CHECKPOINT_HELP,
@@ -56,14 +73,16 @@ export const deployCommand = defineCommand({
     'temper deploy demo@best --to huggingface --repo me/demo --wait',
     'temper deploy demo@120 --to together --bucket s3://models/adapters --endpoint endpoint-1a2b --wait',
     'temper deploy demo --to fireworks --account me --base-model accounts/fireworks/models/qwen3-4b --deployment my-qwen',
+    'temper deploy demo@best --to vllm --url http://127.0.0.1:8000 --wait',
+    'temper deploy demo@best --to ollama --url http://127.0.0.1:11434 --wait',
   ],
   arguments: { checkpoint: { placeholder: 'CHECKPOINT' } },
   flags: {
     to: {
       kind: 'choice',
-      choices: ['huggingface', 'together', 'fireworks', 'wandb', 's3'],
+      choices: ['huggingface', 'together', 'fireworks', 'wandb', 's3', 'vllm', 'ollama'],
       placeholder: 'TARGET',
-      description: 'huggingface, together, fireworks, wandb or s3',
+      description: 'huggingface, together, fireworks, wandb, s3, vllm or ollama',
       required: 'pass a target such as --to huggingface',
     },
     wait: { kind: 'boolean', description: 'show the stages until the deployment has ended' },

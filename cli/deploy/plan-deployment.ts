@@ -15,6 +15,8 @@ const PROMPTS = 8;
 const BASE_MODEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
 /** Targets that know base models by their names on the hub. */
 const HUB_NAMES: readonly DeployTargetName[] = ['huggingface', 'together', 'wandb', 's3'];
+/** Targets that need no name of it. */
+const NAMELESS: readonly DeployTargetName[] = ['s3', 'vllm', 'ollama'];
 
 export async function planDeployment(context: DeployContext, store: Store): Promise<NewDeployment> {
   const { flags, args } = context;
@@ -24,7 +26,7 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
     throw new UsageError('--prompts has no effect with --no-proof; leave one of them out');
   const policy = await findTrainedPolicy(store, readTrainedName(args.checkpoint));
   requireAdapter(policy, target);
-  const facts = await readCardFacts(store, policy, null, context);
+  const facts = await readCardFacts(store, policy, { format: 'peft', converted: null }, context);
   const baseModel = readBaseModel(context, target, facts.base);
   const hubId = HUB_NAMES.includes(target) ? baseModel : facts.base.hubId;
   const stages = requireTarget(target)
@@ -46,7 +48,7 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
 }
 
 function requireAdapter({ name, config }: TrainedPolicy, target: DeployTargetName): void {
-  if (config.train.lora !== null) return;
+  if (config.train.lora !== null || target === 'ollama') return;
   const remedy = `write the whole model with temper export ${name} --format merged, and upload that`;
   throw new UsageError(
     `--to ${target} takes LoRA adapters, but ${name} was trained with --full-fine-tuning; ${remedy}`,
@@ -62,7 +64,7 @@ function readBaseModel(
   if (asked !== null && !BASE_MODEL.test(asked))
     throw new UsageError(`--base-model must be letters, digits, - _ . and /, got ${asked}; pass the name at ${target}`);
   const found = asked ?? (HUB_NAMES.includes(target) ? hubId : null);
-  if (found !== null || target === 's3') return found;
+  if (found !== null || NAMELESS.includes(target)) return found;
   const example = target === 'fireworks' ? 'accounts/fireworks/models/NAME' : 'NAMESPACE/NAME';
   throw new UsageError(`the name of ${name} at ${target} is not known; pass --base-model ${example}`);
 }

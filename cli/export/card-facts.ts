@@ -10,8 +10,8 @@ import { knownModels } from '../../workers/base-models/known-models.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import type { ExportContext } from './command.ts';
 import { readLineage } from './lineage.ts';
-import type { Merged } from './merge.ts';
-import type { BaseFacts, CardFacts } from './model-card.ts';
+import type { Converted } from './merge.ts';
+import type { BaseFacts, CardFacts, CardFormat } from './model-card.ts';
 
 /** Path below Temper's package; a name with a dash is a folder beside the first one (gpu-worker/temper_gpu/model/models.py). */
 const POCKET_FOLDERS = 'node_modules/temper-rl/gpu-worker/temper_gpu/pocket/';
@@ -19,7 +19,7 @@ const POCKET_FOLDERS = 'node_modules/temper-rl/gpu-worker/temper_gpu/pocket/';
 export async function readCardFacts(
   store: Store,
   policy: TrainedPolicy,
-  merged: Merged | null,
+  { format, converted }: { readonly format: CardFormat; readonly converted: Converted | null },
   { project, env }: Pick<ExportContext, 'project' | 'env'>,
 ): Promise<CardFacts> {
   const { checkpoint, manifest, config, file } = policy;
@@ -35,7 +35,7 @@ export async function readCardFacts(
     step,
     steps: config.steps,
     base: {
-      ...describeBase(manifest.baseModel, known, merged),
+      ...describeBase(manifest.baseModel, known, converted),
       sha256: manifest.baseModelSha256,
       unpackedTo: base.loadIn4bit ? base.dtype : null,
     },
@@ -48,7 +48,8 @@ export async function readCardFacts(
     evaluation: own?.evaluation ?? null,
     evalBefore: await readEval(store, { run, branch: 0, step: 0 }),
     lineage: await readLineage(store, checkpoint),
-    merged,
+    format,
+    merged: format === 'mlx' ? null : converted,
   };
 }
 
@@ -56,12 +57,12 @@ export async function readCardFacts(
 function describeBase(
   name: string,
   known: Readonly<Record<string, string>>,
-  merged: Merged | null,
+  converted: Converted | null,
 ): Pick<BaseFacts, 'name' | 'hubId' | 'revision' | 'packageFolder'> {
   // A name with a commit or a hash of a listing locates the model, whichever machine trained on it.
   const source = name.includes('@') ? sourceOfName(name) : known[name];
   const hub = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length).split('@', 2) : [];
-  const [hubId = null, revision = merged?.revision ?? null] = hub;
+  const [hubId = null, revision = converted?.revision ?? null] = hub;
   const isBuiltIn = source === undefined && (BUILT_IN_MODELS as readonly string[]).includes(name);
   const packageFolder = isBuiltIn ? `${POCKET_FOLDERS}${name.replace('pocket', 'model')}` : null;
   return { name, hubId, revision, packageFolder };

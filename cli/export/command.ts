@@ -8,26 +8,28 @@ import {
 
 export const exportCommand = defineCommand({
   name: 'export',
-  summary: 'write a trained model to a folder: its adapter, or merged weights',
+  summary: 'write a trained model to a folder: its adapter, merged weights, GGUF or MLX',
   details: [
     'The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.',
     'peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template;',
-    'the only format of a run with --full-fine-tuning.',
+    'with gguf the only format of a run with --full-fine-tuning. gguf: the whole model as one file for llama.cpp and',
+    'Ollama; of the families of Llama, Mistral, Qwen 2 and Qwen 3. mlx: the adapter for mlx-lm.',
     'Reads the store and needs no server. An existing folder is never overwritten.',
     ...CHECKPOINT_HELP,
   ],
   examples: [
     'temper export demo@best --to ./demo-adapter',
     'temper export demo --to ./demo-model --format merged --dtype bfloat16',
+    'temper export demo --to ./demo-gguf --format gguf --quantize q8_0',
   ],
   arguments: { checkpoint: CHECKPOINT_ARGUMENT },
   flags: {
     to: { kind: 'text', placeholder: 'FOLDER', description: 'folder to write', required: 'pass a new folder' },
     format: {
       kind: 'choice',
-      choices: ['peft', 'merged'],
+      choices: ['peft', 'merged', 'gguf', 'mlx'],
       placeholder: 'NAME',
-      description: 'peft or merged',
+      description: 'peft, merged, gguf or mlx',
       default: 'peft; merged after --full-fine-tuning',
     },
     dtype: {
@@ -36,6 +38,12 @@ export const exportCommand = defineCommand({
       placeholder: 'NAME',
       description: 'type of merged weights: float32, bfloat16 or float16',
       default: 'float32',
+    },
+    quantize: {
+      kind: 'choice',
+      choices: ['q8_0'],
+      placeholder: 'NAME',
+      description: 'weights of --format gguf in 8 bits: q8_0',
     },
     json: JSON_FLAG,
   },

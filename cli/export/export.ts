@@ -13,7 +13,7 @@ import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { readCardFacts } from './card-facts.ts';
 import type { ExportContext } from './command.ts';
-import { mergePolicy, type Merged } from './merge.ts';
+import { convertPolicy, type Converted } from './merge.ts';
 import { renderModelCard } from './model-card.ts';
 
 export async function exportPolicy(context: ExportContext): Promise<number> {
@@ -27,8 +27,8 @@ export async function exportPolicy(context: ExportContext): Promise<number> {
   let bytes = 0;
   try {
     await writing(folder, () => mkdir(partial, { recursive: true }));
-    const merged = await fill(partial, format, store, policy, context);
-    const card = renderModelCard(await readCardFacts(store, policy, merged, context));
+    const converted = await fill(partial, format, store, policy, context);
+    const card = renderModelCard(await readCardFacts(store, policy, { format, converted }, context));
     await writing(folder, () => writeFile(join(partial, CARD), card));
     await openToReaders(partial);
     bytes = await sizeOf(partial);
@@ -42,28 +42,34 @@ export async function exportPolicy(context: ExportContext): Promise<number> {
 
 type Format = NonNullable<ExportContext['flags']['format']>;
 
+const WHOLE: readonly Format[] = ['merged', 'gguf'];
+
 /** Format by flag or by run: a run that trained all weights has no adapter. */
 function formatOf({ flags }: ExportContext, { name, config }: TrainedPolicy): Format {
   const isFull = config.train.lora === null;
-  if (isFull && flags.format === 'peft')
-    throw new UsageError(
-      `--format peft needs an adapter, but ${name} has none: its run trains all weights; pass --format merged, or leave --format out`,
-    );
   const format = flags.format ?? (isFull ? 'merged' : 'peft');
-  if (format !== 'merged' && flags.dtype !== null)
-    throw new UsageError('--dtype has no effect without --format merged; pass both, or leave it out');
+  if (isFull && !WHOLE.includes(format))
+    throw new UsageError(
+      `--format ${format} needs an adapter, but ${name} has none: its run trains all weights; pass --format merged, or leave --format out`,
+    );
+  if (!WHOLE.includes(format) && flags.dtype !== null)
+    throw new UsageError('--dtype has no effect without --format merged or gguf; pass both, or leave it out');
+  if (format !== 'gguf' && flags.quantize !== null)
+    throw new UsageError('--quantize has no effect without --format gguf; pass both, or leave it out');
+  if (flags.quantize !== null && flags.dtype !== null)
+    throw new UsageError('--dtype has no effect with --quantize; leave one of them out');
   return format;
 }
 
-/** Fills the folder; null if it only holds the adapter. */
+/** Fills the folder; null if it holds the adapter as it was committed. */
 async function fill(
   folder: string,
   format: Format,
   store: Store,
   policy: TrainedPolicy,
   context: ExportContext,
-): Promise<Merged | null> {
-  if (format === 'merged') return mergePolicy(folder, store, policy, context);
+): Promise<Converted | null> {
+  if (format !== 'peft') return convertPolicy(folder, format, store, policy, context);
   const { adapter, manifest } = policy;
   const files = { 'adapter_config.json': manifest.adapterConfig, 'adapter_model.safetensors': adapter };
   for (const [name, ref] of Object.entries(files)) {
@@ -138,14 +144,15 @@ async function tell(
   bytes: number,
 ): Promise<void> {
   const files = (await readdir(folder)).toSorted();
-  const dtype = format === 'merged' ? (flags.dtype ?? 'float32') : null;
+  const dtype = WHOLE.includes(format) ? (flags.quantize ?? flags.dtype ?? 'float32') : null;
   const { baseModel } = manifest;
   if (flags.json) {
     printJson(output, { policy: name, format, dtype, folder, files, bytes, baseModel, adapterSha256: adapter.sha256 });
     return;
   }
   const weights = config.train.lora === null ? 'all weights' : 'merged weights';
-  const what = dtype === null ? 'its adapter (PEFT)' : `${weights} in ${dtype}`;
+  const whole = `${weights} in ${dtype}${format === 'gguf' ? ' (GGUF)' : ''}`;
+  const what = dtype === null ? `its adapter (${format === 'mlx' ? 'MLX' : 'PEFT'})` : whole;
   const place = relative(cwd, folder) || '.';
   output.line(`${name}: ${what}, ${plural(files.length, 'file')}, ${formatBytes(bytes)}, in ${place}`);
   output.line(`how to load it: ${join(place, CARD)}`);

@@ -1,40 +1,35 @@
-/** Merges weights with the GPU worker's Python: `temper_gpu.process.export`. */
-import { z } from 'zod';
+/** What Python makes of a policy: merged weights, and the formats of other programs. */
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config/config.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
-import { runPythonProgram } from '../../workers/python/run-program.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { exportPolicy, type Exported, type PolicyExport } from '../../workers/python/export-policy.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import type { ExportContext } from './command.ts';
 
-const MergedSchema = z.object({
-  /** Revision of a base model from a hub. */
-  revision: z.string().nullable(),
-  /** Share of the adapter's change that is left after rounding; null if it changes nothing. */
-  kept: z.number().nullable(),
-});
-export type Merged = z.infer<typeof MergedSchema> & { readonly dtype: string };
+export type Converted = Exported & {
+  /** Type of the weights, `q8_0` among them. */
+  readonly dtype: string;
+};
 
-export async function mergePolicy(
+export async function convertPolicy(
   folder: string,
+  format: PolicyExport['format'],
   store: Store,
   { name, config }: TrainedPolicy,
   context: ExportContext,
-): Promise<Merged> {
+): Promise<Converted> {
   const { flags, project, env } = context;
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
-  const { chatTemplateSha256: template } = config.rollout;
-  const place = { store: store.uri, policy: name, models, to: folder, dtype };
-  const { answer, lastLine } = await runPythonProgram({
-    name: 'export',
-    flags: { ...place, 'chat-template-sha256': template },
+  const { exported, lastLine } = await exportPolicy({
+    ...{ storeUri: store.uri, models, policy: name, folder, format, dtype, quantize: flags.quantize },
+    chatTemplateSha256: config.rollout.chatTemplateSha256,
     ...programContext(context),
   });
-  if (answer !== null) return { ...MergedSchema.parse(answer), dtype };
-  const [verb, other] =
-    config.train.lora === null ? ['written', ''] : ['merged', ', or export the adapter alone with --format peft'];
+  if (exported !== null) return { ...exported, dtype: flags.quantize ?? dtype };
+  const verb = format === 'mlx' || config.train.lora === null ? 'written' : 'merged';
+  const other = config.train.lora === null ? '' : ', or export the adapter alone with --format peft';
   throw new WorkFailed(`${name} could not be ${verb}: ${lastLine}; run temper doctor${other}`);
 }

@@ -3,6 +3,7 @@ import type { EvalResult } from '../../core/contract.ts';
 import { CHAT_TEMPLATE_FILE } from '../../outbound/deploy/files.ts';
 import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printable } from '../terminal/output.ts';
+import { loadGguf, loadMlx } from './local-formats.ts';
 
 export interface CardFacts {
   /** `run@step`. */
@@ -28,9 +29,12 @@ export interface CardFacts {
   readonly evalBefore: EvalResult | null;
   /** Oldest first. */
   readonly lineage: readonly string[];
+  readonly format: CardFormat;
   /** Null: the folder holds the adapter. */
   readonly merged: MergedFacts | null;
 }
+
+export type CardFormat = 'peft' | 'merged' | 'gguf' | 'mlx';
 
 export interface BaseFacts {
   readonly name: string;
@@ -63,16 +67,23 @@ export function renderModelCard(facts: CardFacts): string {
     ...evaluationSection(facts),
     ...metricsSection(facts),
     `## Lineage\n\n${facts.lineage.map((line, index) => `${index + 1}. ${escapeMarkdown(line)}`).join('\n')}`,
-    facts.merged === null ? loadAdapter(facts) : loadMerged(facts),
+    load(facts),
   ];
   return `${sections.join('\n\n')}\n`;
 }
 
+const LIBRARIES: Readonly<Record<CardFormat, string>> = {
+  peft: 'peft',
+  merged: 'transformers',
+  gguf: 'llama.cpp',
+  mlx: 'mlx',
+};
+
 /** Front matter for the Hugging Face hub. JSON strings are valid YAML. */
-function frontMatter({ base, merged }: CardFacts): string {
+function frontMatter({ base, format, merged }: CardFacts): string {
   const fields = {
     ...(base.hubId !== null && { base_model: base.hubId }),
-    library_name: merged === null ? 'peft' : 'transformers',
+    library_name: LIBRARIES[format],
     pipeline_tag: 'text-generation',
     tags: ['reinforcement-learning', 'temper-rl', ...(merged === null ? ['lora'] : [])],
   };
@@ -142,8 +153,23 @@ function metricsSection({ metrics, step }: CardFacts): string[] {
   return [`## Metrics of step ${step}\n\n${table(['metric', 'value'], rows)}`];
 }
 
+function load(facts: CardFacts): string {
+  switch (facts.format) {
+    case 'peft':
+      return loadAdapter(facts);
+    case 'merged':
+      return loadMerged(facts);
+    case 'gguf':
+      return loadGguf(facts.run);
+    case 'mlx':
+      return loadMlx(sourceOf(facts.base));
+  }
+}
+
+const sourceOf = (base: BaseFacts): string => base.hubId ?? base.packageFolder ?? UNKNOWN_BASE;
+
 function loadAdapter({ base, policy, lora, chatTemplateSha256 }: CardFacts): string {
-  const source = base.hubId ?? base.packageFolder ?? UNKNOWN_BASE;
+  const source = sourceOf(base);
   const least = lora?.rank ?? 1;
   const rank = VLLM_RANKS.find((each) => each >= least) ?? least;
   const name = policy.replaceAll(/[^\w.@-]/g, '-');
@@ -168,11 +194,11 @@ With vLLM, as the model \`${name}\`:
 vllm serve ${source} --enable-lora --max-lora-rank ${rank} --lora-modules ${name}=.${flag}
 \`\`\`
 
-${base.unpackedTo === null ? 'Ollama needs merged weights' : UNROUNDED}: \`temper export ${policy} --to FOLDER --format merged\`.`;
+${base.unpackedTo === null ? 'Ollama needs merged weights' : UNROUNDED}: \`temper export ${policy} --to FOLDER --format ${base.unpackedTo === null ? 'gguf' : 'merged'}\`.`;
 }
 
 const UNROUNDED =
-  'vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training; Ollama needs them, too';
+  'vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training (for Ollama --format gguf)';
 
 /** `unpackedTo`: that of the base model. */
 function loadingLines(unpackedTo: string | null, source: string, templateLine: string): string {
@@ -218,13 +244,7 @@ ${lora === null ? '' : adapter}With vLLM:
 vllm serve . --served-model-name ${run}
 \`\`\`
 
-With Ollama, for the architectures that it can import:
-
-\`\`\`sh
-echo 'FROM .' > Modelfile
-ollama create ${run} --file Modelfile
-ollama run ${run}
-\`\`\``;
+Ollama needs one file: \`temper export ${policy} --to FOLDER --format gguf\`.`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

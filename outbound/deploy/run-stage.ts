@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { withoutSecrets } from '../http.ts';
 import { deploymentFiles } from './files.ts';
 import { proveDeployment } from './prove-deployment.ts';
-import type { DeployFile, Proof, ProofRequest, StageContext } from './target.ts';
+import type { DeployFile, Proof, ProofRequest, StageContext, WriteGguf } from './target.ts';
 import { requireTarget } from './targets.ts';
 
 /** The last stage of a deployment, of every target. */
@@ -21,6 +21,7 @@ export interface StageRun {
   readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
   readonly prove: (request: ProofRequest) => Promise<Proof>;
+  readonly writeGguf: WriteGguf;
   /** Throws if another worker may have taken over. */
   readonly checkFresh: () => void;
   /** First pause between two questions to a target that is not ready. */
@@ -66,7 +67,7 @@ async function makeStage(run: StageRun, show: (message: string) => Promise<void>
   }
 }
 
-function openContext({ store, deployment, env, fetch, signal }: StageRun): StageContext {
+function openContext({ store, deployment, env, fetch, signal, writeGguf }: StageRun): StageContext {
   let files: Promise<readonly DeployFile[]> | null = null;
   return {
     store,
@@ -74,6 +75,7 @@ function openContext({ store, deployment, env, fetch, signal }: StageRun): Stage
     env,
     fetch,
     signal,
+    writeGguf,
     made: Object.fromEntries(deployment.finished.map(({ stage, made }) => [stage, made])),
     files: () => (files ??= deploymentFiles(store, deployment)),
   };

@@ -29,7 +29,21 @@ export interface StageContext {
   readonly signal: AbortSignal;
   /** Adapter, its config with the base model's name at the target, the chat template, the model card. */
   readonly files: () => Promise<readonly DeployFile[]>;
+  readonly writeGguf: WriteGguf;
 }
+
+/** The merged model in llama.cpp's format, with weights in 16 bits unless they are quantized. */
+export interface GgufRequest {
+  readonly policy: string;
+  readonly chatTemplateSha256: string | null;
+  /** An empty one. */
+  readonly folder: string;
+  readonly quantize: 'q8_0' | null;
+  readonly signal: AbortSignal;
+}
+
+/** Returns the file, whose bytes depend on the request alone. */
+export type WriteGguf = (request: GgufRequest) => Promise<string>;
 
 /** `waitingFor`: the stage is run again after a pause, for days if need be. */
 export type StageOutcome = { readonly made: Made } | { readonly waitingFor: string };
@@ -64,6 +78,7 @@ export interface Proof {
     | 'wrong-scale'
     | 'wrong-base-model'
     | 'missing-target-module'
+    | 'wrong-chat-template'
     | 'different';
   /** For people: what was compared, and by how much it differs. */
   readonly detail: string;

@@ -4,8 +4,10 @@ import { TemperError } from '../../core/failures.ts';
 import type { DeployTarget } from './target.ts';
 import { fireworksTarget } from './targets/fireworks.ts';
 import { huggingFaceTarget } from './targets/huggingface.ts';
+import { ollamaTarget } from './targets/ollama.ts';
 import { s3Target } from './targets/s3.ts';
 import { togetherTarget } from './targets/together.ts';
+import { vllmTarget } from './targets/vllm.ts';
 import { wandbTarget } from './targets/wandb.ts';
 
 const TARGETS: Readonly<Record<DeployTargetName, DeployTarget>> = {
@@ -14,6 +16,8 @@ const TARGETS: Readonly<Record<DeployTargetName, DeployTarget>> = {
   fireworks: fireworksTarget,
   wandb: wandbTarget,
   s3: s3Target,
+  vllm: vllmTarget,
+  ollama: ollamaTarget,
 };
 
 /** Refused if a later version of Temper recorded it. */

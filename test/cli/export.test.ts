@@ -108,7 +108,7 @@ describe('an adapter', () => {
       vllm serve node_modules/temper-rl/gpu-worker/temper_gpu/pocket/model --enable-lora --max-lora-rank 16 --lora-modules demo@2=.
       \`\`\`
 
-      Ollama needs merged weights: \`temper export demo@2 --to FOLDER --format merged\`.
+      Ollama needs merged weights: \`temper export demo@2 --to FOLDER --format gguf\`.
       "
     `);
   });
@@ -167,9 +167,16 @@ describe('what cannot be exported', () => {
 
   test('flags that are missing, wrong or without effect', async () => {
     expect(await complaint('demo')).toMatchInlineSnapshot(`"temper: --to is missing; pass a new folder"`);
-    expect(await complaint('demo', '--to', 'x', '--format', 'gguf')).toContain('--format must be one of peft, merged');
+    expect(await complaint('demo', '--to', 'x', '--format', 'onnx')).toContain(
+      '--format must be one of peft, merged, gguf, mlx',
+    );
+    expect(await complaint('demo@2', '--to', 'x', '--quantize', 'q8_0')).toMatchInlineSnapshot(
+      `"temper: --quantize has no effect without --format gguf; pass both, or leave it out"`,
+    );
+    const both = ['--format', 'gguf', '--quantize', 'q8_0', '--dtype', 'float16'];
+    expect(await complaint('demo@2', '--to', 'x', ...both)).toContain('--dtype has no effect with --quantize');
     expect(await complaint('demo@2', '--to', 'x', '--dtype', 'float16')).toMatchInlineSnapshot(
-      `"temper: --dtype has no effect without --format merged; pass both, or leave it out"`,
+      `"temper: --dtype has no effect without --format merged or gguf; pass both, or leave it out"`,
     );
     expect(await complaint('demo@last', '--to', 'x')).toContain('got "demo@last"; see temper runs');
     expect(await complaint('demo@9', '--to', 'x')).toContain('demo@9 is not committed');
@@ -227,7 +234,7 @@ describe('merged weights', () => {
     expect(card).toContain('| base model, revision | abc123 |');
     expect(card).toContain('bfloat16; 93.120 % of what the adapter changes is left after rounding');
     expect(card).toContain('AutoModelForCausalLM.from_pretrained(".")');
-    expect(card).toContain("echo 'FROM .' > Modelfile");
+    expect(card).toContain('temper export demo@2 --to FOLDER --format gguf');
     expect(card).not.toContain('PeftModel');
   });
 
@@ -250,6 +257,18 @@ describe('merged weights', () => {
     const { chatTemplateSha256 } = config.rollout;
     expect(read('out', 'model.safetensors')).toContain(`--chat-template-sha256 ${chatTemplateSha256}`);
     expect(read('out', 'README.md')).toContain(`sha256 ${chatTemplateSha256}`);
+  });
+
+  test.each([
+    ['gguf', ['--quantize', 'q8_0'], 'merged weights in q8_0 (GGUF)', 'llama-server --model model.gguf --alias demo'],
+    ['mlx', [], 'its adapter (MLX)', 'mlx_lm.server --model node_modules/temper-rl/'],
+  ])('and %s are made by the same program, with how to load them', async (format, flags, told, card) => {
+    const env = pythonThat(`${WEIGHTS} console.log('{"revision":null,"kept":1}');`);
+    const { exitCode, stdout, stderr } = await exporting(['demo@2', '--to', 'out', '--format', format, ...flags], env);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toContain(`demo@2: ${told}, 2 files`);
+    expect(read('out', 'model.safetensors')).toContain(`--format ${[format, ...flags].join(' ')}`);
+    expect(read('out', 'README.md')).toContain(card);
   });
 
   test.each([
@@ -291,26 +310,29 @@ describe('merged weights', () => {
 test('temper export --help', async () => {
   const { stdout } = await runCli(project, ['export', '--help']);
   expect(stdout).toMatchInlineSnapshot(`
-    "write a trained model to a folder: its adapter, or merged weights
+    "write a trained model to a folder: its adapter, merged weights, GGUF or MLX
 
-    Usage: temper export CHECKPOINT --to FOLDER [--format NAME] [--dtype NAME] [--json]
+    Usage: temper export CHECKPOINT --to FOLDER [--format NAME] [--dtype NAME] [--quantize NAME] [--json]
 
     The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.
     peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template;
-    the only format of a run with --full-fine-tuning.
+    with gguf the only format of a run with --full-fine-tuning. gguf: the whole model as one file for llama.cpp and
+    Ollama; of the families of Llama, Mistral, Qwen 2 and Qwen 3. mlx: the adapter for mlx-lm.
     Reads the store and needs no server. An existing folder is never overwritten.
     CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
     RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
-      --to FOLDER    folder to write
-      --format NAME  peft or merged [peft; merged after --full-fine-tuning]
-      --dtype NAME   type of merged weights: float32, bfloat16 or float16 [float32]
-      --json         print one JSON object
-      -h, --help     print this help
+      --to FOLDER      folder to write
+      --format NAME    peft, merged, gguf or mlx [peft; merged after --full-fine-tuning]
+      --dtype NAME     type of merged weights: float32, bfloat16 or float16 [float32]
+      --quantize NAME  weights of --format gguf in 8 bits: q8_0
+      --json           print one JSON object
+      -h, --help       print this help
 
     Examples:
       temper export demo@best --to ./demo-adapter
-      temper export demo --to ./demo-model --format merged --dtype bfloat16"
+      temper export demo --to ./demo-model --format merged --dtype bfloat16
+      temper export demo --to ./demo-gguf --format gguf --quantize q8_0"
   `);
 });

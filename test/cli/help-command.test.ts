@@ -38,7 +38,7 @@ test('temper alone lists every command', async () => {
       verify       check every hash of a run, and recompute one step
       try          play an agent a few times and show what happens, without training
       eval         compare models and checkpoints on held-out scenarios, without training
-      export       write a trained model to a folder: its adapter, or merged weights
+      export       write a trained model to a folder: its adapter, merged weights, GGUF or MLX
       serve        serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server
       production   show what temper serve --record kept of a run, with its feedback, or one conversation
       promote      make a checkpoint a run's production, go back to the one before, or list promotions

@@ -55,6 +55,7 @@ describe('the model card', () => {
     evaluation: null,
     evalBefore: null,
     lineage: ['run demo: a fresh adapter'],
+    format: 'peft',
     merged: null,
   };
 
@@ -113,11 +114,11 @@ describe('the model card', () => {
       vllm serve Qwen/Qwen3-4B --enable-lora --max-lora-rank 32 --lora-modules demo@2=.
       \`\`\`
 
-      vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training; Ollama needs them, too: \`temper export demo@2 --to FOLDER --format merged\`.
+      vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training (for Ollama --format gguf): \`temper export demo@2 --to FOLDER --format merged\`.
       "
     `);
     const merged = { dtype: 'float32', kept: null };
-    expect(renderModelCard({ ...FACTS, base, merged })).toContain('linear layers in 4 bits');
+    expect(renderModelCard({ ...FACTS, base, format: 'merged', merged })).toContain('linear layers in 4 bits');
     expect(renderModelCard(FACTS)).not.toMatch(/4 bits|bitsandbytes/i);
   });
 

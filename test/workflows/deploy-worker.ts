@@ -21,6 +21,7 @@ const activities = createDeployActivities({
   logger: { info: log('INFO'), warn: log('WARN') },
   env: process.env,
   pollMs: 10,
+  writeGguf: () => Promise.reject(new Error('no target of this test needs a GGUF file')),
   async prove({ deployment, fetch, signal }) {
     await fetch(`${proof}/proof/${deployment.id}`, { method: 'POST', signal });
     return { verdict: 'matches', detail: '8 of 8 answers are the same', prompts: 8, measured: {} };

@@ -4,8 +4,6 @@ import type { Contact } from '../../activities/contact.ts';
 import { createDeployActivities } from '../../activities/deploy.ts';
 import { createTrackActivities } from '../../activities/track.ts';
 import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
-import { TemperError } from '../../core/failures.ts';
-import type { Proof, ProofRequest } from '../../outbound/deploy/target.ts';
 import { openTracker } from '../../outbound/track/open-tracker.ts';
 import type { Store } from '../../store/store.ts';
 import type { Target } from '../../outbound/target.ts';
@@ -13,6 +11,7 @@ import { openTraceTarget } from '../../outbound/trace/trace-target.ts';
 import { isTraceSettings, settingsOfTarget } from '../config/targets.ts';
 import { version } from '../version.ts';
 import type { TemperConfig } from '../config/config.ts';
+import { openWeights } from '../python/deployed-weights.ts';
 import type { Logger } from './logs.ts';
 import { isWorkflowRunning } from '../connection/is-workflow-running.ts';
 
@@ -35,7 +34,7 @@ export interface OutboundActivities {
 export async function openOutboundActivities(work: OutboundWork): Promise<OutboundActivities> {
   const { project, config, store, client, contact, env, logger } = work;
   const storeId = await store.id();
-  const prove = openProof();
+  const weights = openWeights({ project, config, storeUri: store.uri, env });
   const place = { store, project, env, fetch: globalThis.fetch, version: version() };
   const openTarget = (name: string): Target => {
     const settings = settingsOfTarget(config, name);
@@ -51,13 +50,7 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
         openTarget,
         isRunning: (run) => isWorkflowRunning(client, runWorkflowId(storeId, run)),
       }),
-      ...createDeployActivities({ store, logger, contact, env, prove }),
+      ...createDeployActivities({ store, logger, contact, env, ...weights }),
     },
-  };
-}
-
-function openProof(): (request: ProofRequest) => Promise<Proof> {
-  return () => {
-    throw new TemperError('BadConfig', 'this version cannot send prompts to a deployment; pass --no-proof');
   };
 }

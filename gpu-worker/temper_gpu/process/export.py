@@ -1,13 +1,15 @@
-"""python -m temper_gpu.process.export: a committed policy as one model in transformers' format.
+"""python -m temper_gpu.process.export: a committed policy in another program's format.
 
-Writes weights (safetensors, in parts above 5 GB), config, generation config, tokenizer and chat template into an empty
-folder of the caller's; reads the store, and writes nothing to it. How weights are merged: model/merging.py. Prints one
-JSON object: the revision of the base model where a hub has one, and how much of the adapter is left after rounding.
+merged: one model in transformers' format: weights (safetensors, in parts above 5 GB), config, generation config,
+tokenizer and chat template. gguf: the same as one file for llama.cpp. mlx: the adapter for mlx-lm. Written into an
+empty folder of the caller's; the store is read, and nothing is written to it. How weights are merged: model/merging.py.
+Prints one JSON object: the revision of the base model where a hub has one, and how much of the adapter is left after
+rounding.
 """
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +20,16 @@ from temper_gpu.process.arguments import print_answer
 from temper_gpu.store import open_store
 
 if TYPE_CHECKING:
+    import torch
+
+    from temper_gpu.model.full_weights import FullWeights
+    from temper_gpu.model.lora import Adapter
     from temper_gpu.model.models import BaseModel
 
 DTYPES = ("float32", "bfloat16", "float16")
+FORMATS = ("merged", "gguf", "mlx")
+QUANTIZATIONS = ("q8_0",)
+GGUF_FILE = "model.gguf"
 MAX_SHARD_SIZE = "5GB"
 
 
@@ -34,17 +43,17 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
     folder = require_empty(Path(arguments.to))
     source = find_policy(arguments.store, arguments.policy)
     policy = source.read()
-    import torch
-
     from temper_gpu.model.memory import describe_error, describe_memory, is_out_of_memory
-    from temper_gpu.model.merging import merge
 
     try:
         base = load_trained_base(arguments.models, source)
         if arguments.chat_template_sha256 is not None:
             base.tokenizer.chat_template = StoredTemplates(source.store).text(arguments.chat_template_sha256)
-        merged = merge(base, policy, getattr(torch, arguments.dtype))
-        save(merged.model, base, folder)
+        kept = (
+            write_mlx(folder, policy, base)
+            if arguments.format == "mlx"
+            else write_merged(folder, policy, base, arguments)
+        )
     except Exception as error:
         if not is_out_of_memory(error):
             raise
@@ -54,7 +63,41 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
             f"the model {source.manifest.base_model} must fit into memory twice to be merged: {describe_error(error)}, "
             f"{describe_memory()}; {other}use a host with more memory",
         ) from error
-    return {"revision": base.revision, "kept": merged.kept}
+    return {"revision": base.revision, "kept": kept}
+
+
+def write_merged(
+    folder: Path, policy: "Adapter | FullWeights", base: "BaseModel", arguments: argparse.Namespace
+) -> float | None:
+    """Returns the share of the adapter's change that is left."""
+    import torch
+
+    from temper_gpu.model.gguf_file import NUMBER_TYPES
+    from temper_gpu.model.gguf_model import require_known, write_model
+    from temper_gpu.model.merging import merge
+
+    if arguments.format == "gguf":
+        require_known(base.config)
+    merged = merge(base, policy, getattr(torch, arguments.dtype))
+    if arguments.format == "merged":
+        saving(folder, lambda: save(merged.model, base, folder))
+    else:
+        # Bits that a block's scale leaves out are noise, which takes nothing away from an adapter on average.
+        kind, file = NUMBER_TYPES[arguments.quantize or arguments.dtype], folder / GGUF_FILE
+        saving(folder, lambda: write_model(file, merged.model, base, arguments.policy, policy.sha256, kind))
+    return merged.kept
+
+
+def write_mlx(folder: Path, policy: "Adapter | FullWeights", base: "BaseModel") -> None:
+    from temper_gpu.model.lora import Adapter
+    from temper_gpu.model.mlx_adapter import mlx_files
+
+    if not isinstance(policy, Adapter):
+        raise TemperError(
+            "BadConfig", "--format mlx needs an adapter, but all weights were trained; pass --format merged"
+        )
+    files = mlx_files(policy, int(base.config.get_text_config().num_hidden_layers))
+    saving(folder, lambda: [(folder / name).write_bytes(data) for name, data in files.items()])
 
 
 def require_empty(folder: Path) -> Path:
@@ -73,8 +116,9 @@ def find_policy(uri: str, name: str) -> StoredAdapter:
     return StoredAdapter(store, policy.run, commit.manifest, policy.policy)
 
 
-def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
-    """The base model as the run trained it: its hash is that of the weights in that type, packed or whole."""
+def load_trained_base(models: str | None, source: StoredAdapter, device: "torch.device | None" = None) -> "BaseModel":
+    """The base model as the run trained it: its hash is that of the weights in that type, packed or whole. `device`:
+    None for the CPU."""
     import torch
 
     from temper_gpu.model.models import ModelLibrary
@@ -89,7 +133,10 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
             "from a copy of the store",
         )
     library = ModelLibrary(
-        ModelFolders(models), getattr(torch, trained), torch.device("cpu"), load_in_4bit=manifest.is_packed
+        ModelFolders(models),
+        getattr(torch, trained),
+        device or torch.device("cpu"),
+        load_in_4bit=manifest.is_packed,
     )
     base = library.get(manifest.base_model)
     if base.sha256 != manifest.base_model_sha256:
@@ -104,13 +151,17 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
 
 
 def save(model: Any, base: "BaseModel", folder: Path) -> None:
+    model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+    base.tokenizer.save_pretrained(folder)
+
+
+def saving(folder: Path, write: Callable[[], object]) -> None:
     from safetensors import SafetensorError
 
     from temper_gpu.model.memory import describe_error
 
     try:
-        model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
-        base.tokenizer.save_pretrained(folder)
+        write()
     except (OSError, SafetensorError) as error:
         raise TemperError(
             "BadConfig",
@@ -126,7 +177,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step, :policy if it has several"
     )
     parser.add_argument("--to", required=True, metavar="FOLDER", help="an empty folder")
+    parser.add_argument("--format", choices=FORMATS, default="merged", help="what to write (default: %(default)s)")
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the weights (default: %(default)s)")
+    parser.add_argument("--quantize", choices=QUANTIZATIONS, help="weights of the format gguf in fewer bits")
     parser.add_argument(
         "--chat-template-sha256", metavar="SHA256", help="of a template in the store, instead of the base model's own"
     )

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 
 import { TemperError } from '../../../core/failures.ts';
 import { PROOF_STAGE, runStage } from '../../../outbound/deploy/run-stage.ts';
-import type { Proof, ProofRequest } from '../../../outbound/deploy/target.ts';
+import type { Proof, ProofRequest, WriteGguf } from '../../../outbound/deploy/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import {
@@ -64,16 +64,19 @@ export async function addDeployment(
 
 export const MATCHES: Proof = { verdict: 'matches', detail: '8 of 8 answers are the same', prompts: 8, measured: {} };
 
+const noGguf: WriteGguf = () => Promise.reject(new Error('this target needs no GGUF file'));
+
 export interface Playing {
   readonly env: NodeJS.ProcessEnv;
   readonly prove?: (request: ProofRequest) => Promise<Proof>;
+  readonly writeGguf?: WriteGguf;
 }
 
 /** Returns the messages of failures on the way; a failure that no retry mends is thrown. */
 export async function playStages(
   store: Store,
   { run, id, stages }: RecordedDeployment,
-  { env, prove = () => Promise.resolve(MATCHES) }: Playing,
+  { env, prove = () => Promise.resolve(MATCHES), writeGguf = noGguf }: Playing,
 ): Promise<string[]> {
   const failures: string[] = [];
   const checkFresh = (): void => undefined;
@@ -82,7 +85,7 @@ export async function playStages(
       const deployment = (await readDeployment(store, run, id))!;
       const { signal } = new AbortController();
       try {
-        await runStage({ store, deployment, stage, env, fetch, signal, prove, checkFresh, pollMs: 1 });
+        await runStage({ store, deployment, stage, env, fetch, signal, prove, writeGguf, checkFresh, pollMs: 1 });
         break;
       } catch (error) {
         if (!(error instanceof TemperError) || !error.retryable || tries > 30) throw error;

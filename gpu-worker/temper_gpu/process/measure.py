@@ -1,0 +1,190 @@
+"""python -m temper_gpu.process.measure: how far the answers of a deployment are from a committed policy.
+
+Gets the token ids of recorded prompts with the text, and where there are some the log-probabilities, that a deployment
+answered with at temperature 0. Prints one JSON object: the distance of these answers from the policy, from its base
+model and, unless the policy explains them, from what else may have been deployed (model/explanations.py). Reads the
+store, and writes nothing to it.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel as Schema
+from pydantic import ConfigDict
+
+from temper_gpu.failures import TemperError
+from temper_gpu.process.arguments import print_answer, read_as
+from temper_gpu.process.export import find_policy, load_trained_base
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from temper_gpu.model.explanations import Answer, Scored
+    from temper_gpu.model.models import BaseModel
+
+# Below that share of what the adapter changes, the rest is rounding: nothing else needs to explain it.
+CLEAR_SHARE = 0.02
+# A greedy token that is less likely than the likeliest by no more than that is a tie, decided by rounding.
+TIE = 1e-3
+
+
+class TokenScore(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    token: str
+    logprob: float
+
+
+class GivenAnswer(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    promptTokenIds: tuple[int, ...]
+    text: str
+    scores: tuple[TokenScore, ...] | None
+    hasEnded: bool
+
+
+class Work(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    answers: tuple[GivenAnswer, ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`distance`: mean difference of log-probabilities, in nats; None: none were given. `regret`: mean regret of greedy
+    tokens, in nats. `lead`: how many standard errors it is nearer to the answers than the checkpoint."""
+
+    kind: str
+    of: str | float | None
+    distance: float | None
+    regret: float
+    lead: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parse(argv)
+    return print_answer(lambda: measure(arguments))
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    source = find_policy(arguments.store, arguments.policy)
+    policy = source.read()
+    import torch
+
+    from temper_gpu.model.explanations import checkpoint_and_base, score, wrong_adapters
+    from temper_gpu.model.lora import Adapter
+    from temper_gpu.process.host import choose_device
+
+    base = load_trained_base(arguments.models, source, choose_device(arguments.device))
+    answers = [read_answer(base, given) for given in arguments.work.answers]
+    if not any(answer.token_ids or answer.has_ended for answer in answers):
+        raise TemperError("BadConfig", "answers of a deployment must hold text, but all are empty; check its model")
+    end_ids = sorted(id for id in base.end_token_ids if id < base.vocabulary_size)
+    told = [None if answer.logprobs is None else torch.tensor(answer.logprobs).double() for answer in answers]
+    explanations = checkpoint_and_base(policy)
+    errors = [errors_of(told, score(base, each.policy, answers, end_ids)) for each in explanations]
+    if isinstance(policy, Adapter) and not is_clear(*errors):
+        others = list(wrong_adapters(policy))
+        explanations += others
+        errors += [errors_of(told, score(base, each.policy, answers, end_ids)) for each in others]
+    checkpoint = errors[0]
+    return {
+        "tokens": sum(len(answer.token_ids) for answer in answers),
+        "scored": 0 if checkpoint.logprobs_T is None else len(checkpoint.logprobs_T),
+        "sameTexts": checkpoint.num_same_texts,
+        "share": found_share(*errors[:2]),
+        "measures": [
+            asdict(Measure(each.kind, each.of, error.distance, error.regret, error.lead_over(checkpoint)))
+            for each, error in zip(explanations, errors, strict=True)
+        ],
+    }
+
+
+def read_answer(base: "BaseModel", given: GivenAnswer) -> "Answer":
+    """Log-probabilities count only if the deployment's tokens are those of the tokenizer."""
+    from temper_gpu.model.explanations import Answer
+
+    ids: list[int] = base.tokenizer.encode(given.text, add_special_tokens=False)
+    # Some servers tell the token that ended the answer.
+    has_ended = given.hasEnded or (len(ids) > 0 and ids[-1] in base.end_token_ids)
+    while ids and ids[-1] in base.end_token_ids:
+        ids.pop()
+    scores = given.scores
+    is_aligned = scores is not None and len(ids) <= len(scores) <= len(ids) + 1
+    logprobs = tuple(each.logprob for each in scores[: len(ids)]) if scores is not None and is_aligned else None
+    return Answer(given.promptTokenIds, tuple(ids), logprobs, has_ended)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far the answers are from a policy. `logprobs_T`: differences, of the answers that came with some; None: no
+    answer did."""
+
+    logprobs_T: "Tensor | None"
+    regrets_T: "Tensor"
+    num_same_texts: int
+
+    @property
+    def distance(self) -> float | None:
+        return None if self.logprobs_T is None else float(self.logprobs_T.abs().mean())
+
+    @property
+    def regret(self) -> float:
+        return float(self.regrets_T.mean())
+
+    @property
+    def each_T(self) -> "Tensor":
+        return self.regrets_T if self.logprobs_T is None else self.logprobs_T.abs()
+
+    def lead_over(self, checkpoint: "Errors") -> float:
+        """Paired over tokens: positive if it explains them better than the checkpoint."""
+        gain_T = checkpoint.each_T - self.each_T
+        if len(gain_T) < 2 or not gain_T.any():
+            return 0.0
+        return float(gain_T.mean() / (gain_T.std() / len(gain_T) ** 0.5).clamp(min=1e-12))
+
+
+def errors_of(told: "Sequence[Tensor | None]", scored: "Sequence[Scored]") -> Errors:
+    import torch
+
+    pairs = [(one_T, each.logprobs_T) for one_T, each in zip(told, scored, strict=True) if one_T is not None]
+    return Errors(
+        torch.cat([one_T - own_T for one_T, own_T in pairs]) if pairs else None,
+        torch.cat([each.regrets_T for each in scored]),
+        sum(not (each.regrets_T > TIE).any() for each in scored),
+    )
+
+
+def is_clear(checkpoint: Errors, base: Errors) -> bool:
+    """Whether the checkpoint explains the answers so well that nothing else can be meant."""
+    own, other = float(checkpoint.each_T.sum()), float(base.each_T.sum())
+    return other > 0 and own <= CLEAR_SHARE * other
+
+
+def found_share(checkpoint: Errors, base: Errors) -> float | None:
+    """The share of the adapter's change that was found, as the regression on it; None if that cannot be told."""
+    if checkpoint.logprobs_T is None or base.logprobs_T is None:
+        return None
+    wanted_T = base.logprobs_T - checkpoint.logprobs_T
+    size = float(wanted_T.square().sum())
+    return None if size == 0 else float((wanted_T * base.logprobs_T).sum()) / size
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.measure", allow_abbrev=False, description=__doc__)
+    parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
+    parser.add_argument(
+        "--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step, :policy if it has several"
+    )
+    parser.add_argument("--work", required=True, type=read_as(Work), metavar="FILE", help="JSON: the answers")
+    parser.add_argument("--device", default="auto", help="where to compute (default: a GPU if there is one)")
+    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
