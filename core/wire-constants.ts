@@ -30,6 +30,8 @@ export const GPU_QUEUE = 'gpu';
 export const ENGINE_KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
 /** Environment variable with the key of an external vLLM server. */
 export const VLLM_KEY_VARIABLE = 'TEMPER_VLLM_KEY';
+/** Environment variable with a key that opens `/metrics` and nothing else. */
+export const METRICS_KEY_VARIABLE = 'TEMPER_METRICS_KEY';
 /** Headers of a call to the engine: which call it is, and for how long its client waits. */
 export const CALL_HEADER = 'x-temper-call';
 export const DEADLINE_HEADER = 'x-temper-deadline-ms';

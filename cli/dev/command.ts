@@ -25,6 +25,12 @@ export const devCommand = defineCommand({
       description: 'port of the engine',
       default: 'a free one, remembered',
     },
+    'metrics-port': {
+      kind: 'port',
+      placeholder: 'N',
+      description: 'port of /metrics for Prometheus',
+      default: 'metrics.port of temporal.config.ts',
+    },
   },
   async run({ flags, project, cwd, env, output, signal }): Promise<number> {
     const { loadAgent } = await import('../planning/load-agent.ts');
@@ -39,6 +45,7 @@ export const devCommand = defineCommand({
       uiPort: flags['ui-port'],
       overrides: engineOverrides(flags),
       enginePort: flags['engine-port'],
+      metricsPort: flags['metrics-port'],
       signal,
       env,
     });
@@ -50,6 +57,7 @@ export const devCommand = defineCommand({
     output.line(`Temporal   ${stack.temporalAddress} (namespace ${stack.namespace})`);
     if (stack.uiUrl !== null) output.line(`UI         ${stack.uiUrl}`);
     output.line(`engine     ${stack.engineUrl}/v1 (key in .temper/engine.key)`);
+    if (stack.metricsUrl !== null) output.line(`metrics    ${stack.metricsUrl} (the same key)`);
     output.line(`store      ${stack.storeUri}`);
     // A pending promise does not keep Node alive, but the stack's socket does.
     await aborted(signal, signal);

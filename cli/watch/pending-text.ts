@@ -1,8 +1,12 @@
 /** Text for a pending activity: what it waits for, since when, and what would unblock it. */
-import { defaultPayloadConverter } from '@temporalio/common';
-import { tsToMs } from '@temporalio/common/lib/time.js';
-import type { WorkflowExecutionDescription } from '@temporalio/client';
-import proto from '@temporalio/proto';
+import {
+  isScheduled,
+  readHeartbeat,
+  toMs,
+  type Heartbeat,
+  type PendingTime,
+  type RawPending,
+} from '../../workers/connection/pending-activity.ts';
 
 export interface PendingActivity {
   readonly activity: string;
@@ -20,33 +24,7 @@ export interface PendingActivity {
   readonly text: string;
 }
 
-export type RawPending = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
-
-const { PendingActivityState } = proto.temporal.api.enums.v1;
-
-/** Not started, or between two attempts. */
-export function isScheduled({ state }: RawPending): boolean {
-  return state === PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED;
-}
-
-type Time = RawPending['lastStartedTime'];
 type Failure = RawPending['lastFailure'];
-
-/** Heartbeat details: progress of a group from TypeScript workers, the current phase from the GPU worker. */
-interface Heartbeat {
-  step?: number;
-  phase?: string;
-  since?: string;
-  done?: number;
-  of?: number;
-  /** Finished groups of an activity that plays several. */
-  groups?: { done: number; of: number };
-  /** The judge that is asked for a verdict. */
-  judge?: string;
-  /** Attempts whose resources are being set up or ended. */
-  resources?: { settingUp: number; ending: number };
-  waiting?: { attempts: number; awaited?: string; reason: string; since?: string; nextTryAt?: string | null } | null;
-}
 
 /** Heartbeats come every second and are forwarded every two. */
 const SILENT_MS = 6000;
@@ -190,16 +168,6 @@ function describeJudgeWait(
   };
 }
 
-function readHeartbeat({ heartbeatDetails }: RawPending): Heartbeat {
-  const payload = heartbeatDetails?.payloads?.[0];
-  if (!payload) return {};
-  try {
-    return defaultPayloadConverter.fromPayload<Heartbeat | null>(payload) ?? {};
-  } catch {
-    return {};
-  }
-}
-
 /** Failure type and message; a timeout has no type and a text of its own. */
 function describeFailure(failure: Failure): string | null {
   if (!failure?.message) return null;
@@ -207,12 +175,7 @@ function describeFailure(failure: Failure): string | null {
   return type ? `${type}: ${failure.message}` : failure.message;
 }
 
-function toMs(time: Time): number | null {
-  const ms = time ? tsToMs(time) : 0;
-  return ms > 0 ? ms : null;
-}
-
-function iso(time: Time): string | null {
+function iso(time: PendingTime): string | null {
   const ms = toMs(time);
   return ms === null ? null : new Date(ms).toISOString();
 }

@@ -6,8 +6,9 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { runWorkflowId } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
+import { isScheduled, type RawPending } from '../../workers/connection/pending-activity.ts';
 import { countPollers } from '../../workers/connection/pollers.ts';
-import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
+import { describePending, type PendingActivity } from './pending-text.ts';
 import { findStoreId, tryServer, type ProjectPlace } from '../connections/server.ts';
 import type { Viewer } from './viewer.ts';
 

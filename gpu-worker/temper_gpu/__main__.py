@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import ModuleType
 
-from temper_gpu.contract import ENGINE_KEY_VARIABLE, STANDING_BY, VLLM_KEY_VARIABLE
+from temper_gpu.contract import ENGINE_KEY_VARIABLE, METRICS_KEY_VARIABLE, STANDING_BY, VLLM_KEY_VARIABLE
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import exit_code, parse_arguments
 from temper_gpu.process.logs import configure_logs
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         listener = listen(settings.host, settings.port)
         store = open_checked_store(settings.store)
         compose = import_worker()
-        keys = compose.Keys(key, os.environ.get(VLLM_KEY_VARIABLE, ""))
+        keys = compose.Keys(key, os.environ.get(VLLM_KEY_VARIABLE, ""), os.environ.get(METRICS_KEY_VARIABLE, ""))
         compose.run_worker(settings, arguments.leash, keys, listener, store)
     except TemperError as error:
         print(f"temper_gpu: {error}", file=sys.stderr)

@@ -16,6 +16,8 @@ export interface KeyedServerOptions {
   readonly key: string;
   /** 16,384 by default. */
   readonly maxConnections?: number;
+  /** What a person can do if the port is taken; by default, about flags. */
+  readonly remedy?: string;
 }
 
 export interface KeyedServer {
@@ -59,14 +61,15 @@ export async function openKeyedServer(options: KeyedServerOptions, serve: Serve)
   };
 }
 
-async function listenOn(server: Server, { command, host, port }: KeyedServerOptions): Promise<number> {
+async function listenOn(server: Server, options: KeyedServerOptions): Promise<number> {
+  const { command, host, port, remedy = 'pass another --port or --host' } = options;
   try {
     // The backlog is as large as the limit: the system resets connections beyond it.
     return await listen(server, { host, port, backlog: MAX_CONNECTIONS });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const rule = `${command} must be able to listen on ${host}, port ${port}, but the system refused (${code})`;
-    throw new TemperError('BadConfig', `${rule}; pass another --port or --host`, { cause });
+    throw new TemperError('BadConfig', `${rule}; ${remedy}`, { cause });
   }
 }
 

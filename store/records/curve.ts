@@ -30,7 +30,7 @@ export async function addToCurve(
 ): Promise<void> {
   for (const number of new Set(summaries.map(fileNumber))) {
     const key = curveFileKey(run, branch, number);
-    const written = (await readLines(store, key)).filter(({ step }) => step <= last);
+    const written = (await readCurveFile(store, key)).filter(({ step }) => step <= last);
     const added = summaries.filter((summary) => fileNumber(summary) === number);
     const steps = new Map([...written, ...added].map((summary) => [summary.step, summary]));
     checkFresh();
@@ -40,13 +40,9 @@ export async function addToCurve(
 
 /** Each step once, in order: the first step of a branch ends the part of the branch before it. */
 export async function readCurve(store: Store, run: string, end: CurveEnd | null): Promise<StepSummary[]> {
-  const files: { branch: number; number: number; key: string }[] = [];
-  for await (const key of store.list(curvePrefix(run))) {
-    const [, branch, number] = FILE_NAME.exec(key) ?? [];
-    if (branch !== undefined) files.push({ branch: Number(branch), number: Number(number), key });
-  }
-  const ordered = files.toSorted((a, b) => a.branch - b.branch || a.number - b.number);
-  const parts = await Promise.all(ordered.map(({ key }) => readLines(store, key)));
+  const keys: string[] = [];
+  for await (const key of store.list(curvePrefix(run))) keys.push(key);
+  const parts = await Promise.all(inCurveOrder(keys).map((key) => readCurveFile(store, key)));
   const curve = parts.reduce((before, part) => {
     const first = part[0]?.step ?? Infinity;
     return [...before.filter(({ step }) => step < first), ...part];
@@ -54,11 +50,20 @@ export async function readCurve(store: Store, run: string, end: CurveEnd | null)
   return end === null ? curve : curve.filter(({ step }) => step <= end.step);
 }
 
+/** Keys of a curve's files, by branch and step; other keys are left out. */
+export function inCurveOrder(keys: readonly string[]): string[] {
+  const files = keys.flatMap((key) => {
+    const [, branch, number] = FILE_NAME.exec(key) ?? [];
+    return branch === undefined ? [] : [{ branch: Number(branch), number: Number(number), key }];
+  });
+  return files.toSorted((a, b) => a.branch - b.branch || a.number - b.number).map(({ key }) => key);
+}
+
 function fileNumber({ step }: StepSummary): number {
   return Math.floor((step - 1) / STEPS_PER_FILE);
 }
 
-async function readLines(store: Store, key: string): Promise<StepSummary[]> {
+export async function readCurveFile(store: Store, key: string): Promise<StepSummary[]> {
   const bytes = await store.read(key);
   return bytes === null ? [] : decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key));
 }

@@ -28,6 +28,7 @@ const SPEC = {
   temporal: { address: '127.0.0.1:1', namespace: 'default' },
   gpuWorkerCommand: null,
   standby: false,
+  metrics: null,
   workerCommand: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'],
   engine: mergeEngineConfig(
     defineConfig({ engine: { url: 'http://127.0.0.1:1', keyVariable: 'TEMPER_TEST_ENGINE_KEY' } }).engine,

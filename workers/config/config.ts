@@ -62,6 +62,8 @@ export const TemperConfigSchema = z.strictObject({
   track: z.array(TrackerSettings).prefault([]),
   /** Where attempts of each run are sent as traces. */
   trace: z.array(TraceSettings).prefault([]),
+  /** Where workers serve `/metrics` for Prometheus; without a port, nowhere. */
+  metrics: z.strictObject({ port: port.prefault(null), host: z.string().min(1).prefault('127.0.0.1') }).prefault({}),
   localStack: z
     .strictObject({
       /** Ports; null: free ones are chosen once and remembered. */

@@ -10,7 +10,7 @@ import type { StackDescription } from './protocol/protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
-type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'overrides'>;
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'metricsPort' | 'overrides'>;
 
 /** Flags of the GPU worker, by what they override; for switches, what the stack has without. */
 const GPU_WORKER_FLAGS = [
@@ -39,16 +39,21 @@ export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperC
 
 /** A stack that was joined keeps the ports, the store and the engine that it was started with. */
 export function checkJoined(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | 'engine'>,
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'metricsUrl' | 'storeUri' | 'engine'>,
   asked: Asked,
   config: TemperConfig,
   folders: ProjectFolders,
 ): void {
-  const { uiPort, enginePort, overrides = {} } = asked;
+  const { uiPort, enginePort, metricsPort, overrides = {} } = asked;
   checkGpuWorker(stack, overrides);
   if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
   if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
     throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
+  if (metricsPort != null && !hasPort(stack.metricsUrl ?? null, metricsPort))
+    throw runsAlready(
+      '--metrics-port',
+      stack.metricsUrl ? `with its metrics at ${stack.metricsUrl}` : 'without metrics',
+    );
   const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
   if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);

@@ -27,6 +27,8 @@ export interface LocalStack {
   readonly namespace: string;
   /** Temporal's web UI; null unless the server is the stack's. */
   readonly uiUrl: string | null;
+  /** Null: it serves no metrics. */
+  readonly metricsUrl: string | null;
   readonly engineUrl: string;
   readonly engineKey: string;
   readonly storeUri: string;
@@ -83,6 +85,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     temporalAddress: stack.temporalAddress,
     namespace: stack.namespace,
     uiUrl: stack.uiUrl,
+    metricsUrl: stack.metricsUrl ?? null,
     engineUrl: stack.engineUrl,
     storeUri: stack.storeUri,
     engineKey,

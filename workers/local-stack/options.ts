@@ -15,6 +15,7 @@ export interface LocalStackOptions {
   /** Ports the user asked for by name; taken ones are refused. */
   readonly uiPort?: number | null;
   readonly enginePort?: number | null;
+  readonly metricsPort?: number | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   /** Engine, if the command has decided it for its own plans. */

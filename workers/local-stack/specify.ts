@@ -12,6 +12,7 @@ import { vllmPythonOf } from '../install/vllm-environment.ts';
 import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../install/temporal-cli.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackSpec } from './protocol/protocol.ts';
+import { configuredMetrics } from '../metrics/configured-metrics.ts';
 
 interface Needs {
   readonly folders: ProjectFolders;
@@ -51,6 +52,7 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
         ui: options.uiPort ?? config.localStack.uiPort,
         engine: options.enginePort ?? config.localStack.enginePort,
       },
+      metrics: configuredMetrics(config, options.metricsPort),
     };
   } catch (error) {
     failed.abort(error);

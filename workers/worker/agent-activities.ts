@@ -28,7 +28,7 @@ export async function openAgentActivities(
   settings: WorkerSettings & { readonly contact: Contact; readonly prices?: PriceTable },
   logger: Logger,
 ): Promise<WorkerActivities> {
-  const { store, contact, prices = {} } = settings;
+  const { store, contact, metrics, prices = {} } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);
   const exported = await importAgentFile(file);
@@ -40,7 +40,8 @@ export async function openAgentActivities(
   const agent = locateScenarios(exported, file);
   checkProgram(agent);
   warnOfMissingKey(agent, logger);
-  const engine = connectEngine(settings.engine);
+  const connected = connectEngine(settings.engine);
+  const engine = metrics?.meterEngine(connected, agent.name) ?? connected;
   const ownLogger = logger.child({ agent: agent.name });
   const resources = openAgentResources(agent, store, ownLogger);
   const agents = new Map([[agent.name, { agent, codeSha256, resources }]]);

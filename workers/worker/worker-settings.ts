@@ -3,10 +3,13 @@ import { TemperError } from '../../core/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemperConfig } from '../config/config.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 
 export interface WorkerSettings {
   readonly store: Store;
   readonly engine: { readonly url: string; readonly key: string };
+  /** Null, or absent in tests: nobody asks for metrics. */
+  readonly metrics?: WorkerMetrics | null;
 }
 
 export function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {

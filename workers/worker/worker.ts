@@ -15,10 +15,14 @@ import { wakeWaitingRuns } from '../rewards/wake-run.ts';
 import { openOutboundActivities } from './outbound-activities.ts';
 import { openAgentActivities } from './agent-activities.ts';
 import { loadConfig, type TemperConfig } from '../config/config.ts';
+import type { MetricsAddress } from '../metrics/metrics-server.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { cacheFolder } from '../project/folders.ts';
 import { openConfiguredStore } from '../config/project-store.ts';
 import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
 import { keepContact } from './keep-contact.ts';
+import { configuredMetrics } from '../metrics/configured-metrics.ts';
+import { openMetrics, type OpenedMetrics } from './open-metrics.ts';
 import { WORKER_READY } from './worker-options.ts';
 import { engineSettings } from './worker-settings.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -31,6 +35,10 @@ export interface RunWorkerOptions {
   readonly signal: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   readonly logger?: Logger;
+  /** Where it serves metrics; null: nowhere. Absent: as the configuration says. */
+  readonly metrics?: MetricsAddress | null;
+  /** In place of the configured port. */
+  readonly metricsPort?: number | null;
 }
 
 const RECONNECT_MS = 500;
@@ -45,14 +53,35 @@ const POLLERS = 5;
 
 /** Runs until `signal`; rejects if a worker fails. The server may come and go meanwhile. */
 export async function runWorker(options: RunWorkerOptions): Promise<void> {
-  const { project, agents, signal, env = process.env } = options;
-  const logger = options.logger ?? createOutputLogger('worker');
-  installRuntime(logger);
+  const { project, env = process.env } = options;
   const config = await loadConfig(project, env);
-  const store = await openConfiguredStore(project, config);
+  const { metrics: address = configuredMetrics(config, options.metricsPort) } = options;
+  const metered = await openMetrics(address, config, env);
+  try {
+    await runMetered(options, config, metered);
+  } finally {
+    await metered?.metrics.close();
+  }
+}
+
+async function runMetered(
+  options: RunWorkerOptions,
+  config: TemperConfig,
+  metered: OpenedMetrics | null,
+): Promise<void> {
+  const { project, agents, signal, env = process.env } = options;
+  const { metrics = null, port: metricsPort = null } = metered ?? {};
+  const logger = options.logger ?? createOutputLogger('worker');
+  installRuntime(logger, metrics);
+  const opened = await openConfiguredStore(project, config);
+  const store = metrics?.meterStore(opened) ?? opened;
   const contact = createContact();
   const open = (file: string) =>
-    openAgentActivities(file, { store, engine: engineSettings(config, env), contact, prices: config.prices }, logger);
+    openAgentActivities(
+      file,
+      { store, engine: engineSettings(config, env), contact, metrics, prices: config.prices },
+      logger,
+    );
   const activities = await Promise.all(agents.map(open));
   const storeId = await store.id();
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
@@ -74,6 +103,7 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
         await Worker.create({
           ...shared,
           ...activityOptions(config),
+          ...(metrics === null ? {} : { interceptors: { activity: [metrics.interceptor] } }),
           taskQueue: agent.queue,
           activities: agent.activities,
         }),
@@ -90,7 +120,9 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
     );
     await runAll(workers, signal, () => {
       const names = activities.map(({ name }) => name);
-      logger.info({ agents: names, queues: workers.map((worker) => worker.options.taskQueue) }, WORKER_READY);
+      const queues = workers.map((worker) => worker.options.taskQueue);
+      metrics?.watch({ store, client, agents: names });
+      logger.info({ agents: names, queues, ...(metricsPort !== null && { metricsPort }) }, WORKER_READY);
       wakeWaitingRuns(client, store, names).catch((error: unknown) =>
         logger.warn({ error: String(error) }, 'runs that wait for rewards could not be woken'),
       );
@@ -146,13 +178,16 @@ function outboundOptions(): Omit<WorkerOptions, 'connection' | 'taskQueue'> {
 let installed = false;
 
 /** Once per process; signals are the caller's business. */
-function installRuntime(logger: Logger): void {
+function installRuntime(logger: Logger, metrics: WorkerMetrics | null): void {
   if (installed) return;
   installed = true;
   Runtime.install({
     logger: temporalLogger(logger),
     shutdownSignals: [],
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    telemetryOptions: {
+      logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } },
+      ...metrics?.telemetry(),
+    },
   });
 }
 

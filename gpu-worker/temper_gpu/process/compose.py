@@ -41,6 +41,7 @@ from temper_gpu.process.needs import Machine, open_machine, refuse_without_room_
 from temper_gpu.process.room import Room
 from temper_gpu.process.training import choose_devices, open_trainer, require_gpu_to_compile, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
+from temper_gpu.server.metrics import Metrics
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
@@ -73,6 +74,8 @@ class Keys:
     server: str = field(repr=False)
     # The key of an external vLLM server; empty if it needs none.
     vllm: str = field(repr=False)
+    # Opens the server's metrics and nothing else; empty if they need the server's key.
+    metrics: str = field(default="", repr=False)
 
 
 def run_worker(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: socket.socket, store: Store) -> None:
@@ -98,7 +101,8 @@ async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: s
     targets = Targets(StoreResolver(store), sampling.engines, None if any_base else sampling.models)
     templates = StoredTemplates(store)
     server = ServerSettings(hosts=allowed_hosts(settings))
-    app = create_app(sampling.engines, targets, server, keys.server, templates.text)
+    metrics = Metrics()
+    app = create_app(sampling.engines, targets, server, keys.server, templates.text, metrics, keys.metrics)
     works = [_serving(app, server, listener, stopping)]
     if settings.role == "train":
         read_turns = ChatTurns(templates.text)
@@ -108,7 +112,8 @@ async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: s
         if isinstance(sampling.engines, EngineHost):
             sampling.engines.trained = lambda: trainer.base_model
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
-        works.append(_polling(settings, trainer, store, (partial(probe, targets), check), sampling.switching))
+        checks = (partial(probe, targets), check)
+        works.append(_polling(settings, trainer, store, checks, sampling.switching, metrics))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": settings.host, "port": listener.getsockname()[1], "store": store.uri})
     try:
@@ -206,10 +211,12 @@ def _polling(
     store: Store,
     checks: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
     switching: Training | None,
+    metrics: Metrics,
 ) -> Coroutine[Any, Any, None]:
     activities, polling = import_polling()
     room = {} if switching is None else {"has_more_room": switching.take_more_room}
-    gpu = activities.GpuActivities(trainer, store, *checks, on_lost_device=exit_process, **room)
+    told = {"on_lost_device": exit_process, "executed": metrics.executed}
+    gpu = activities.GpuActivities(trainer, store, *checks, **told, **room)
     return polling.poll_forever(
         settings.temporal_address, settings.namespace, settings.queue, store, [gpu.initialise, gpu.train]
     )

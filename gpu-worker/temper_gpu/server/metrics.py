@@ -17,6 +17,8 @@ FIRST_TOKEN_S = (
     *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640),
     2560,
 )
+# From a pocket model's step to an hour.
+STEP_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 # Counters by the engine's names; its other sums have our own names.
 OF_VLLM = {
     "prompt_tokens": ("vllm:prompt_tokens_total", "Prompt tokens that were computed."),
@@ -26,7 +28,7 @@ OF_VLLM = {
 # Optional details of an engine.
 OF_DETAILS = {
     "kv_cache_usage": ("vllm:kv_cache_usage_perc", "Share of the key-value cache in use, 1 for all of it."),
-    "prefix_cache_bytes": ("temper:prefix_cache_bytes", "Memory of prompts that are kept for reuse."),
+    "prefix_cache_bytes": ("temper_prefix_cache_bytes", "Memory of prompts that are kept for reuse."),
 }
 
 
@@ -50,9 +52,14 @@ class Histogram:
 
 
 class Metrics:
-    """Counters of answers by base model; the rest is read from the engines on request."""
+    """Counters of answers by base model, and of training steps; the rest is read from the engines on request. The
+    server reads them in a thread of its own."""
 
     def __init__(self) -> None:
+        self._outcomes: Counter[tuple[str, str]] = Counter()
+        self._waits: dict[str, Histogram] = {}
+        self._steps: dict[str, Histogram] = {}
+        self._phases: Counter[str] = Counter()
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._latencies: dict[str, Histogram] = {}
         self._first_tokens: dict[str, Histogram] = {}
@@ -66,9 +73,18 @@ class Metrics:
         if first_token_s is not None:
             self._first_tokens.setdefault(model, Histogram(FIRST_TOKEN_S)).observe(first_token_s)
 
+    def executed(
+        self, activity: str, outcome: str, waited_s: float, took_s: float, phases: Mapping[str, float]
+    ) -> None:
+        """One execution of an activity of the trainer. A step that is retried has several."""
+        self._outcomes[activity, outcome] += 1
+        self._waits.setdefault(activity, Histogram(STEP_S)).observe(max(0.0, waited_s))
+        self._steps.setdefault(activity, Histogram(STEP_S)).observe(took_s)
+        self._phases.update(phases)
+
     def text(self, engines: Mapping[str, Engine], num_tasks: int = 0) -> str:
         """`num_tasks`: of the server's event loop."""
-        lines = [*of_engines(engines), *self._of_answers(), *of_process(num_tasks)]
+        lines = [*of_engines(engines), *self._of_answers(), *self._of_training(), *of_process(num_tasks)]
         return "".join(f"{line}\n" for line in lines)
 
     def _of_answers(self) -> Iterator[str]:
@@ -83,14 +99,30 @@ class Metrics:
             for model, histogram in sorted(histograms.items()):
                 yield from histogram.samples(name, label(model))
 
+    def _of_training(self) -> Iterator[str]:
+        name = "temper_train_executions_total"
+        yield from head(name, "counter", "Executions of the trainer's activities; a retried step has several.")
+        for (activity, outcome), count in sorted(list(self._outcomes.items())):
+            yield f'{name}{{activity="{activity}",outcome="{outcome}"}} {count}'
+        waits = ("temper_train_schedule_to_start_seconds", "Time in the GPU worker's queue.", self._waits)
+        steps = ("temper_train_execution_seconds", "Time of an execution.", self._steps)
+        for name, text, histograms in (waits, steps):
+            yield from head(name, "histogram", text)
+            for activity, histogram in sorted(list(histograms.items())):
+                yield from histogram.samples(name, f'activity="{activity}"')
+        name = "temper_train_phase_seconds_total"
+        yield from head(name, "counter", "Time of executions that ended well, by phase.")
+        for phase, seconds in sorted(list(self._phases.items())):
+            yield f'{name}{{phase="{phase}"}} {seconds}'
+
 
 def of_engines(engines: Mapping[str, Engine]) -> Iterator[str]:
     health = {label(model): engine.health() for model, engine in sorted(engines.items())}
     gauges = (
         ("vllm:num_requests_running", "Requests that are computed.", {by: of.running for by, of in health.items()}),
         ("vllm:num_requests_waiting", "Requests that wait.", {by: of.waiting for by, of in health.items()}),
-        ("temper:adapters_loaded", "Adapters in memory.", {by: len(of.adapters) for by, of in health.items()}),
-        ("temper:engine_up", "0: the engine failed.", {by: int(of.failure is None) for by, of in health.items()}),
+        ("temper_adapters_loaded", "Adapters in memory.", {by: len(of.adapters) for by, of in health.items()}),
+        ("temper_engine_up", "0: the engine failed.", {by: int(of.failure is None) for by, of in health.items()}),
         *(
             (*described, {by: of.details[name] for by, of in health.items() if name in of.details})
             for name, described in OF_DETAILS.items()
@@ -101,14 +133,14 @@ def of_engines(engines: Mapping[str, Engine]) -> Iterator[str]:
         yield from (f"{name}{{{by}}} {value}" for by, value in values.items())
     sums = {label(model): engine.counters() for model, engine in sorted(engines.items())}
     for counter in sorted({counter for counters in sums.values() for counter in counters}):
-        name, text = OF_VLLM.get(counter) or (f"temper:{unit(counter)}_total", "Since the engine was started.")
+        name, text = OF_VLLM.get(counter) or (f"temper_{unit(counter)}_total", "Since the engine was started.")
         yield from head(name, "counter", text)
         yield from (f"{name}{{{by}}} {counters[counter]}" for by, counters in sums.items() if counter in counters)
 
 
 def of_process(num_tasks: int) -> Iterator[str]:
     """Memory and files under the names that Prometheus's own clients have."""
-    values = [("temper:server_tasks", "Tasks of the server, about one for each request.", num_tasks)]
+    values = [("temper_server_tasks", "Tasks of the server, about one for each request.", num_tasks)]
     if sys.platform == "linux":
         num_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         values += [

@@ -27,6 +27,7 @@ from temper_gpu.server.tokenization import Tokenization
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 SHUTDOWN_S = 3
+METRICS = "/metrics"
 # Path before the name of one model.
 ONE_MODEL = "/v1/models/"
 
@@ -36,17 +37,26 @@ Endpoint = tuple[str, bool, Callable[[Request], Awaitable[Response]]]
 
 class ChatServer:
     def __init__(
-        self, engines: Engines, targets: Targets, settings: ServerSettings, key: str, read_template: ReadTemplate
+        self,
+        engines: Engines,
+        targets: Targets,
+        settings: ServerSettings,
+        key: str,
+        read_template: ReadTemplate,
+        metrics: Metrics,
+        metrics_key: str,
     ) -> None:
         if not key:
             raise TemperError("BadConfig", f"the engine's key must not be empty; set {ENGINE_KEY_VARIABLE}")
         self._engines = engines
-        self._key = f"Bearer {key}".encode()
+        self._key = bearer(key)
+        # Opens the metrics and nothing else.
+        self._metrics_key = bearer(metrics_key or key)
         self._names = LOOPBACK | settings.hosts
         # Distinguishes this process from the next one.
         self._boot = secrets.token_hex(8)
         self._models = OpenModels(engines, targets, read_template)
-        self._metrics = Metrics()
+        self._metrics = metrics
         answering = Answering(self._models, settings, self._metrics)
         tokenization = Tokenization(self._models, answering)
         self._endpoints: dict[str, Endpoint] = {
@@ -55,7 +65,7 @@ class ChatServer:
             "/v1/models": ("GET", True, self._list_models),
             "/tokenize": ("POST", True, tokenization.tokenize),
             "/detokenize": ("POST", True, tokenization.detokenize),
-            "/metrics": ("GET", True, self._show_metrics),
+            METRICS: ("GET", True, self._show_metrics),
             "/health": ("GET", False, self._health),
         }
 
@@ -82,7 +92,7 @@ class ChatServer:
             raise Refusal(404, "not_found", f"path must be one of {', '.join(self._endpoints)}, got {path[:80]}")
         method, needs_key, endpoint = known
         if needs_key:
-            self._check_key(request)
+            self._check_key(request, self._metrics_key if path == METRICS else self._key)
             mark_known(request.scope)
         if request.method != method:
             raise Refusal(405, "method", f"{path} must be requested with {method}, got {request.method[:20]}")
@@ -99,9 +109,9 @@ class ChatServer:
                 "the GPU worker with --allow-host",
             )
 
-    def _check_key(self, request: Request) -> None:
+    def _check_key(self, request: Request, key: bytes) -> None:
         given = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(given, self._key):
+        if not any([hmac.compare_digest(given, known) for known in (self._key, key)]):
             raise Refusal(
                 401,
                 "invalid_api_key",
@@ -128,9 +138,20 @@ class ChatServer:
 
 
 def create_app(
-    engines: Engines, targets: Targets, settings: ServerSettings, key: str, read_template: ReadTemplate = no_template
+    engines: Engines,
+    targets: Targets,
+    settings: ServerSettings,
+    key: str,
+    read_template: ReadTemplate = no_template,
+    metrics: Metrics | None = None,
+    metrics_key: str = "",
 ) -> ASGIApp:
-    return ChatServer(engines, targets, settings, key, read_template)
+    """`metrics_key`: empty if the metrics need the server's own key."""
+    return ChatServer(engines, targets, settings, key, read_template, metrics or Metrics(), metrics_key)
+
+
+def bearer(key: str) -> bytes:
+    return f"Bearer {key}".encode()
 
 
 def shown_health(engine: Engine) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -43,6 +43,8 @@ MEMORY_PAUSE_S = 1.0
 SAME_ERROR_TRIES, SAME_ERROR_S = 5, 15.0
 
 Make = Callable[[Callable[[], bool]], Outcome]
+# Activity, outcome, seconds in the queue, seconds of the execution, and those by phase.
+Executed = Callable[[str, str, float, float, Mapping[str, float]], None]
 
 Work = TypeVar("Work", bound=BaseModel)
 
@@ -69,9 +71,11 @@ class GpuActivities:
         pauses: PauseDetector | None = None,
         on_lost_device: Callable[[BaseException], None] = lambda error: None,
         has_more_room: Callable[[], bool] = lambda: False,
+        executed: Executed = lambda *execution: None,
     ) -> None:
         """`on_lost_device` is called when the device is unusable; it may end the process. `has_more_room`: whether the
-        next try has more memory than the failed one."""
+        next try has more memory than the failed one. `executed` is told each execution, for metrics."""
+        self._executed = executed
         self._on_lost_device = on_lost_device
         self._has_more_room = has_more_room
         self._trainer = trainer
@@ -108,6 +112,21 @@ class GpuActivities:
         return await self._perform(work.run, work.step, partial(self._trainer.train, work), remedy)
 
     async def _perform(self, run: str, step: int, make: Make, remedy: str) -> TrainResult:
+        """Measures one execution."""
+        info, started = activity.info(), time.perf_counter()
+        waited_s = (info.started_time - info.current_attempt_scheduled_time).total_seconds()
+        outcome, phases = "failed", {}
+        try:
+            result = await self._perform_once(run, step, make, remedy)
+            outcome, phases = "found" if result.found else "committed", result.seconds
+            return result
+        except (StepCancelled, asyncio.CancelledError):
+            outcome = "cancelled"
+            raise
+        finally:
+            self._executed(info.activity_type, outcome, waited_s, time.perf_counter() - started, phases)
+
+    async def _perform_once(self, run: str, step: int, make: Make, remedy: str) -> TrainResult:
         fields = {"run": run, "step": step, "attempt": activity.info().attempt}
         require_fresh(activity.info(), self._pauses, datetime.now(UTC), fields)
         context = contextvars.copy_context()

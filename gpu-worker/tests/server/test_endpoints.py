@@ -155,7 +155,7 @@ def test_metrics_are_told_with_the_key_under_vllms_names(client: httpx.Client, u
     assert int(samples["vllm:generation_tokens_total" + label]) >= 2
     assert int(samples['vllm:request_success_total{model_name="pocket",engine="0",finished_reason="length"}']) >= 1
     assert int(samples['vllm:time_to_first_token_seconds_count{model_name="pocket",engine="0"}']) >= 1
-    assert float(samples["temper:forward_seconds_total" + label]) > 0
+    assert float(samples["temper_forward_seconds_total" + label]) > 0
     # As Prometheus reads it: a type before its samples, and each name once.
     types = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(types) == len(set(types))

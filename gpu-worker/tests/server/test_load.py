@@ -203,7 +203,7 @@ def test_nothing_is_kept_of_whoever_came(client: httpx.Client, url: str):
             time.sleep(0.05)
     names = ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc")
     assert until(lambda: [gauges(client)[name] for name in names] == [0, 0, 0])
-    assert until(lambda: gauges(client)["temper:server_tasks"] <= before["temper:server_tasks"])
+    assert until(lambda: gauges(client)["temper_server_tasks"] <= before["temper_server_tasks"])
     assert until(lambda: gauges(client).get("process_open_fds", 0) <= before.get("process_open_fds", 0))
 
 

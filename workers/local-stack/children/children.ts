@@ -6,7 +6,7 @@ import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../../config/config.ts';
 import { GPU_WORKER_FOLDER, type ProjectFolders } from '../../project/folders.ts';
 import type { GpuWorkerSpec, StackDescription, StackSpec } from '../protocol/protocol.ts';
 import type { StackPorts } from '../protocol/stack-file.ts';
-import type { PrivateAddress } from './ui.ts';
+import type { PrivateAddress } from '../../process/private-address.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
 import { withoutLoopbackProxy } from '../../../play/programs/environment.ts';
 import {
@@ -120,11 +120,15 @@ export function gpuWorker(context: ChildContext): ChildSpec {
   };
 }
 
+/** The stack's own address passes them on. */
+const FOR_THE_STACK = { host: '127.0.0.1', port: 0 };
+
 /** One process per agent; without an agent one that runs workflows alone. */
 export function typescriptWorker(context: ChildContext, name: string, agentFile: string | null): ChildSpec {
   const { spec, folders } = context;
   const agents = agentFile === null ? [] : [agentFile];
-  const options: WorkerProcessOptions = { project: folders.project, agents, leash: true };
+  const metrics = spec.metrics === null ? null : FOR_THE_STACK;
+  const options: WorkerProcessOptions = { project: folders.project, agents, leash: true, metrics };
   return {
     name,
     agentFile,

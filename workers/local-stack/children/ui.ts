@@ -3,7 +3,6 @@
  * anybody, so a web page could read and change runs through a name that it points at 127.0.0.1. That server listens at a
  * random loopback address, which no page can find or reach; this one is the way to it.
  */
-import { randomInt } from 'node:crypto';
 import {
   createServer as createHttpServer,
   request as send,
@@ -11,13 +10,8 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { createServer } from 'node:net';
 import { isSameSecret, listen, loopbackHosts } from '../../../play/transports/http-server.ts';
-
-export interface PrivateAddress {
-  readonly host: string;
-  readonly port: number;
-}
+import type { PrivateAddress } from '../../process/private-address.ts';
 
 const LOOPBACK = '127.0.0.1';
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
@@ -25,25 +19,6 @@ const COOKIE_SECONDS = 365 * 24 * 60 * 60;
 
 export function uiUrl(port: number, key: string): string {
   return `http://${LOOPBACK}:${port}/?key=${key}`;
-}
-
-/** Null if this system has no loopback address but 127.0.0.1. */
-export async function findPrivateAddress(): Promise<PrivateAddress | null> {
-  const byte = () => randomInt(1, 255);
-  // macOS has no other address in 127.0.0.0/8. No name can lead to an address with a zone.
-  const hosts = [`127.${byte()}.${byte()}.${byte()}`, 'fe80::1%lo0'];
-  for (const host of hosts) {
-    const port = await freePortAt(host);
-    if (port !== null) return { host, port };
-  }
-  return null;
-}
-
-async function freePortAt(host: string): Promise<number | null> {
-  const server = createServer();
-  const port = await listen(server, { host, port: 0 }).catch(() => null);
-  server.close();
-  return port;
 }
 
 export interface Ui {

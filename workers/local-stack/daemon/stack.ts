@@ -4,6 +4,7 @@ import type { ProjectFolders } from '../../project/folders.ts';
 import { openChildLog, type ChildLog } from '../../process/child-log.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
 import {
+  GPU_WORKER,
   gpuWorker,
   TEMPORAL_SERVER,
   temporalServer,
@@ -12,6 +13,7 @@ import {
   type ChildContext,
 } from '../children/children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
+import { noteMetricsPort, serveStackMetrics, urlHost, type MetricsSource } from './stack-metrics.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
 import { readModels, type Models } from '../../base-models/known-models.ts';
 import { markProcess, type ProcessMark } from '../../process/processes.ts';
@@ -20,13 +22,16 @@ import type { StackPorts } from '../protocol/stack-file.ts';
 import { writeAtomically } from '../../project/own-file.ts';
 import { supervise, type Supervised } from '../../process/supervisor.ts';
 import { version } from '../../version.ts';
-import { findPrivateAddress, serveUi, uiUrl } from '../children/ui.ts';
+import { serveUi, uiUrl } from '../children/ui.ts';
+import { findPrivateAddress } from '../../process/private-address.ts';
 
 interface Child {
   readonly supervised: Supervised;
   readonly log: ChildLog;
   /** Whose worker it is: started anew when the code is another. */
   readonly agent: AgentRequest | null;
+  /** Where it serves its metrics; null: it does not, or not yet. */
+  metricsUrl: string | null;
 }
 
 export interface Stack {
@@ -52,6 +57,7 @@ export async function createStack(
   const context: ChildContext = { spec, folders, ports, stack: description, engineKey, ui };
   const uiServer = uiKey === null ? null : await serveUi({ port: ports.ui, key: uiKey, temporal: ui });
   const children = new Children(context, onEvent);
+  const metrics = await serveStackMetrics(context, () => children.sources());
   // Models of earlier commands stay: runs that continue or are verified need them.
   const registered = readModels(folders.models);
   let models: Models | null = null;
@@ -73,8 +79,9 @@ export async function createStack(
         .flatMap((child) =>
           Object.entries(child.pids()).flatMap(([name, pid]) => (pid && markProcess(name, pid)) || []),
         ),
-    end() {
+    async end() {
       uiServer?.close();
+      await metrics?.close();
       return children.end();
     },
   };
@@ -97,6 +104,13 @@ class Children {
 
   supervised(): Supervised[] {
     return [...this.#byName.values()].map(({ supervised }) => supervised);
+  }
+
+  sources(): MetricsSource[] {
+    return [...this.#byName.values()].map(({ supervised, metricsUrl }) => ({
+      status: supervised.status(),
+      url: metricsUrl,
+    }));
   }
 
   /** Server and GPU worker: they are the first. */
@@ -155,7 +169,13 @@ class Children {
 
   #start(child: ChildSpec, agent: AgentRequest | null = null): void {
     const log = openChildLog(this.#context.folders.logs, child.name);
-    this.#byName.set(child.name, { supervised: supervise(child, log, this.#onEvent), log, agent });
+    const noting = noteMetricsPort(log, (port) => {
+      const started = this.#byName.get(child.name);
+      if (started !== undefined) started.metricsUrl = `http://127.0.0.1:${port}/metrics`;
+    });
+    const supervised = supervise(child, noting, this.#onEvent);
+    const metricsUrl = child.name === GPU_WORKER ? `${this.#context.stack.engineUrl}/metrics` : null;
+    this.#byName.set(child.name, { supervised, log, agent, metricsUrl });
   }
 }
 
@@ -167,6 +187,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',
     uiUrl: uiKey === null ? null : uiUrl(ports.ui, uiKey),
+    metricsUrl: spec.metrics === null ? null : `http://${urlHost(spec.metrics.host)}:${spec.metrics.port}/metrics`,
     engineUrl: spec.engine.url ?? `http://127.0.0.1:${ports.engine}`,
     storeUri: spec.storeUri,
     ownsServer: spec.temporal === null,

@@ -8,6 +8,7 @@ import type { FailureType } from '../../../core/failures.ts';
 import { LineSplitter } from '../../../core/lines.ts';
 import type { MergedEngine } from '../../config/config.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
+import type { MetricsAddress } from '../../metrics/metrics-server.ts';
 import type { WantedPorts } from './ports.ts';
 
 /** Exit code of a daemon that found another one holding the project. */
@@ -37,6 +38,8 @@ export interface StackSpec extends GpuWorkerSpec {
   /** Command line of the TypeScript worker; its options follow as one JSON argument. */
   readonly workerCommand: readonly string[];
   readonly ports: WantedPorts;
+  /** Where the stack serves the metrics of all its processes; null: nowhere. */
+  readonly metrics: MetricsAddress | null;
 }
 
 export interface StackDescription {
@@ -48,6 +51,8 @@ export interface StackDescription {
   readonly temporalAddress: string;
   readonly namespace: string;
   readonly uiUrl: string | null;
+  /** Absent in older files; null: it serves none. */
+  readonly metricsUrl?: string | null;
   readonly engineUrl: string;
   readonly storeUri: string;
   readonly ownsServer: boolean;

@@ -1,0 +1,11 @@
+/** Names of metrics as the pages list them. */
+import { readPage } from './markdown.ts';
+
+const ROW = /^\| (`[a-z_:`, ]+`) \|/gm;
+
+/** Of the tables of a page. */
+export function namesOfPage(page: string): string[] {
+  return [...readPage(page).matchAll(ROW)].flatMap(([, names = '']) =>
+    [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+  );
+}

@@ -1,0 +1,75 @@
+/** `GET /metrics` for Prometheus, behind a key. */
+import { METRICS_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { HttpRefusal, writeReply } from '../../play/transports/http-server.ts';
+import {
+  checkMethod,
+  openKeyedServer,
+  pathOf,
+  type Access,
+  type KeyedServer,
+} from '../../play/transports/keyed-server.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PROMETHEUS } from './exposition.ts';
+
+export interface MetricsAddress {
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+}
+
+const PATH = '/metrics';
+/** Prometheus keeps one connection for each of its servers. */
+const MAX_CONNECTIONS = 64;
+
+/** A key that opens nothing but metrics, or else the engine's. */
+export function metricsKey(env: NodeJS.ProcessEnv, engineKey: string): string {
+  return env[METRICS_KEY_VARIABLE] || engineKey;
+}
+
+/** `collect` is called for each scrape, and once for those at the same time. */
+export function serveMetrics(
+  address: MetricsAddress,
+  key: string,
+  collect: () => Promise<string>,
+): Promise<KeyedServer> {
+  const shared = shareCalls(collect);
+  const options = {
+    ...address,
+    command: 'the metrics server',
+    hosts: [],
+    key,
+    maxConnections: MAX_CONNECTIONS,
+    remedy: 'set another metrics.port or metrics.host in temporal.config.ts, or pass another --metrics-port',
+  };
+  return openKeyedServer(options, (request, response, access) => answer(request, response, access, shared));
+}
+
+/** The name in `Host` is free: Prometheus may find this machine by any, and no web page can send the key. */
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  access: Access,
+  collect: () => Promise<string>,
+): Promise<void> {
+  response.on('error', () => undefined);
+  try {
+    const path = pathOf(request);
+    if (path !== PATH) throw new HttpRefusal(404, `the only path is ${PATH}`, 'not_found');
+    access.checkKey(request);
+    checkMethod(path, request.method ?? 'GET', ['GET', 'HEAD']);
+    const text = await collect();
+    response.writeHead(200, { 'content-type': PROMETHEUS }).end(text);
+  } catch (error) {
+    const refusal = error instanceof HttpRefusal ? error : new HttpRefusal(500, String(error));
+    const headers = { 'content-type': 'application/json' };
+    await writeReply(response, { status: refusal.status, headers, json: { error: refusal.error } });
+  }
+}
+
+function shareCalls(collect: () => Promise<string>): () => Promise<string> {
+  let collecting: Promise<string> | null = null;
+  return () => {
+    collecting ??= collect().finally(() => (collecting = null));
+    return collecting;
+  };
+}
