@@ -8,7 +8,7 @@ import { ChooseInput, type ChooseResult, type GroupRef } from '../core/contract.
 import { addUsages } from '../core/costs.ts';
 import { chooseFirst } from '../core/plan-window.ts';
 import { placeOfGroup } from '../store/layout.ts';
-import { GROUPS_AT_ONCE } from '../store/records/children.ts';
+import { WHOLE_GROUPS_AT_ONCE } from '../store/records/children.ts';
 import {
   publishStepVerdict,
   readDecidedGroup,
@@ -51,7 +51,7 @@ export function createChooseActivities(dependencies: Dependencies) {
   }
 
   function decideAll(input: ChooseInput, refs: readonly GroupRef[]): Promise<ReadGroup[]> {
-    const limit = pLimit(GROUPS_AT_ONCE);
+    const limit = pLimit(WHOLE_GROUPS_AT_ONCE);
     return Promise.all(refs.map((ref) => limit(() => decide(input, ref))));
   }
 

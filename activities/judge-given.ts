@@ -2,12 +2,12 @@
  * `judgeGiven`: groups that wait for rewards from outside. Those that are complete, or whose time is over, are decided:
  * the ledger is closed first, so that whoever gives a reward knows whether it counts, and the verdict follows from it.
  */
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
 import { JudgeGivenInput, type GroupResult, type JudgeGivenResult } from '../core/contract.ts';
 import { rolloutsKey, type GroupPlace } from '../store/layout.ts';
 import { isClosed, readPlayedAt } from '../store/records/awaited-groups.ts';
-import { GROUPS_AT_ONCE } from '../store/records/children.ts';
+import { GROUPS_AT_ONCE, WHOLE_GROUPS_AT_ONCE } from '../store/records/children.ts';
 import { closeLedger, readGiven, type ClosedRow } from '../store/records/given-rewards.ts';
 import { awaitedAttempts, judgeByGiven, missingAttempts } from '../store/records/given-verdict.ts';
 import {
@@ -25,11 +25,20 @@ import type { Dependencies } from './dependencies.ts';
 type AwaitedGroup = JudgeGivenInput['groups'][number];
 type Waiting = JudgeGivenResult['waiting'][number];
 
+/** A group that waited at the last look, when its ledger had so many rows. */
+interface Seen {
+  readonly rows: number;
+  readonly inputsSha256: string;
+  readonly waiting: Waiting;
+}
+
 /** About how many groups one answer decides, since Temporal takes up to 2 MiB. The rest is left for the next look. */
 const DECIDED_AT_ONCE = 100;
 
 export function createJudgeGivenActivities(dependencies: Dependencies) {
   const { store, logger } = dependencies;
+  /** By the group's key. One whose ledger has no further row is not read again: each reward wakes the run. */
+  const seen = new Map<string, Seen>();
 
   async function judgeGiven(input: JudgeGivenInput, scope: Scope): Promise<JudgeGivenResult> {
     const decided: GroupResult[] = [];
@@ -37,10 +46,11 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     let done = 0;
     scope.showDetail(() => ({ part: 'rewards', done, of: input.groups.length }));
     const limit = pLimit(GROUPS_AT_ONCE);
+    const whole = pLimit(WHOLE_GROUPS_AT_ONCE);
     const looks = input.groups.map((awaited) =>
       limit(async () => {
         scope.signal.throwIfAborted();
-        const looked = done < DECIDED_AT_ONCE ? await look(input, awaited) : leftForLater(awaited);
+        const looked = done < DECIDED_AT_ONCE ? await look(input, awaited, whole) : leftForLater(awaited);
         if ('use' in looked) done += 1;
         return looked;
       }),
@@ -52,23 +62,40 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     return { decided, waiting };
   }
 
-  async function look(input: JudgeGivenInput, awaited: AwaitedGroup): Promise<GroupResult | Waiting> {
+  async function look(input: JudgeGivenInput, awaited: AwaitedGroup, whole: LimitFunction) {
     const { step, group, branch = input.branch } = awaited;
     const place: GroupPlace = { run: input.run, branch, step, group };
     const key = rolloutsKey(place);
+    const before = seen.get(key);
+    const isSame = before?.inputsSha256 === awaited.inputsSha256 && awaited.over === undefined;
+    if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;
+    return whole(() => lookAt(input, awaited, place));
+  }
+
+  async function lookAt(
+    input: JudgeGivenInput,
+    awaited: AwaitedGroup,
+    place: GroupPlace,
+  ): Promise<GroupResult | Waiting> {
+    const { step, group } = place;
+    const { inputsSha256, over } = awaited;
+    const key = rolloutsKey(place);
     const played = requireFile(await readRollouts(store, key), key);
     const { header, attempts } = played.rollouts;
-    checkInputs(`group ${group} of step ${step} of the run ${input.run}`, header.inputsSha256, awaited.inputsSha256);
+    checkInputs(`group ${group} of step ${step} of the run ${input.run}`, header.inputsSha256, inputsSha256);
     const verdict = await readVerdict(store, place);
     if (verdict !== null) return summarise(input, awaited, played, verdict);
     const rows = await readGiven(store, place);
     const missing = missingAttempts(played.rollouts, rows, input.external).length;
-    if (missing === 0 || isClosed(rows) || awaited.over !== undefined) {
-      const decided = await decide(input, place, missing === 0 ? 'complete' : (awaited.over ?? 'timeout'), played);
+    if (missing === 0 || isClosed(rows) || over !== undefined) {
+      seen.delete(key);
+      const decided = await decide(input, place, missing === 0 ? 'complete' : (over ?? 'timeout'), played);
       return summarise(input, awaited, played, decided);
     }
     const playedAt = await readPlayedAt(store, place);
-    return { step, group, missing, attempts: awaitedAttempts(attempts).length, playedAt };
+    const waiting = { step, group, missing, attempts: awaitedAttempts(attempts).length, playedAt };
+    seen.set(key, { rows: rows.length, inputsSha256, waiting });
+    return waiting;
   }
 
   async function decide(

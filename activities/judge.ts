@@ -6,6 +6,7 @@ import { addUsages } from '../core/costs.ts';
 import { TemperError } from '../core/failures.ts';
 import { hashOf } from '../core/hashes.ts';
 import { hashJudging, toGroupRef } from '../core/plan-step.ts';
+import { WHOLE_GROUPS_AT_ONCE } from '../store/records/children.ts';
 import {
   publishStepVerdict,
   readDecidedGroup,
@@ -15,14 +16,11 @@ import {
 import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
-/** Groups loaded at once; bounds memory. */
-const AT_ONCE = 4;
-
 export function createJudgeActivities(dependencies: Dependencies) {
   const { store, prices } = dependencies;
 
   async function judge(input: JudgeInput): Promise<JudgeResult> {
-    const limit = pLimit(AT_ONCE);
+    const limit = pLimit(WHOLE_GROUPS_AT_ONCE);
     const decide = (ref: NamedGroup) => readDecidedGroup(store, input, { ...input, group: ref.group }, ref, prices);
     const decided = await Promise.all(named(input).map((ref) => limit(() => decide(ref))));
     if (input.played !== undefined) checkPlayed(input, decided);

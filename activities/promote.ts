@@ -6,7 +6,7 @@ import { policyName } from '../core/policy-name.ts';
 import { branchOfStep } from '../core/lineage.ts';
 import { evalRolloutsKey } from '../store/layout.ts';
 import { readRollouts, requireFile } from '../store/records/group-files.ts';
-import { findPromoted, recordPromotion } from '../store/records/promotions.ts';
+import { findPromoted, firingPromotionKey, recordPromotion } from '../store/records/promotions.ts';
 import { requireRun } from '../store/records/run-reader.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import { asActivity } from './activity.ts';
@@ -32,7 +32,7 @@ export function createPromoteActivities(dependencies: Dependencies) {
       reason: problem,
       evaluation: evaluationOf(after),
       comparison: toNumbers(compared, before, after),
-      key: `${schedule}/${number}`,
+      key: firingPromotionKey(schedule, number),
     });
     logger.info({ run, served, kind: row.kind, reason: row.reason }, 'compared for promotion');
     return { reason: row.kind === 'promoted' ? null : (row.reason ?? row.kind) };

@@ -1,7 +1,14 @@
 /** `allocate` and `conclude`: which run a firing of a schedule is, and what the next one begins with. */
 import { z } from 'zod';
 
-import { AllocateInput, ConcludeInput, RunConfig, type Allocated, type Checkpoint } from '../core/contract.ts';
+import {
+  AllocateInput,
+  ConcludeInput,
+  RunConfig,
+  type Allocated,
+  type Checkpoint,
+  type ProductionSource,
+} from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring, planProductionFiring } from '../core/plan-firing.ts';
 import { describeTooFew } from '../core/production.ts';
@@ -14,6 +21,7 @@ import {
   findTooFew,
   recordWaiting,
 } from '../store/records/production-firings.ts';
+import { firingPromotionKey, readPromotions } from '../store/records/promotions.ts';
 import {
   newestOf,
   readFirings,
@@ -59,10 +67,22 @@ export function createScheduleActivities(dependencies: Dependencies) {
     firing: Omit<Firing, 'schema' | 'firing'>,
   ): Promise<Allocated> {
     const allocated = toAllocated(template, firing);
-    if (production === undefined || allocated.concluded !== null) return allocated;
+    if (production === undefined || (await isOver(schedule, firing, production))) return allocated;
     const chosen = await chooseForFiring(store, schedule, firing, production);
     if (chosen === null) return wait(schedule, allocated, describeTooFew(production, { found: 0, leftOut: {} }));
-    return { ...allocated, config: planProductionFiring(allocated.config, chosen, production.epochs) };
+    const config = planProductionFiring(allocated.config, chosen, production.epochs);
+    return { ...allocated, concluded: null, config };
+  }
+
+  /** A firing that ended between its conclusion and its promotion goes on: its run, which is complete, ends at once. */
+  async function isOver(
+    schedule: string,
+    { number, checkpoint }: Pick<Firing, 'number' | 'checkpoint'>,
+    { run }: ProductionSource,
+  ): Promise<boolean> {
+    if (checkpoint === null) return false;
+    const key = firingPromotionKey(schedule, number);
+    return (await readPromotions(store, run)).some((row) => row.key === key);
   }
 
   async function wait(schedule: string, allocated: Allocated, tooFew: string): Promise<Allocated> {

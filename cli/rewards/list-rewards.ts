@@ -5,7 +5,7 @@ import { EXIT } from '../command-line/errors.ts';
 import { readAwaited, type AwaitedAttempt, type AwaitedList } from '../review/awaited-list.ts';
 import { planLinks } from '../review/link-list.ts';
 import { formatDuration, plural } from '../terminal/format.ts';
-import { printJson } from '../terminal/output.ts';
+import { clipLine, printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { rewardsCommand } from './command.ts';
 import { wakeOverServer } from '../connections/wake.ts';
@@ -45,16 +45,10 @@ function renderTable(attempts: readonly AwaitedAttempt[], now: number): string {
     head,
     attempts.map(({ attempt, scenario, step, playedAt, lastMessage: last }) => [
       attempt,
-      clip(scenario, 30),
+      clipLine(scenario, 30),
       String(step),
       playedAt === null ? '–' : formatDuration(Math.max(0, now - Date.parse(playedAt)) / 1000),
-      clip(last, LAST_CHARACTERS),
+      clipLine(last.trim(), LAST_CHARACTERS),
     ]),
   );
-}
-
-/** One line: a model wrote it. */
-function clip(text: string, most: number): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim();
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }

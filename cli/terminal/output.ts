@@ -42,6 +42,12 @@ export function printable(text: string): string {
     .replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : escape(character)));
 }
 
+/** Text of others as one line of at most `width` characters, before it gets a color. */
+export function clipLine(text: string, width: number): string {
+  const line = printable(text.replaceAll(/\s*[\n\t]\s*/g, ' '));
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+}
+
 const CONTROL = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 /** All output to the terminal, except the live view's, passes here. */

@@ -14,7 +14,7 @@ import {
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { mean } from '../../core/statistics.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
-import { printable } from '../terminal/output.ts';
+import { clipLine } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
 import { describePhases, describeSpread, describeTraining, fillRows } from './training-text.ts';
 
@@ -62,7 +62,7 @@ export function renderLive(model: LiveModel, screen: Screen): string {
 function header({ run, state, steps }: LiveModel, width: number, colors: Colors): string[] {
   if (state === null) return [`${colors.bold(run)}  ${colors.dim('starting')}`];
   const status = `● ${state.state}`;
-  const about = clip(
+  const about = clipLine(
     `${state.agent} on ${shortModelName(state.baseModel)}`,
     Math.max(0, width - run.length - status.length - 4),
   );
@@ -82,7 +82,7 @@ function progressBar(state: RunState, steps: readonly StepSummary[], width: numb
   const spent = formatDuration(state.wallSeconds);
   const time = left === null ? spent : `${spent}, ${formatDuration(left)} left`;
   const room = width - text.length - time.length - 4;
-  if (room < 8) return clip(`${text}  ${time}`, width);
+  if (room < 8) return clipLine(`${text}  ${time}`, width);
   const filled = Math.round((state.step / state.steps) * room);
   return `${text}  ${colors.cyan('█'.repeat(filled))}${colors.dim('░'.repeat(room - filled))}  ${time}`;
 }
@@ -134,7 +134,7 @@ function numbers({ state, steps }: LiveModel, width: number, { rows: height, col
   if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);
   const cost = state?.costs === undefined ? null : describeCosts(state.costs);
   if (cost !== null) rows.push(['cost ', cost]);
-  return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - LABELLED)}`);
+  return rows.map(([label, text]) => `${colors.dim(label)} ${clipLine(text, width - LABELLED)}`);
 }
 
 /** Two rows, or one in a low terminal. */
@@ -164,15 +164,9 @@ function describeSpeed(steps: readonly StepSummary[], width: number): string {
 }
 
 function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {
-  const warnings = warnOfTraining(steps).map(({ text }) => colors.yellow(clip(`warning: ${text}`, width)));
-  const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
-  const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));
-  const now = status === null ? [] : [clip(status, width)];
-  return [...notes, ...warnings, ...recent, ...now, colors.dim(clip(hint, width))];
-}
-
-/** Text from other sources, before it gets a color: one line, without control characters. */
-function clip(text: string, width: number): string {
-  const line = printable(text.replaceAll(/\s*\n\s*/g, ' '));
-  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+  const warnings = warnOfTraining(steps).map(({ text }) => colors.yellow(clipLine(`warning: ${text}`, width)));
+  const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clipLine(`note: ${note}`, width)));
+  const recent = events.slice(-4).map((event) => colors.yellow(clipLine(`· ${event}`, width)));
+  const now = status === null ? [] : [clipLine(status, width)];
+  return [...notes, ...warnings, ...recent, ...now, colors.dim(clipLine(hint, width))];
 }

@@ -2,6 +2,8 @@ import type { Store } from '../store.ts';
 
 /** Groups of a step that are read at once: it may have more files than a process may open. */
 export const GROUPS_AT_ONCE = 64;
+/** Whole groups, with all that was said in them, in memory at once. */
+export const WHOLE_GROUPS_AT_ONCE = 4;
 
 /** Names directly under a folder, in order, those of folders without their `/`. */
 export async function childNames(store: Store, prefix: string): Promise<string[]> {

@@ -61,6 +61,11 @@ export async function readPromotions(store: Store, run: string): Promise<Promoti
   return rows.flat();
 }
 
+/** Key of the row that a firing of a schedule writes. */
+export function firingPromotionKey(schedule: string, number: number): string {
+  return `${schedule}/${number}`;
+}
+
 /** Promotions in effect, the current one last: `back` took the later ones away. */
 export function promotionsInEffect(rows: readonly Promotion[]): Promotion[] {
   const inEffect: Promotion[] = [];

@@ -1,5 +1,5 @@
 /** Groups whose rewards come from outside: played, given rewards, closed and judged, once and from values alone. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 
@@ -8,7 +8,7 @@ import { EXTERNAL } from '../../core/external-rewards.ts';
 import { planGivenJudging, type Over } from '../../core/plan-given.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { external } from '../../sdk/index.ts';
-import { judgedKey } from '../../store/layout.ts';
+import { judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { addGift, closeLedger, readGiven, type RewardRow } from '../../store/records/given-rewards.ts';
 import { readGroup } from '../../store/records/run-reader.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
@@ -61,6 +61,17 @@ test('a group waits until all of its attempts have a reward; what the rollout re
   expect(decided[0]!.metrics).toMatchObject({ tone: 2, agentReward: expect.any(Number) as number });
   expect((await readGiven(world.store, input)).at(-1)).toMatchObject({ kind: 'closed', reason: 'complete' });
   expect(await look(world, input)).toEqual({ decided, waiting: [] });
+});
+
+test('a group that was given nothing since the last look is not read again', async () => {
+  const { world, input } = await play();
+  const before = await look(world, input);
+  const [file, away] = [join(world.root, rolloutsKey(input)), join(world.root, 'away')];
+  renameSync(file, away);
+  expect(await look(world, input)).toEqual(before);
+  renameSync(away, file);
+  await give(world, input, ALL);
+  expect((await look(world, input)).decided).toMatchObject([{ use: 'trained' }]);
 });
 
 test('the same rewards give the same bytes, in whatever order, by whomever, and if it was killed in between', async () => {

@@ -127,6 +127,17 @@ test('a checkpoint that is not significantly worse is promoted once, however oft
   ]);
 });
 
+test('a firing that ended between its conclusion and its promotion goes on when it is fired again', async () => {
+  await rateNew(3);
+  const { number, config } = await allocate('a', served);
+  const input = await ended(config.run, served, HALF, HALF);
+  const state = { ...input.state, adapterSha256: sha256Hex(`${config.run} 2`) };
+  await call(world.activities.conclude, { schedule: 'nightly', number, state });
+  expect(await allocate('a', served)).toMatchObject({ number, config, concluded: null });
+  await promote({ ...input, number });
+  expect(await allocate('a', served)).toMatchObject({ number, concluded: input.checkpoint });
+});
+
 test('a worse checkpoint is refused: the trail has the numbers, and production stays', async () => {
   const { reason } = await promote(
     await ended(

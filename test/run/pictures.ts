@@ -62,12 +62,24 @@ async function takePictures(): Promise<void> {
   await takeCurve();
 }
 
+/** Attempts of a run that trains, and what happened in one that is complete. */
 async function shootAttempts(ui: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1320, height: 640 } });
-  await page.goto(`${ui}/namespaces/default/workflows?query=${encodeURIComponent('WorkflowType="mailAssistant"')}`);
-  await page.getByText('mailAssistant').nth(2).waitFor({ timeout: LOAD_MS });
+  const list = async (query: string) => {
+    const asked = encodeURIComponent(`WorkflowType="mailAssistant" AND ${query}`);
+    await page.goto(`${ui}/namespaces/default/workflows?query=${asked}`, { timeout: LOAD_MS });
+    const attempt = page.getByRole('link', { name: /^attempt\// }).first();
+    await attempt.waitFor({ timeout: LOAD_MS });
+    return attempt;
+  };
+  await list('ExecutionStatus!="Terminated"');
   await sleep(1500);
   await page.screenshot({ path: picture('temporal-ui-attempts') });
+  await (await list('ExecutionStatus="Completed"')).click({ timeout: LOAD_MS });
+  await page.getByText('invokeModelActivity').first().waitFor({ timeout: LOAD_MS });
+  await page.setViewportSize({ width: 1320, height: 1000 });
+  await sleep(1500);
+  await page.screenshot({ path: picture('temporal-ui-attempt') });
   await page.close();
 }
 

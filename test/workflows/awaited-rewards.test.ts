@@ -84,6 +84,35 @@ describe('a run with rewards from outside', () => {
     });
   });
 
+  test('waits again after it has continued as new, until the deadline of the next step', async () => {
+    const { missing, give } = createRewards();
+    give('1.0');
+    give('1.1');
+    const timed = { ...config, steps: 2, continueAsNewEvery: 1, external: { timeoutMs: 1500 } };
+    await play({ config: timed, fake: { missing } }, async ({ handle, fake }) => {
+      const { awaited } = await eventually(
+        () => handle.query(progressQuery),
+        (progress) => progress.awaited?.step === 2,
+      );
+      expect(Date.parse(awaited!.nextDeadline!) - Date.parse(awaited!.since)).toBe(1500);
+      expect(await handle.result()).toMatchObject({ state: 'completed', step: 2, awaited: null });
+      expect(fake.looks.map(({ groups }) => groups.map(({ step, over = null }) => [step, over]))).toEqual([
+        [
+          [1, null],
+          [1, null],
+        ],
+        [
+          [2, null],
+          [2, null],
+        ],
+        [
+          [2, 'timeout'],
+          [2, 'timeout'],
+        ],
+      ]);
+    });
+  });
+
   test('a stop ends the run without the step, which a run that continues takes up again', async () => {
     const { missing } = createRewards();
     await play({ config: { ...config, steps: 3 }, fake: { missing } }, async ({ handle, fake }) => {
