@@ -2,7 +2,7 @@
 import { DeployStageInput } from '../core/contract-deploy.ts';
 import { TemperError } from '../core/failures.ts';
 import { runStage } from '../outbound/deploy/run-stage.ts';
-import type { Proof, ProofRequest, WriteGguf } from '../outbound/deploy/target.ts';
+import type { Proof, ProofRequest, WriteGguf } from '../outbound/deploy/targets/target.ts';
 import { readDeployment } from '../store/records/deployments.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';

@@ -6,7 +6,7 @@ import { summariseEval } from '../store/records/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
 import { parseRollouts } from '../store/records/group-files.ts';
-import { usageOf } from '../store/records/usage.ts';
+import { usageOfAttempts } from '../store/records/usage.ts';
 import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
@@ -26,7 +26,7 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     checkInputs(`the evaluation of step ${input.step} of the run ${input.run}`, inputsSha256, input.inputsSha256);
     const result = summariseEval(input.step, rollouts.attempts, sha256);
     await store.publish(evalKey(input), encodeJson({ schema: 1, inputsSha256, ...result }));
-    return { ...result, usage: usageOf(rollouts.attempts, prices) };
+    return { ...result, usage: usageOfAttempts(rollouts.attempts, prices) };
   }
 
   async function playEval(input: EvaluateInput, scope: Scope): Promise<Uint8Array> {

@@ -36,8 +36,8 @@ interface Seen {
 const DECIDED_AT_ONCE = 100;
 
 export function createJudgeGivenActivities(dependencies: Dependencies) {
-  const { store, logger } = dependencies;
-  /** By the group's key. One whose ledger has no further row is not read again: each reward wakes the run. */
+  const { store } = dependencies;
+  /** Waiting groups by key. One whose ledger has no further row is not read again: each reward wakes the run. */
   const seen = new Map<string, Seen>();
 
   async function judgeGiven(input: JudgeGivenInput, scope: Scope): Promise<JudgeGivenResult> {
@@ -62,54 +62,63 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     return { decided, waiting };
   }
 
-  async function look(input: JudgeGivenInput, awaited: AwaitedGroup, whole: LimitFunction) {
+  async function look(
+    input: JudgeGivenInput,
+    awaited: AwaitedGroup,
+    whole: LimitFunction,
+  ): Promise<GroupResult | Waiting> {
     const { step, group, branch = input.branch } = awaited;
     const place: GroupPlace = { run: input.run, branch, step, group };
     const key = rolloutsKey(place);
     const before = seen.get(key);
     const isSame = before?.inputsSha256 === awaited.inputsSha256 && awaited.over === undefined;
     if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;
-    return whole(() => lookAt(input, awaited, place));
-  }
-
-  async function lookAt(
-    input: JudgeGivenInput,
-    awaited: AwaitedGroup,
-    place: GroupPlace,
-  ): Promise<GroupResult | Waiting> {
-    const { step, group } = place;
-    const { inputsSha256, over } = awaited;
-    const key = rolloutsKey(place);
-    const played = requireFile(await readRollouts(store, key), key);
-    const { header, attempts } = played.rollouts;
-    checkInputs(`group ${group} of step ${step} of the run ${input.run}`, header.inputsSha256, inputsSha256);
-    const verdict = await readVerdict(store, place);
-    if (verdict !== null) return summarise(input, awaited, played, verdict);
-    const rows = await readGiven(store, place);
-    const missing = missingAttempts(played.rollouts, rows, input.external).length;
-    if (missing === 0 || isClosed(rows) || over !== undefined) {
-      seen.delete(key);
-      const decided = await decide(input, place, missing === 0 ? 'complete' : (over ?? 'timeout'), played);
-      return summarise(input, awaited, played, decided);
-    }
-    const playedAt = await readPlayedAt(store, place);
-    const waiting = { step, group, missing, attempts: awaitedAttempts(attempts).length, playedAt };
-    seen.set(key, { rows: rows.length, inputsSha256, waiting });
-    return waiting;
-  }
-
-  async function decide(
-    rules: JudgeGivenInput,
-    place: GroupPlace,
-    reason: ClosedRow['reason'],
-    played: StoredRollouts,
-  ): Promise<StoredVerdict> {
-    const { gifts, closed } = await closeLedger(store, place, reason);
-    logger.info({ ...place, rewards: gifts.length, reason: closed.reason }, 'decided');
-    return publishVerdict(store, place, judgeByGiven(played, gifts, rules));
+    const looked = await whole(() => lookAt(dependencies, input, awaited, place));
+    if ('waiting' in looked) seen.set(key, { ...looked, inputsSha256: awaited.inputsSha256 });
+    else seen.delete(key);
+    return 'waiting' in looked ? looked.waiting : looked;
   }
 
   return { judgeGiven: asActivity(dependencies, JudgeGivenInput, judgeGiven) };
+}
+
+/** A group from its files: its result, or how much it waits for, and the number of rows that this was read from. */
+async function lookAt(
+  dependencies: Dependencies,
+  input: JudgeGivenInput,
+  awaited: AwaitedGroup,
+  place: GroupPlace,
+): Promise<GroupResult | Omit<Seen, 'inputsSha256'>> {
+  const { store } = dependencies;
+  const { step, group } = place;
+  const { inputsSha256, over } = awaited;
+  const key = rolloutsKey(place);
+  const played = requireFile(await readRollouts(store, key), key);
+  const { header, attempts } = played.rollouts;
+  checkInputs(`group ${group} of step ${step} of the run ${input.run}`, header.inputsSha256, inputsSha256);
+  const verdict = await readVerdict(store, place);
+  if (verdict !== null) return summarise(input, awaited, played, verdict);
+  const rows = await readGiven(store, place);
+  const missing = missingAttempts(played.rollouts, rows, input.external).length;
+  if (missing === 0 || isClosed(rows) || over !== undefined) {
+    const reason = missing === 0 ? 'complete' : (over ?? 'timeout');
+    return summarise(input, awaited, played, await decide(dependencies, input, place, reason, played));
+  }
+  const playedAt = await readPlayedAt(store, place);
+  const waiting = { step, group, missing, attempts: awaitedAttempts(attempts).length, playedAt };
+  return { rows: rows.length, waiting };
+}
+
+async function decide(
+  { store, logger }: Dependencies,
+  rules: JudgeGivenInput,
+  place: GroupPlace,
+  reason: ClosedRow['reason'],
+  played: StoredRollouts,
+): Promise<StoredVerdict> {
+  const { gifts, closed } = await closeLedger(store, place, reason);
+  logger.info({ ...place, rewards: gifts.length, reason: closed.reason }, 'decided');
+  return publishVerdict(store, place, judgeByGiven(played, gifts, rules));
 }
 
 function leftForLater({ step, group }: AwaitedGroup): Waiting {

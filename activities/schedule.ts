@@ -29,6 +29,7 @@ import {
   type Firing,
   type FiringFile,
 } from '../store/records/schedules.ts';
+import type { Store } from '../store/store.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -67,22 +68,11 @@ export function createScheduleActivities(dependencies: Dependencies) {
     firing: Omit<Firing, 'schema' | 'firing'>,
   ): Promise<Allocated> {
     const allocated = toAllocated(template, firing);
-    if (production === undefined || (await isOver(schedule, firing, production))) return allocated;
+    if (production === undefined || (await isOver(store, schedule, firing, production))) return allocated;
     const chosen = await chooseForFiring(store, schedule, firing, production);
     if (chosen === null) return wait(schedule, allocated, describeTooFew(production, { found: 0, leftOut: {} }));
     const config = planProductionFiring(allocated.config, chosen, production.epochs);
     return { ...allocated, concluded: null, config };
-  }
-
-  /** A firing that ended between its conclusion and its promotion goes on: its run, which is complete, ends at once. */
-  async function isOver(
-    schedule: string,
-    { number, checkpoint }: Pick<Firing, 'number' | 'checkpoint'>,
-    { run }: ProductionSource,
-  ): Promise<boolean> {
-    if (checkpoint === null) return false;
-    const key = firingPromotionKey(schedule, number);
-    return (await readPromotions(store, run)).some((row) => row.key === key);
   }
 
   async function wait(schedule: string, allocated: Allocated, tooFew: string): Promise<Allocated> {
@@ -112,6 +102,18 @@ export function createScheduleActivities(dependencies: Dependencies) {
     allocate: asActivity(dependencies, AllocateAnyInput, allocate),
     conclude: asActivity(dependencies, ConcludeInput, conclude),
   };
+}
+
+/** A firing that ended between its conclusion and its promotion goes on: its run, which is complete, ends at once. */
+async function isOver(
+  store: Store,
+  schedule: string,
+  { number, checkpoint }: Pick<Firing, 'number' | 'checkpoint'>,
+  { run }: ProductionSource,
+): Promise<boolean> {
+  if (checkpoint === null) return false;
+  const key = firingPromotionKey(schedule, number);
+  return (await readPromotions(store, run)).some((row) => row.key === key);
 }
 
 /** A schedule outlives versions: a configuration that this one does not take is told, with what to do. */

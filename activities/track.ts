@@ -5,9 +5,9 @@ import { TrackInput, type TrackResult } from '../core/contract-outbound.ts';
 import { TemperError, type FailureType } from '../core/failures.ts';
 import { SnapshotReader, type RunSnapshot } from '../outbound/run-snapshot.ts';
 import type { Target } from '../outbound/target.ts';
-import { beat, outcomeOf, tellNext } from '../outbound/tell-run.ts';
+import { beat, runOutcomeOf, tellNext } from '../outbound/tell-run.ts';
 import { runKey } from '../store/layout.ts';
-import type { Outcome } from '../store/records/outbound-cursor.ts';
+import type { RunOutcome } from '../store/records/outbound-cursor.ts';
 import { isEnded } from '../store/records/run-reader.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -98,14 +98,14 @@ class RunWatch {
     return Math.max(pollMs, Math.min(LONGEST_POLL_MS, (Date.now() - this.#writtenAt) / 10));
   }
 
-  async look(): Promise<{ snapshot: RunSnapshot | null; outcome: Outcome | null }> {
+  async look(): Promise<{ snapshot: RunSnapshot | null; outcome: RunOutcome | null }> {
     const before = await this.#reader.read();
     if (before !== this.#last) this.#changedAt = this.#writtenAt = Date.now();
     this.#last = before;
     if (!(await this.#isOver(before))) return { snapshot: before, outcome: null };
-    // What was written before it ended is in the store by now.
+    // Everything that was written before it ended is in the store by now.
     const snapshot = await this.#reader.read();
-    return { snapshot, outcome: outcomeOf(snapshot) };
+    return { snapshot, outcome: runOutcomeOf(snapshot) };
   }
 
   async #isOver(snapshot: RunSnapshot | null): Promise<boolean> {

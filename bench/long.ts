@@ -41,14 +41,23 @@ export const long: Bench = {
   run,
 };
 
-interface Place {
+export interface Place {
   project: string;
   store: string;
   server: TestServer;
   engine: FakeEngine;
 }
 
-async function run(flags: Flags): Promise<object> {
+function run(flags: Flags): Promise<object> {
+  const heapMiB = countFlag(flags, 'worker-heap-mib');
+  return onFakeStack(heapMiB, (place, client, worker) => measure(flags, place, client, worker));
+}
+
+/** A real Temporal server and a real worker process; engine and trainer are faked. */
+export async function onFakeStack<T>(
+  heapMiB: number,
+  play: (place: Place, client: Client, worker: ChildProcess) => Promise<T>,
+): Promise<T> {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const project = mkdtempSync(join(tmpdir(), 'temper-bench-long-'));
   mkdirSync(join(project, '.temper'));
@@ -62,9 +71,9 @@ async function run(flags: Flags): Promise<object> {
   const storeId = await (await openStore(place.store)).id();
   const taskQueue = storeQueue(storeId, GPU_QUEUE);
   const gpu = await Worker.create({ connection: native, taskQueue, activities: { ...fakeGpu() } });
-  const worker = await startWorker(place, countFlag(flags, 'worker-heap-mib'));
+  const worker = await startWorker(place, heapMiB);
   try {
-    return await gpu.runUntil(measure(flags, place, client, worker));
+    return await gpu.runUntil(play(place, client, worker));
   } finally {
     worker.kill('SIGTERM');
     if (worker.exitCode === null) await once(worker, 'exit');
@@ -155,13 +164,13 @@ async function startWorker({ project, store, server, engine }: Place, heapMiB: n
 }
 
 /** Reports a death with the worker's last words: no supervisor restarts it here. */
-async function refuseDeath(worker: ChildProcess, { project }: Place): Promise<never> {
+export async function refuseDeath(worker: ChildProcess, { project }: Place): Promise<never> {
   const [code, signal] = (await once(worker, 'exit')) as [number | null, string | null];
   const lastWords = readFileSync(join(project, 'worker.log'), 'utf8').slice(-2000);
   throw new Error(`the worker ended (${signal ?? `exit code ${code}`}): ${lastWords}`);
 }
 
-function watchMemory({ pid }: ChildProcess): { samples: number[]; stop: () => void } {
+export function watchMemory({ pid }: ChildProcess): { samples: number[]; stop: () => void } {
   const samples: number[] = [];
   const timer = setInterval(() => {
     const status = `/proc/${pid}/status`;

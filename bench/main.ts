@@ -15,6 +15,7 @@ import { scenarios } from './scenarios.ts';
 import { soak } from './soak.ts';
 import { start } from './start.ts';
 import { step } from './step.ts';
+import { tracking } from './tracking.ts';
 import { trainer } from './trainer.ts';
 
 const BENCHES: readonly Bench[] = [
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
   scenarios,
   soak,
   start,
+  tracking,
 ];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -48,7 +48,7 @@ export type Dollars = z.infer<typeof Dollars>;
 /** Time and money since the step before, evaluations included. */
 export const StepCosts = z
   .strictObject({
-    /** By the workflow's clock, without pauses. */
+    /** Seconds by the workflow's clock, without pauses. */
     seconds: z.number().min(0),
     usd: Dollars,
     /** Sum up to this step, over all branches. */
@@ -61,7 +61,7 @@ export type StepCosts = z.infer<typeof StepCosts>;
 export const RunCosts = z
   .strictObject({
     seconds: z.number().min(0),
-    /** Of training and evaluation. */
+    /** Tokens of training and evaluation. */
     usage: Usage,
     usd: Dollars,
     /** Models whose calls are not in `usd`, because their price is unknown. */

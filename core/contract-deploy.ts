@@ -19,7 +19,7 @@ const bucket = text(
 );
 const dashed = text(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'lowercase letters, digits and -, at most 63 of them');
 const part = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits, - _ and .');
-const url = text(/^https?:\/\/[A-Za-z0-9.[\]:_-]+(\/[A-Za-z0-9._~\/-]*)?$/, 'http://HOST:PORT, without credentials');
+const url = text(/^https?:\/\/[A-Za-z0-9.[\]:_-]+(\/[A-Za-z0-9._~/-]*)?$/, 'http://HOST:PORT, without credentials');
 const folder = text(/^(\/(?!\.\.?(\/|$))[A-Za-z0-9._ -]+)+\/?$/, 'an absolute folder');
 const flag = z.boolean().default(false);
 

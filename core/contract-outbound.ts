@@ -1,5 +1,5 @@
 /**
- * What a run tells other systems: settings of trackers, and the activity that tells them. They hold no secret and stay
+ * Settings of trackers, and the activity that tells them of a run. Settings hold no secret and stay
  * on the worker's host; on the wire a target is known by its name alone.
  */
 import { z } from 'zod';
@@ -73,7 +73,7 @@ export const TRACKER_KINDS: readonly TrackerKind[] = ['csv', 'mlflow', 'trackio'
 type OptionsOf<Settings extends z.ZodType> = Omit<z.input<Settings>, 'kind'>;
 
 /** Writes the metrics of a run into `FOLDER/RUN.csv`. */
-export const csv = (options: OptionsOf<typeof CsvSettings> = {}): z.input<typeof CsvSettings> => ({
+export const csvTracker = (options: OptionsOf<typeof CsvSettings> = {}): z.input<typeof CsvSettings> => ({
   kind: 'csv',
   ...options,
 });
@@ -93,7 +93,7 @@ export const mlflow = (options: OptionsOf<typeof MlflowSettings> = {}): z.input<
   ...options,
 });
 
-/** Where telling begins for a target that knows nothing of the run: at its first step, or after its present one. */
+/** `from`: a target that knows nothing of the run is told from its first step on, or what comes after its present one. */
 export const TrackInput = z
   .strictObject({ run: name, target: targetName, from: z.enum(['start', 'now']) })
   .meta({ id: 'TrackInput' });

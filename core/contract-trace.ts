@@ -1,5 +1,5 @@
 /**
- * Where the attempts of a run are sent as traces. The settings hold no secret, and stay on the worker's host; on the
+ * Targets for the attempts of a run as traces. The settings hold no secret, and stay on the worker's host; on the
  * wire a target is known by its name alone.
  */
 import { z } from 'zod';
@@ -15,7 +15,7 @@ const sent = {
   maxTextLength: z.int().min(100).max(1_000_000).default(20_000),
 };
 
-export const OtlpSettings = z.strictObject({
+const OtlpSettings = z.strictObject({
   kind: z.literal('otlp'),
   name: name.default('otlp'),
   /** Null: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, or else http://127.0.0.1:4318. */
@@ -23,7 +23,7 @@ export const OtlpSettings = z.strictObject({
   ...sent,
 });
 
-export const LangfuseSettings = z.strictObject({
+const LangfuseSettings = z.strictObject({
   kind: z.literal('langfuse'),
   name: name.default('langfuse'),
   /** Null: LANGFUSE_BASE_URL, LANGFUSE_HOST, or else Langfuse's cloud. */
@@ -41,7 +41,7 @@ export const LangfuseSettings = z.strictObject({
   ...sent,
 });
 
-export const WeaveSettings = z.strictObject({
+const WeaveSettings = z.strictObject({
   kind: z.literal('weave'),
   name: name.default('weave'),
   /** Null: WANDB_ENTITY. */
@@ -53,7 +53,7 @@ export const WeaveSettings = z.strictObject({
   ...sent,
 });
 
-export const MlflowTraceSettings = z.strictObject({
+const MlflowTraceSettings = z.strictObject({
   kind: z.literal('mlflow-traces'),
   name: name.default('mlflow-traces'),
   /** Null: MLFLOW_EXPERIMENT_NAME, or else the agent's name. */
@@ -82,12 +82,12 @@ export const otlp = (options: OptionsOf<typeof OtlpSettings> = {}): z.input<type
   ...options,
 });
 /** Sends attempts and scores to Langfuse. The keys are in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY. */
-export const langfuse = (options: OptionsOf<typeof LangfuseSettings> = {}): z.input<typeof LangfuseSettings> => ({
+export const langfuseTraces = (options: OptionsOf<typeof LangfuseSettings> = {}): z.input<typeof LangfuseSettings> => ({
   kind: 'langfuse',
   ...options,
 });
 /** Sends attempts to W&B Weave. The key is in WANDB_API_KEY. */
-export const weave = (options: OptionsOf<typeof WeaveSettings> = {}): z.input<typeof WeaveSettings> => ({
+export const weaveTraces = (options: OptionsOf<typeof WeaveSettings> = {}): z.input<typeof WeaveSettings> => ({
   kind: 'weave',
   ...options,
 });

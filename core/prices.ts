@@ -5,7 +5,7 @@ export interface ModelPrice {
   readonly usdPerMillionOutput: number;
 }
 
-/** By `provider/model`. */
+/** Prices by `provider/model`. */
 export type PriceTable = Readonly<Record<string, ModelPrice>>;
 
 /** Day of github.com/Wei-Shaw/model-price-repo at f9ff1473, a copy of LiteLLM's table; prices of short prompts, not cached. */

@@ -1,7 +1,7 @@
 /** How far the targets of a run were told, from the store. */
 import { outboundPrefix } from '../store/layout.ts';
 import { childNames } from '../store/records/children.ts';
-import { readCursor, type Outcome } from '../store/records/outbound-cursor.ts';
+import { readCursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ToldTarget {
@@ -10,7 +10,7 @@ export interface ToldTarget {
   /** The last step that it was told. */
   readonly step: number;
   readonly evaluations: number;
-  readonly ended: Outcome | null;
+  readonly ended: RunOutcome | null;
   /** Page of the run; null if the target has none. */
   readonly url: string | null;
 }

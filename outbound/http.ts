@@ -29,7 +29,7 @@ export interface HttpRequest {
   readonly expected?: readonly number[];
 }
 
-export interface HttpAnswer {
+export interface TargetAnswer {
   readonly status: number;
   readonly text: string;
   readonly bytes: Uint8Array;
@@ -55,14 +55,14 @@ export function requireKey(env: NodeJS.ProcessEnv, variable: string, system: str
 }
 
 /** Answers of 2xx, and those that the request expects. */
-export async function callHttp(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswer> {
+export async function callHttp(caller: HttpCaller, request: HttpRequest): Promise<TargetAnswer> {
   const answer = await send(caller, request);
   const isOk = answer.status >= 200 && answer.status < 300;
   if (isOk || request.expected?.includes(answer.status)) return answer;
   throw explainRefusal(caller, request, answer);
 }
 
-async function send(caller: HttpCaller, request: HttpRequest): Promise<HttpAnswer> {
+async function send(caller: HttpCaller, request: HttpRequest): Promise<TargetAnswer> {
   const { key, fetch: ask, signal } = caller;
   const { method = 'GET', url, json, body, stream, headers } = request;
   const timeout = AbortSignal.timeout(TIMEOUT_MS + Math.ceil((body?.byteLength ?? 0) / BYTES_PER_MS));
@@ -104,9 +104,10 @@ export function explainSilence(
 export function explainRefusal(
   { system, keyVariable, key, secrets = [] }: HttpCaller,
   request: HttpRequest,
-  { status, text, headers }: Pick<HttpAnswer, 'status' | 'text' | 'headers'>,
+  { status, text, headers }: Pick<TargetAnswer, 'status' | 'text' | 'headers'>,
 ): TemperError {
-  const said = withoutSecrets(messageOf(text), [key, ...secrets]);
+  const sent = request.headers?.['authorization']?.split(' ').at(-1);
+  const said = withoutSecrets(messageOf(text), [key, sent, ...secrets]).slice(0, MOST_TEXT);
   const what = `${placeOf(request)} answered ${status}${said && `: ${said}`}`;
   if (status === 429 || status >= 500 || status === 408)
     return unavailable(system, what, retryAfterMs(headers.get('retry-after')));
@@ -141,7 +142,7 @@ function messageOf(text: string): string {
   const { message, error, detail } = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
   const inner = typeof error === 'object' && error !== null ? (error as Record<string, unknown>)['message'] : error;
   const said = [inner, message, detail].find((each) => typeof each === 'string');
-  return (said ?? text).replaceAll(/\s+/g, ' ').trim().slice(0, MOST_TEXT);
+  return (said ?? text).replaceAll(/\s+/g, ' ').trim();
 }
 
 /** A server may repeat what it was sent. */

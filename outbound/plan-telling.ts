@@ -1,7 +1,6 @@
 /** Which rows a target is told next: a pure function of the run's state and of what the target was told. */
 import type { Branch } from '../core/contract.ts';
-import type { Cursor, Outcome } from '../store/records/outbound-cursor.ts';
-import { NEW_CURSOR } from '../store/records/outbound-cursor.ts';
+import { NEW_CURSOR, type Cursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
 import type { RunSnapshot } from './run-snapshot.ts';
 import type { Target } from './target.ts';
 
@@ -9,7 +8,7 @@ export type Telling =
   | { readonly kind: 'begin' }
   | { readonly kind: 'leave branch' }
   | { readonly kind: 'rows'; readonly pending: string[] }
-  | { readonly kind: 'end'; readonly outcome: Outcome }
+  | { readonly kind: 'end'; readonly outcome: RunOutcome }
   | { readonly kind: 'nothing' };
 
 type Seen = Pick<RunSnapshot, 'branch' | 'steps' | 'evals'>;
@@ -18,7 +17,7 @@ type Seen = Pick<RunSnapshot, 'branch' | 'steps' | 'evals'>;
 export function planTelling(
   cursor: Cursor,
   seen: Seen,
-  outcome: Outcome | null,
+  outcome: RunOutcome | null,
   { batch }: Pick<Target, 'batch'>,
 ): Telling {
   if (!cursor.hasBegun) return { kind: 'begin' };
@@ -71,7 +70,7 @@ export function onNewBranch(
   };
 }
 
-/** Of a target that is told only what comes. */
+/** The cursor of a target that is told only what comes. */
 export function cursorFromNow({ branch, steps, evals }: Seen): Cursor {
   return { ...NEW_CURSOR, branch, step: steps.at(-1)?.step ?? 0, evals: evals.map(({ step }) => step) };
 }

@@ -3,10 +3,9 @@ import type { Branch, EvalResult, RunState, StepSummary } from '../core/contract
 import { branchOfStep } from '../core/lineage.ts';
 import { isEvaluationDue } from '../core/plan-evaluation.ts';
 import { KEPT_EVALS } from '../core/run-summary.ts';
-import { evalTimesKey, manifestTimesKey, type StepPlace } from '../store/layout.ts';
-import { readCurve } from '../store/records/curve.ts';
+import { evalTimesKey, manifestTimesKey, runKey, type StepPlace } from '../store/layout.ts';
+import { extendCurve, readCurve } from '../store/records/curve.ts';
 import { ManifestTimesSchema, readStored, RunFileSchema, TimesFileSchema } from '../store/records/file-schemas.ts';
-import { runKey } from '../store/layout.ts';
 import { readEval, readState, type RunFile } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import type { RunFacts, StepTotals } from './target.ts';
@@ -41,7 +40,10 @@ export class SnapshotReader {
     const text = JSON.stringify(state);
     if (this.#last !== null && text === this.#lastState) return this.#last;
     const { branch, lineage } = state;
-    const steps = await readCurve(this.#store, this.#run, state);
+    const known = this.#last?.branch === branch ? this.#last.steps : [];
+    const steps = await (known.length === 0
+      ? readCurve(this.#store, this.#run, state)
+      : extendCurve(this.#store, this.#run, known, state));
     const evals = await readEvals(this.#store, file, state);
     this.#last = { file, state, branch, lineage, steps, evals };
     this.#lastState = text;

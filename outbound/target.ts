@@ -3,7 +3,7 @@
  * by one process at a time; repeated rows have the same numbers and the same content.
  */
 import type { EvalResult, RunConfig, StepSummary } from '../core/contract.ts';
-import type { Outcome } from '../store/records/outbound-cursor.ts';
+import type { RunOutcome } from '../store/records/outbound-cursor.ts';
 
 export interface Target {
   readonly name: string;
@@ -12,26 +12,26 @@ export interface Target {
   /** After a rollback: tell the new branch as a run of its own, from its first step, or only the steps after it. */
   readonly onRollback: 'restart' | 'continue';
   /** Opens the run, or a branch of it, or opens it again after its end. Returns what the target named it. */
-  begin(told: Told): Promise<Memory>;
-  tell(told: Told, rows: readonly Row[]): Promise<void>;
-  end(told: Told, outcome: Outcome): Promise<void>;
+  begin(told: ToldRun): Promise<TargetMemory>;
+  tell(told: ToldRun, rows: readonly ToldRow[]): Promise<void>;
+  end(told: ToldRun, outcome: RunOutcome): Promise<void>;
   /** Said now and then while there is nothing to tell, to a target that takes silence for a crash. */
-  beat?(told: Told): Promise<void>;
+  beat?(told: ToldRun): Promise<void>;
 }
 
 /** Ids and addresses that the target gave, kept with its cursor: never a key. */
-export type Memory = Readonly<Record<string, string>>;
+export type TargetMemory = Readonly<Record<string, string>>;
 
 /** The run, or the branch of it, that is told. */
-export interface Told {
+export interface ToldRun {
   readonly run: RunFacts;
   readonly branch: number;
   /** Number of rows that the target has. */
   readonly rows: number;
   /** Answer of `begin`; empty before. */
-  readonly memory: Memory;
+  readonly memory: TargetMemory;
   /** The last step and the last evaluation up to the rows of this delivery. */
-  readonly newest: readonly Row[];
+  readonly newest: readonly ToldRow[];
   /** All evaluations up to them. */
   readonly evals: readonly EvalResult[];
   /** Aborted when the worker ends. */
@@ -79,4 +79,4 @@ export interface EvalRow extends RowPlace {
   readonly result: EvalResult;
 }
 
-export type Row = StepRow | EvalRow;
+export type ToldRow = StepRow | EvalRow;

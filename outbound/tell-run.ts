@@ -1,10 +1,10 @@
 /** Tells a target what is new of a run, one delivery at a time, and keeps how far it was told. */
 import { branchOfStep } from '../core/lineage.ts';
-import { NEW_CURSOR, readCursor, writeCursor, type Cursor, type Outcome } from '../store/records/outbound-cursor.ts';
+import { NEW_CURSOR, readCursor, writeCursor, type Cursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
 import { afterRows, cursorFromNow, onNewBranch, planTelling, type Telling } from './plan-telling.ts';
 import { readCommitTime, readEvalTime, readFacts, totalsOf, type RunSnapshot } from './run-snapshot.ts';
-import type { Row, RunFacts, Target, Told } from './target.ts';
+import type { ToldRow, RunFacts, Target, ToldRun } from './target.ts';
 
 export interface TellingScope {
   readonly store: Store;
@@ -17,7 +17,7 @@ export interface TellingScope {
 export async function tellNext(
   target: Target,
   snapshot: RunSnapshot,
-  { outcome, from }: { outcome: Outcome | null; from: 'start' | 'now' },
+  { outcome, from }: { outcome: RunOutcome | null; from: 'start' | 'now' },
   scope: TellingScope,
 ): Promise<boolean> {
   const { store } = scope;
@@ -79,7 +79,7 @@ async function toldOf(
   snapshot: RunSnapshot,
   { run, cursor, telling }: Position,
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<ToldRun> {
   const { branch, rows, memory } = cursor;
   const after = telling.kind === 'rows' ? afterRows(cursor, telling.pending) : cursor;
   const known = new Set(after.evals);
@@ -95,9 +95,9 @@ async function readRows(
   cursor: Cursor,
   names: readonly string[],
   { run, beganAt }: RunFacts,
-): Promise<Row[]> {
+): Promise<ToldRow[]> {
   const totals = totalsOf(steps);
-  const rows: Row[] = [];
+  const rows: ToldRow[] = [];
   for (const [index, name] of names.entries()) {
     const step = Number(name.slice(1));
     const at = steps.findIndex((summary) => summary.step === step);
@@ -128,7 +128,7 @@ export async function beat(target: Target, snapshot: RunSnapshot, { store, signa
 }
 
 /** How a run that is over ended, by its last word: one that never wrote its end crashed. */
-export function outcomeOf(snapshot: RunSnapshot | null): Outcome {
+export function runOutcomeOf(snapshot: RunSnapshot | null): RunOutcome {
   const state = snapshot?.state.state;
   if (state === 'completed') return 'finished';
   return state === 'stopped' || state === 'cancelled' || state === 'failed' ? state : 'crashed';

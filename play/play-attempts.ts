@@ -220,8 +220,8 @@ export class Attempts {
   async #playRecorded(planned: PlannedAttempt, resources: AttemptResources | null): Promise<AttemptRecord> {
     // Ended while they were set up.
     if (this.#ended !== null) throw this.#ended;
-    const { agent, policy, rollout, isFresh, connectHosted, run, clock = SYSTEM_CLOCK } = this.#options;
-    const startedAt = Math.round(clock.now());
+    const { agent, policy, rollout, isFresh, connectHosted, run } = this.#options;
+    const startedAt = this.#now();
     const { attempt, scenario } = planned;
     const players = planned.players ?? (agent.roles && playersOutside(agent.roles, () => policy));
     const recorder = this.#createRecorder(planned, players !== undefined);
@@ -241,7 +241,7 @@ export class Attempts {
       });
       await resources?.check(isFresh);
       this.#orders.set(attempt, recorder.askedOrder());
-      this.#times.set(attempt, { startedAt, endedAt: Math.round(clock.now()), calls: recorder.askedTimes() });
+      this.#times.set(attempt, { startedAt, endedAt: this.#now(), calls: recorder.askedTimes() });
       const { numbers, rewards, isInTurn } = recorder.turns;
       const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: isRead && isInTurn });
@@ -250,6 +250,10 @@ export class Attempts {
       this.#playing.delete(recorder);
       this.#callsDone += recorder.callCount;
     }
+  }
+
+  #now(): number {
+    return Math.round((this.#options.clock ?? SYSTEM_CLOCK).now());
   }
 
   #createRecorder({ attempt, scenarioIndex }: PlannedAttempt, hasRoles: boolean): Recorder {

@@ -42,7 +42,7 @@ export const deploymentsPrefix = (run: string): string => `${runPrefix(run)}/dep
 const deploymentPrefix = (run: string, id: string): string => `${deploymentsPrefix(run)}/${id}`;
 /** Checkpoint, target and options of a deployment. Write-once. */
 export const deploymentKey = (run: string, id: string): string => `${deploymentPrefix(run, id)}/deployment.json`;
-/** What a stage of a deployment made. Write-once. */
+/** The outcome of a stage of a deployment. Write-once. */
 export const deploymentStageKey = (run: string, id: string, stage: string): string =>
   `${deploymentPrefix(run, id)}/stages/${stage}.json`;
 /** Stage in progress with its last failure, for display. */

@@ -6,9 +6,21 @@ export interface ShownByTest {
   readonly title: string;
 }
 
+/** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
+export type Probe = readonly [without: string, given: string] | ShownByTest;
+
 /** `file` is relative to this folder. */
 export function byTest(file: string, title: string): ShownByTest {
   return { file, title };
+}
+
+/** One test for several flags, under each of the commands. */
+export function shownBy(
+  proof: ShownByTest,
+  commands: readonly string[],
+  flags: readonly string[],
+): Record<string, ShownByTest> {
+  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
 }
 
 /** The text of the test, up to the next one; throws if no test has this title. */

@@ -6,7 +6,7 @@ import { openDeployActivity } from './activities.ts';
 /** Everything else is in the store: no name of a repository, no address. */
 export interface DeployInput {
   run: string;
-  /** Of the deployment. */
+  /** Id of the deployment. */
   id: string;
   stages: string[];
   queue: string;

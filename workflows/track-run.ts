@@ -38,12 +38,12 @@ export async function trackRun(input: TrackRunInput): Promise<void> {
   let asked = 1;
   setHandler(goOnSignal, () => void (asked += 1));
   upsertSearchAttributes([{ key: temperRun, value: told.run }]);
-  const { track } = openTrackActivity(outboundQueue(storeId));
+  const outbound = openTrackActivity(outboundQueue(storeId));
   for (let done = 0, answered = 0; answered < asked; done++) {
     if (done >= ACTIVITIES_PER_RUN || workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof trackRun>(input);
     const before = asked;
-    const { over } = await track(told);
+    const { over } = await outbound.track(told);
     if (over) answered = before;
   }
 }

@@ -10,7 +10,6 @@ import type {
   Prepared,
   RolloutInput,
   RunState,
-  StepSummary,
   TrainInput,
   TrainResult,
 } from '../core/contract.ts';
@@ -36,6 +35,7 @@ import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
+import { recordStep } from './record-step.ts';
 import { playAndAwait } from './awaited-step.ts';
 import { RunStatus } from './run-status.ts';
 import { failRun, isLearningOver } from './endings.ts';
@@ -180,7 +180,7 @@ async function takeSupervisedStep(run: Run, position: RunPosition): Promise<RunP
   try {
     status.enterPhase(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
     const trained = await activities.train(training);
-    await addStep(run, inHand, summariseSupervised(training, trained, inHand.seconds()));
+    await recordStep(run, inHand, summariseSupervised(training, trained, inHand.seconds()));
     return positionAfter(position, trained);
   } finally {
     status.endStep(inHand);
@@ -200,17 +200,8 @@ async function finishStep(
   const next = planAfterStep(config, position, played, trained?.checkpoint ?? null);
   const { judged } = inHand;
   const seconds = inHand.seconds();
-  await addStep(run, inHand, summariseStep({ config, position: next, played, judged, trained, seconds }));
+  await recordStep(run, inHand, summariseStep({ config, position: next, played, judged, trained, seconds }));
   return next;
-}
-
-/** Adds a finished step to the curve, with what it has cost. */
-async function addStep({ status, controls, judging, costs }: Run, inHand: StepInHand, facts: StepSummary) {
-  const { usage } = inHand;
-  const summary = { ...facts, ...(usage && { usage }), costs: costs.finishStep(controls.config, inHand) };
-  status.addStep(summary, { judging: judging.spent, costs: costs.total(controls.config) });
-  if (summary.examples === undefined && summary.groups === 0) status.noteSkipped(summary);
-  await status.checkpoint(summary);
 }
 
 /** Groups are judged as soon as they are played, if the run has a judge; groups without signal are replaced. */

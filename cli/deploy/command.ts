@@ -115,7 +115,7 @@ export const deploymentsCommand = defineCommand({
   details: ['Reads the store and needs no server.'],
   arguments: { run: { placeholder: 'RUN', optional: true } },
   flags: { json: JSON_FLAG },
-  run: async (context): Promise<number> => (await import('./list-deployments.ts')).listDeployments(context),
+  run: async (context): Promise<number> => (await import('./list-deployments.ts')).showDeployments(context),
 });
 
 export type DeployContext = CommandContext<typeof deployCommand>;

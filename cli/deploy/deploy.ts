@@ -6,7 +6,7 @@ import {
   deploymentId,
   readDeployment,
   recordDeployment,
-  stateOf,
+  stateOfDeployment,
   type DeploymentStatus,
   type NewDeployment,
   type RecordedDeployment,
@@ -37,7 +37,7 @@ export async function deploy(context: DeployContext): Promise<number> {
   const { run } = asked.checkpoint;
   const id = await recordDeployment(store, run, asked, await numberOf(store, run, asked, flags.again));
   const recorded = (await readDeployment(store, run, id))!;
-  if (stateOf(recorded) === 'deployed') return tell(context, recorded);
+  if (stateOfDeployment(recorded) === 'deployed') return tell(context, recorded);
   const isServed = runningTarget(project, env) !== null;
   await withServer(context, isServed, async (server) => {
     await start(context, server, store, recorded);
@@ -122,7 +122,7 @@ async function follow({ output, signal }: DeployContext, store: Store, begun: Re
     const now = (await readDeployment(store, begun.run, begun.id))!;
     for (const { stage } of now.finished.slice(told)) output.errorLine(`${stage} done`);
     told = now.finished.length;
-    if (stateOf(now) === 'deployed') return;
+    if (stateOfDeployment(now) === 'deployed') return;
     // The status of an earlier try stays until a worker begins.
     const status = now.status !== null && now.status.at > since ? now.status : null;
     if (status !== null) {
@@ -136,12 +136,12 @@ async function follow({ output, signal }: DeployContext, store: Store, begun: Re
 
 function requireGoingOn(deployment: RecordedDeployment, { stage, message }: DeploymentStatus): void {
   const { policy, target } = deployment;
-  if (stateOf(deployment) === 'failed')
+  if (stateOfDeployment(deployment) === 'failed')
     throw new WorkFailed(`${policy} was not deployed to ${target} (stage ${stage}): ${message}`);
 }
 
 function tell({ output, flags }: DeployContext, deployment: RecordedDeployment): number {
-  const state = stateOf(deployment);
+  const state = stateOfDeployment(deployment);
   const { run, policy, target, id } = deployment;
   if (flags.json) printJson(output, deploymentJson(deployment));
   else if (state === 'deployed') {

@@ -1,8 +1,8 @@
 /** Deployments as commands print them. */
 import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
-import { stateOf, type Made, type RecordedDeployment } from '../../store/records/deployments.ts';
+import { stateOfDeployment, type Made, type RecordedDeployment } from '../../store/records/deployments.ts';
 
-/** What a stage made, that says best where it is. */
+/** The outcome of a stage that says best where it is. */
 const PLACES = ['model', 'url', 'archive'];
 
 function placeOf({ finished }: RecordedDeployment): string | null {
@@ -31,7 +31,7 @@ export function describeProof(deployment: RecordedDeployment): string {
 
 export function deploymentJson(deployment: RecordedDeployment): object {
   const { run, id, policy, checkpoint, target, options, baseModel, at, stages, finished, status } = deployment;
-  const state = stateOf(deployment);
+  const state = stateOfDeployment(deployment);
   return {
     run,
     id,

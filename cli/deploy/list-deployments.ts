@@ -1,4 +1,4 @@
-import { listDeployments as listOfRun, stateOf, type RecordedDeployment } from '../../store/records/deployments.ts';
+import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
 import { listRuns, requireRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -9,11 +9,11 @@ import { deploymentJson, describePlace, describeProof } from './describe-deploym
 
 const HEAD = ['checkpoint', 'target', 'state', 'where', 'proof', 'since'];
 
-export async function listDeployments({ args, flags, project, env, output }: DeploymentsContext): Promise<number> {
+export async function showDeployments({ args, flags, project, env, output }: DeploymentsContext): Promise<number> {
   const store = await openProjectStore(project, env);
   if (args.run !== null) await requireRun(store, args.run);
   const runs = args.run === null ? await listRuns(store) : [args.run];
-  const deployments = (await Promise.all(runs.map((run) => listOfRun(store, run)))).flat();
+  const deployments = (await Promise.all(runs.map((run) => listDeployments(store, run)))).flat();
   if (flags.json) printJson(output, deployments.map(deploymentJson));
   else if (deployments.length === 0)
     output.line('nothing was deployed; deploy a checkpoint: temper deploy RUN --to TARGET');
@@ -23,7 +23,7 @@ export async function listDeployments({ args, flags, project, env, output }: Dep
 
 function cellsOf(deployment: RecordedDeployment): string[] {
   const { policy, target, stages, finished, status } = deployment;
-  const state = stateOf(deployment);
+  const state = stateOfDeployment(deployment);
   const stage = stages[finished.length];
   const told = [state, stage, status?.stage === stage && status?.message].filter(Boolean).join(', ');
   const since = state === 'deployed' ? finished.at(-1)?.at : status?.at;

@@ -1,4 +1,4 @@
-/** What a deployment is to be, from the flags and the store. */
+/** Plans a deployment from the flags and the store. */
 import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract-deploy.ts';
 import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
 import { requireTarget } from '../../outbound/deploy/targets.ts';

@@ -1,4 +1,5 @@
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { takenBy } from '../planning/production-flags.ts';
 import { trainCommand } from '../train/command.ts';
 
 export const estimateCommand = defineCommand({
@@ -25,7 +26,8 @@ export const estimateCommand = defineCommand({
     like: { kind: 'text', placeholder: 'RUN', description: 'run to measure', default: 'the most similar one' },
     json: JSON_FLAG,
   },
-  ...(trainCommand.projectFlags && { projectFlags: trainCommand.projectFlags }),
+  projectFlags: async (environment, flags, words) =>
+    (await import('../planning/project-flags.ts')).readProjectFlags(environment, takenBy(flags, words)),
   run: async (context): Promise<number> => (await import('./estimate.ts')).estimate(context),
 });
 

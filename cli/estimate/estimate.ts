@@ -4,8 +4,8 @@ import type { RunPlan } from '../planning/plan-run.ts';
 import { printJson } from '../terminal/output.ts';
 import { planTrain } from '../train/plan-train.ts';
 import type { EstimateContext } from './command.ts';
-import { estimateRun, findLike, type Basis, type Estimated } from './estimate-run.ts';
-import { estimateLines } from './lines.ts';
+import { estimateRun, findLike, type Basis, type Estimated } from '../forecast/estimate-run.ts';
+import { estimateLines } from '../forecast/lines.ts';
 import { playProbe } from './probe.ts';
 
 export async function estimate(context: EstimateContext): Promise<number> {

@@ -9,8 +9,8 @@ import { WorkFailed } from '../command-line/errors.ts';
 import { findExisting } from '../planning/find-existing.ts';
 import type { RunPlan } from '../planning/plan-run.ts';
 import { proveRun } from '../session/play-run.ts';
-import { readPrices, type Basis } from './estimate-run.ts';
-import { measureRun } from './measure.ts';
+import { readPrices, type Basis } from '../forecast/estimate-run.ts';
+import { measureRun } from '../forecast/measure.ts';
 
 /** The first step loads and compiles, and says little of the time of the next ones. */
 const STEPS = 2;

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import { CARD, CHAT_TEMPLATE_FILE } from '../../outbound/deploy/files.ts';
+import { CARD, CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';

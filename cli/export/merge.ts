@@ -1,9 +1,9 @@
-/** What Python makes of a policy: merged weights, and the formats of other programs. */
+/** Files that Python makes of a policy: merged weights, and the formats of other programs. */
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { exportPolicy, type Exported, type PolicyExport } from '../../workers/python/export-policy.ts';
+import { exportByPython, type Exported, type PolicyExport } from '../../workers/python/export-policy.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import type { ExportContext } from './command.ts';
@@ -23,8 +23,14 @@ export async function convertPolicy(
   const { flags, project, env } = context;
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
-  const { exported, lastLine } = await exportPolicy({
-    ...{ storeUri: store.uri, models, policy: name, folder, format, dtype, quantize: flags.quantize },
+  const { exported, lastLine } = await exportByPython({
+    storeUri: store.uri,
+    models,
+    policy: name,
+    folder,
+    format,
+    dtype,
+    quantize: flags.quantize,
     chatTemplateSha256: config.rollout.chatTemplateSha256,
     ...programContext(context),
   });

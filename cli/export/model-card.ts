@@ -1,6 +1,6 @@
 /** `README.md` of an exported folder: what the model is, its origin, and how to load it. Unknown facts are left out. */
 import type { EvalResult } from '../../core/contract.ts';
-import { CHAT_TEMPLATE_FILE } from '../../outbound/deploy/files.ts';
+import { CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
 import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printable } from '../terminal/output.ts';
 import { loadGguf, loadMlx } from './local-formats.ts';
@@ -154,16 +154,13 @@ function metricsSection({ metrics, step }: CardFacts): string[] {
 }
 
 function load(facts: CardFacts): string {
-  switch (facts.format) {
-    case 'peft':
-      return loadAdapter(facts);
-    case 'merged':
-      return loadMerged(facts);
-    case 'gguf':
-      return loadGguf(facts.run);
-    case 'mlx':
-      return loadMlx(sourceOf(facts.base));
-  }
+  const loaders: Readonly<Record<CardFormat, () => string>> = {
+    peft: () => loadAdapter(facts),
+    merged: () => loadMerged(facts),
+    gguf: () => loadGguf(facts.run),
+    mlx: () => loadMlx(sourceOf(facts.base)),
+  };
+  return loaders[facts.format]();
 }
 
 const sourceOf = (base: BaseFacts): string => base.hubId ?? base.packageFolder ?? UNKNOWN_BASE;

@@ -100,7 +100,9 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     signal.throwIfAborted();
     const last = await unlessAway(readProgress(plan.store, plan.config.run));
     if ('seen' in last) session.viewer.progress(last.seen);
-    await result.finally(() => awaitTrackers(server.client, session));
+    await Promise.allSettled([result]);
+    await awaitTrackers(server.client, session);
+    await result;
   } catch (error) {
     throw explainRunFailure(plan.config.run, error);
   } finally {

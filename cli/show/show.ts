@@ -164,8 +164,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['review', describeReview(summary.agreement)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],
-    ['tokens', summary.costs === null ? null : describeUsage(summary.costs.usage)],
-    ['cost', summary.costs === null ? null : describeCosts(summary.costs)],
+    ...costRows(summary),
     ['adapter', summary.adapterSha256],
     ['store', summary.storeUri],
     ['awaited', summary.awaited],
@@ -183,6 +182,14 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
 function describeNamedRewards(lastStep: StepSummary | undefined): string | null {
   const named = Object.entries(splitMetrics(lastStep?.metrics ?? {}).rewards);
   return named.length === 0 ? null : named.map(([name, value]) => `${name} ${formatNumber(value)}`).join(' · ');
+}
+
+function costRows({ costs }: RunSummary): [string, string | null][] {
+  if (costs === null) return [];
+  return [
+    ['tokens', describeUsage(costs.usage)],
+    ['cost', describeCosts(costs)],
+  ];
 }
 
 function describeJudge(judge: string, judging: RunSummary['judging']): string {

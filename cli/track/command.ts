@@ -7,7 +7,8 @@ export const trackCommand = defineCommand({
   details: [
     'With --to, a running run tells the tracker its next steps; --backfill tells all steps so far, too. A run that has',
     'ended is told by this command itself, which needs no server. Without --to, you see how far each tracker was told.',
-    'A tracker is wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts. Keys are read from the environment.',
+    'A tracker is wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; otlp, langfuse, weave,',
+    'mlflow-traces, or a name of trace there, are told attempts as traces. Keys are read from the environment.',
   ],
   examples: ['temper track demo', 'temper track demo --to wandb --backfill', 'temper track demo --to mlflow --to csv'],
   arguments: { run: { placeholder: 'RUN' } },

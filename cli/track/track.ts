@@ -1,17 +1,18 @@
 import { listTold } from '../../outbound/describe-telling.ts';
 import { SnapshotReader, type RunSnapshot } from '../../outbound/run-snapshot.ts';
 import type { Target } from '../../outbound/target.ts';
-import { outcomeOf, tellNext } from '../../outbound/tell-run.ts';
-import { openTracker } from '../../outbound/track/open-tracker.ts';
+import { runOutcomeOf, tellNext } from '../../outbound/tell-run.ts';
 import { runWorkflowId, trackWorkflowId } from '../../core/queues.ts';
 import { readCursor } from '../../store/records/outbound-cursor.ts';
 import { isEnded, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config/config.ts';
+import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { settingsOfTarget } from '../../workers/config/targets.ts';
 import { isWorkflowRunning } from '../../workers/connection/is-workflow-running.ts';
-import { startTracking } from '../../workers/tracking/tracking.ts';
+import { openTarget } from '../../workers/tracking/open-target.ts';
+import type { TemporalClient } from '../../workers/connection/connection.ts';
+import { tellTarget } from '../../workers/tracking/tracking.ts';
 import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import { tryServer } from '../connections/server.ts';
 import { printJson } from '../terminal/output.ts';
@@ -27,24 +28,40 @@ export async function track(context: TrackContext): Promise<number> {
   const config = await loadConfig(project, env);
   const settings = flags.to.map((name) => settingsOfTarget(config, name));
   const place = { store, project, env, fetch: globalThis.fetch };
-  const targets = settings.map((each) => openTracker(each, place));
+  const targets = settings.map((each) => openTarget(each, place));
   const server = await tryServer({ project, env }, ANSWER_WITHIN_MS);
   try {
-    const storeId = await store.id();
-    const running = server !== null && (await isWorkflowRunning(server.client, runWorkflowId(storeId, args.run)));
-    for (const target of targets) {
-      const telling = trackWorkflowId(storeId, args.run, target.name);
-      if (server !== null && (running || (await isWorkflowRunning(server.client, telling)))) {
-        const from = flags.backfill ? 'start' : 'now';
-        const workers = { storeId, workflows: config.queues.workflows };
-        await startTracking(server.client, workers, { run: args.run, target: target.name, from });
-        context.output.line(`${target.name} is told of ${args.run} by the workers; see temper track ${args.run}`);
-      } else await tellHere(context, store, target);
-    }
+    const told = server === null ? [] : await tellByWorkers(context, { store, config, server }, targets);
+    for (const target of targets) if (!told.includes(target)) await tellHere(context, store, target);
   } finally {
     await server?.close();
   }
   return EXIT.ok;
+}
+
+interface TrackServer {
+  readonly store: Store;
+  readonly config: TemperConfig;
+  readonly server: TemporalClient;
+}
+
+/** Targets of a run that goes on, and those that are being told of one that has ended. */
+async function tellByWorkers(
+  { args: { run }, flags, output }: TrackContext,
+  { store, config, server: { client } }: TrackServer,
+  targets: readonly Target[],
+): Promise<Target[]> {
+  const storeId = await store.id();
+  const isRunning = await isWorkflowRunning(client, runWorkflowId(storeId, run));
+  const told: Target[] = [];
+  for (const target of targets) {
+    if (!isRunning && !(await isWorkflowRunning(client, trackWorkflowId(storeId, run, target.name)))) continue;
+    const from = flags.backfill ? 'start' : 'now';
+    await tellTarget(client, { storeId, workflows: config.queues.workflows }, { run, target: target.name, from });
+    output.line(`${target.name} is told of ${run} by the workers; see temper track ${run}`);
+    told.push(target);
+  }
+  return told;
 }
 
 /** An ended run, or one whose server is away. */
@@ -72,8 +89,8 @@ async function tellHere({ flags, args, output, signal }: TrackContext, store: St
 }
 
 /** A script's run, and one that is started again, goes on: its end is told then. */
-function endOf(snapshot: RunSnapshot): ReturnType<typeof outcomeOf> | null {
-  return isEnded(snapshot.state) ? outcomeOf(snapshot) : null;
+function endOf(snapshot: RunSnapshot): ReturnType<typeof runOutcomeOf> | null {
+  return isEnded(snapshot.state) ? runOutcomeOf(snapshot) : null;
 }
 
 async function show({ args, flags, output }: TrackContext, store: Store): Promise<number> {

@@ -41,7 +41,7 @@ export const trainCommand = defineCommand({
     const { planTrain } = await import('./plan-train.ts');
     const { playRun } = await import('../session/play-run.ts');
     const plan = await planTrain(context);
-    const { isPaid, tellEstimate } = await import('../estimate/tell-estimate.ts');
+    const { isPaid, tellEstimate } = await import('../forecast/tell-estimate.ts');
     if (isPaid(plan)) await tellEstimate(context, plan);
     return playRun(context, plan, context.flags);
   },

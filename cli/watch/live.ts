@@ -132,9 +132,13 @@ function numbers({ state, steps }: LiveModel, width: number, { rows: height, col
   }
   const loss = findHeldOutLoss(steps);
   if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);
-  const cost = state?.costs === undefined ? null : describeCosts(state.costs);
-  if (cost !== null) rows.push(['cost ', cost]);
+  rows.push(...costRows(state));
   return rows.map(([label, text]) => `${colors.dim(label)} ${clipLine(text, width - LABELLED)}`);
+}
+
+function costRows(state: RunState | null): [string, string][] {
+  const cost = state?.costs === undefined ? null : describeCosts(state.costs);
+  return cost === null ? [] : [['cost ', cost]];
 }
 
 /** Two rows, or one in a low terminal. */

@@ -1313,5 +1313,5 @@ VLLM_LORA_RANK = 64
 VLLM_POLICIES = 2
 
 # From core/failures.ts.
-FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "TrackerFailed", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
-RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "StoreUnavailable", "SourceUnavailable", "TrackerFailed", "StaleAttempt", "LaterVersion"))
+FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "TargetUnavailable", "DeploymentFailed", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
+RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "StoreUnavailable", "SourceUnavailable", "TargetUnavailable", "StaleAttempt", "LaterVersion"))

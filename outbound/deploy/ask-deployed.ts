@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { TemperError } from '../../core/failures.ts';
 import { callHttp, type HttpCaller } from '../http.ts';
 import type { RecordedPrompt } from './recorded-prompts.ts';
-import type { DeployAddress } from './target.ts';
+import type { DeployAddress } from './targets/target.ts';
 
 /** An answer as `temper_gpu.process.measure` reads it, and the number of tokens that the deployment made of the prompt. */
 export interface DeployedAnswer {
@@ -68,11 +68,12 @@ function readAnswer({ system }: HttpCaller, promptTokenIds: readonly number[], j
   const { choices, usage } = parsed.data;
   const choice = choices[0]!;
   const scores = choice.logprobs?.content ?? [];
+  const text = scores.length > 0 ? textOf(scores) : plainText(choice);
   return {
     promptTokenIds,
-    text: scores.length > 0 ? textOf(scores) : plainText(choice),
+    text: text ?? '',
     scores: scores.length > 0 ? scores.map(({ token, logprob }) => ({ token, logprob })) : null,
-    hasEnded: choice.finish_reason === 'stop' || choice.finish_reason === 'tool_calls',
+    hasEnded: text !== null && ['stop', 'tool_calls'].includes(choice.finish_reason ?? ''),
     promptTokens: usage?.prompt_tokens ?? null,
   };
 }
@@ -83,8 +84,8 @@ function textOf(scores: readonly z.infer<typeof Score>[]): string {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Empty if a call or thoughts were cut out of it: what was sampled cannot be told then. */
-function plainText({ message }: Choice): string {
+/** Null if a call or thoughts were cut out of it: what was sampled cannot be told then. */
+function plainText({ message }: Choice): string | null {
   const isCut = (message.tool_calls?.length ?? 0) > 0 || Boolean(message['reasoning_content'] ?? message['reasoning']);
-  return isCut ? '' : (message.content ?? '');
+  return isCut ? null : (message.content ?? '');
 }

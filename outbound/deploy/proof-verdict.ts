@@ -1,8 +1,8 @@
-/** What measurements of a deployment's answers say of it. */
+/** The verdict on a deployment, from measurements of its answers. */
 import { z } from 'zod';
 
 import type { DeployedAnswer } from './ask-deployed.ts';
-import type { Proof } from './target.ts';
+import type { Proof } from './targets/target.ts';
 
 const Measure = z.looseObject({
   /** `checkpoint`, `base`, `scale` (of its factor) or `missing` (of its module). */
@@ -12,13 +12,13 @@ const Measure = z.looseObject({
   distance: z.number().nullable(),
   /** How much less probable greedy tokens are than the likeliest, in nats on average. */
   regret: z.number(),
-  /** By how many standard errors it explains the answers better than the checkpoint. */
+  /** Number of standard errors by which it explains the answers better than the checkpoint. */
   lead: z.number(),
 });
 type Measure = z.infer<typeof Measure>;
 
-/** What `temper_gpu.process.measure` prints. */
-export const Measured = z.looseObject({
+/** The output of `temper_gpu.process.measure`. */
+export const MeasuredAnswers = z.looseObject({
   tokens: z.int(),
   /** Tokens that came with a log-probability. */
   scored: z.int(),
@@ -28,25 +28,28 @@ export const Measured = z.looseObject({
   /** The checkpoint first, then its base model. */
   measures: z.array(Measure).min(2),
 });
-export type Measured = z.infer<typeof Measured>;
+export type MeasuredAnswers = z.infer<typeof MeasuredAnswers>;
 
 /**
  * Bounds of the mean distance from the policy that was deployed, in nats: beyond them it is none of those that Temper can
- * make of the adapter. Measured, with room: float32 0.0001, bfloat16 0.02, 8 bits 0.02, 4 bits 0.2; another base model of
- * the same size is beyond 1 (docs/decisions.md).
+ * make of the adapter. Measured, with room: vLLM in float32 1e-6, llama.cpp with weights in float32 0.0014 and in 8 bits
+ * 0.12 (docs/decisions.md).
  */
 const MOST_DISTANCE = 0.4;
 /** The same of greedy text alone, whose tokens differ only where two are nearly as likely. */
 const MOST_REGRET = 0.1;
-/** Standard errors that another explanation must be ahead of the checkpoint: less is chance. */
+/** Standard errors that an explanation must be ahead of another one: less is chance. */
 const LEAST_LEAD = 4;
+/** Or what it may leave of the other one's error: of a few tokens, standard errors say little. */
+const MOST_LEFT = 0.25;
+/** Smaller errors are rounding, whatever explains them better. */
+const LEAST_ERROR = 1e-3;
 
-export function judgeProof(measured: Measured, answers: readonly DeployedAnswer[]): Proof {
+export function judgeProof(measured: MeasuredAnswers, answers: readonly DeployedAnswer[]): Proof {
   const { measures, tokens, scored, sameTexts, share } = measured;
   const [checkpoint, base] = measures as [Measure, Measure];
   const nearest = measures.reduce((best, each) => (errorOf(each) < errorOf(best) ? each : best));
-  const isOwn = nearest === checkpoint || nearest.lead < LEAST_LEAD;
-  const found = isOwn ? checkpoint : nearest;
+  const found = isBetter(nearest, checkpoint, nearest.lead) ? nearest : checkpoint;
   const otherPrompts = answers.filter(hasOtherPrompt).length;
   const verdict = isNear(found) ? verdictOf(found) : otherPrompts > 0 ? 'wrong-chat-template' : 'wrong-base-model';
   const { length: prompts } = answers;
@@ -71,6 +74,11 @@ const errorOf = ({ distance, regret }: Measure): number => distance ?? regret;
 const isNear = ({ distance, regret }: Measure): boolean =>
   distance === null ? regret <= MOST_REGRET : distance <= MOST_DISTANCE;
 
+function isBetter(one: Measure, other: Measure, lead: number): boolean {
+  if (errorOf(other) <= LEAST_ERROR) return false;
+  return lead >= LEAST_LEAD || errorOf(one) <= MOST_LEFT * errorOf(other);
+}
+
 /** One token apart is a token that begins every text, which some servers do not count. */
 function hasOtherPrompt({ promptTokens, promptTokenIds }: DeployedAnswer): boolean {
   return promptTokens !== null && Math.abs(promptTokens - promptTokenIds.length) > 1;
@@ -89,7 +97,7 @@ function verdictOf({ kind }: Measure): Proof['verdict'] {
   }
 }
 
-interface Facts extends Pick<Measured, 'tokens' | 'scored' | 'sameTexts'> {
+interface Facts extends Pick<MeasuredAnswers, 'tokens' | 'scored' | 'sameTexts'> {
   readonly prompts: number;
   readonly checkpoint: Measure;
   readonly base: Measure;
@@ -97,12 +105,12 @@ interface Facts extends Pick<Measured, 'tokens' | 'scored' | 'sameTexts'> {
   readonly otherPrompts: number;
 }
 
-function explain(verdict: Proof['verdict'], { found, base, prompts, otherPrompts }: Facts): string {
+function explain(verdict: Proof['verdict'], { found, checkpoint, base, prompts, otherPrompts }: Facts): string {
   switch (verdict) {
     case 'matches':
-      return base.lead > -LEAST_LEAD
-        ? 'it answers as the checkpoint does, which its base model does as well: the adapter changes too little to tell them apart'
-        : 'it answers as the checkpoint does';
+      return isBetter(checkpoint, base, -base.lead)
+        ? 'it answers as the checkpoint does'
+        : 'it answers as the checkpoint does, which its base model does as well: the adapter changes too little to tell them apart';
     case 'adapter-absent':
       return 'it answers as the base model does, without the adapter';
     case 'wrong-scale':
@@ -113,6 +121,7 @@ function explain(verdict: Proof['verdict'], { found, base, prompts, otherPrompts
       return `it made other prompts of ${otherPrompts} of ${prompts} conversations: their numbers of tokens differ from the recorded ones`;
     case 'wrong-base-model':
     case 'different':
+    default:
       return 'it answers neither as the checkpoint, nor as its base model, nor as parts of the adapter would: another base model, or other weights';
   }
 }

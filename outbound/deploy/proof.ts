@@ -4,9 +4,9 @@
  */
 import { TemperError } from '../../core/failures.ts';
 import { askDeployed, type DeployedAnswer } from './ask-deployed.ts';
-import { judgeProof, type Measured } from './proof-verdict.ts';
+import { judgeProof, type MeasuredAnswers } from './proof-verdict.ts';
 import { chooseRecordedPrompts } from './recorded-prompts.ts';
-import type { Proof, ProofRequest } from './target.ts';
+import type { Proof, ProofRequest } from './targets/target.ts';
 
 /** Answers to be measured with the weights in the store. */
 export interface MeasureRequest {
@@ -17,12 +17,12 @@ export interface MeasureRequest {
 }
 
 /** Computes on the side of the store (`temper_gpu.process.measure`). */
-export type Measure = (request: MeasureRequest) => Promise<Measured>;
+export type MeasureAnswers = (request: MeasureRequest) => Promise<MeasuredAnswers>;
 
 const PROMPTS = 8;
 const SEED = 0;
 
-export async function proveAnswers(measure: Measure, request: ProofRequest): Promise<Proof> {
+export async function proveAnswers(measure: MeasureAnswers, request: ProofRequest): Promise<Proof> {
   const { store, deployment, address, key, fetch, signal } = request;
   const { checkpoint, policy, adapter, target } = deployment;
   const count = deployment.prompts ?? PROMPTS;
@@ -42,8 +42,11 @@ export async function proveAnswers(measure: Measure, request: ProofRequest): Pro
       prompts: answers.length,
       measured: {},
     };
-  const measured = await measure({ policy, answers: answers.map(withoutCount), signal });
-  return judgeProof(measured, answers);
+  const given = answers.map(({ promptTokenIds, text, scores, hasEnded }) => ({
+    promptTokenIds,
+    text,
+    scores,
+    hasEnded,
+  }));
+  return judgeProof(await measure({ policy, answers: given, signal }), answers);
 }
-
-const withoutCount = ({ promptTokens: _, ...answer }: DeployedAnswer) => answer;

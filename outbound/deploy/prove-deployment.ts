@@ -2,7 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import type { Made } from '../../store/records/deployments.ts';
 import { requireKey } from '../http.ts';
-import type { Proof, ProofRequest, StageContext } from './target.ts';
+import type { Proof, ProofRequest, StageContext } from './targets/target.ts';
 import { requireTarget } from './targets.ts';
 
 export async function proveDeployment(

@@ -7,15 +7,15 @@ import type { StepPlace } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface RecordedPrompt {
-  /** As it went over the wire. */
+  /** The form that went over the wire. */
   readonly request: CallRecord['request'];
-  /** As the run's chat template wrote it. */
+  /** The text that the run's chat template wrote. */
   readonly tokenIds: readonly number[];
 }
 
 export interface PromptChoice {
   readonly place: StepPlace;
-  /** Of the policy, where the step's attempts are its own. */
+  /** Those of the policy, where the step's attempts are its own. */
   readonly adapterSha256: string;
   readonly count: number;
   readonly seed: number;
@@ -34,7 +34,7 @@ export async function chooseRecordedPrompts(store: Store, choice: PromptChoice):
   return chosen.slice(0, choice.count).map(({ request, promptTokenIds }) => ({ request, tokenIds: promptTokenIds }));
 }
 
-/** Of the newest evaluation up to the step, of any before it on other branches, or of what was trained. */
+/** Those of the newest evaluation up to the step, of any before it on other branches, or of what was trained. */
 async function recordedCalls(store: Store, { run, branch, step }: StepPlace): Promise<CallRecord[]> {
   const places = (await listSteps(store, run)).filter((place) => place.step <= step);
   const nearest = places.toSorted(

@@ -5,9 +5,9 @@ import { TemperError } from '../../core/failures.ts';
 import { recordStage, showStatus, type Made, type RecordedDeployment } from '../../store/records/deployments.ts';
 import type { Store } from '../../store/store.ts';
 import { withoutSecrets } from '../http.ts';
-import { deploymentFiles } from './files.ts';
+import { deploymentFiles } from './targets/files.ts';
 import { proveDeployment } from './prove-deployment.ts';
-import type { DeployFile, Proof, ProofRequest, StageContext, WriteGguf } from './target.ts';
+import type { DeployFile, Proof, ProofRequest, StageContext, WriteGguf } from './targets/target.ts';
 import { requireTarget } from './targets.ts';
 
 /** The last stage of a deployment, of every target. */

@@ -4,7 +4,7 @@ import type { AttemptRecord, CallRecord, HostedCallRecord } from '../../store/re
 import { ERROR_TYPE, GEN_AI, SESSION } from './conventions.ts';
 import { evaluationEvents, type AttemptVerdict } from './evaluation-events.ts';
 import { rootOf, spanIdOf } from './ids.ts';
-import { cutText, readToolCall, textOf, toMessagesJson, type ToolCall } from './message-parts.ts';
+import { cutText, readToolCall, plainTextOf, toMessagesJson, type ToolCall } from './message-parts.ts';
 import { hostedTurn, policyTurns, turnAttributes, type Turn } from './model-turns.ts';
 import { SPAN_KIND, type Attributes, type Span, type SpanLink, type SpanPlace } from './otlp/span.ts';
 import type { SampledBy } from './sample-attempts.ts';
@@ -21,11 +21,11 @@ export function attemptRoot({ storeId, run }: TracedRun, group: TracedGroup, att
 }
 
 /** Groups attempts at one scenario in viewers that know sessions. */
-export function sessionOf({ run }: TracedRun, { branch, step, group }: TracedGroup): string {
+function sessionOf({ run }: TracedRun, { branch, step, group }: TracedGroup): string {
   return `${run}/${branch}.${step}.${group ?? 'eval'}`;
 }
 
-export interface AttemptContext {
+export interface SentAttempt {
   readonly verdict: AttemptVerdict;
   readonly sampledBy: SampledBy;
   /** Leads to the attempt's group in the trace of its step; null for an evaluation. */
@@ -38,7 +38,7 @@ export function attemptSpans(
   run: TracedRun,
   group: TracedGroup,
   record: AttemptRecord,
-  { verdict, sampledBy, link, extra = {} }: AttemptContext,
+  { verdict, sampledBy, link, extra = {} }: SentAttempt,
 ): Span[] {
   const turns = policyTurns(record.calls, group.policy ?? run.baseModel);
   const time = timeOfAttempt(group, record.attempt, record.calls.length);
@@ -204,7 +204,7 @@ function resultOf({ id }: ToolCall, later: readonly Turn[]): string | null {
   if (id === null) return null;
   for (const { request } of later) {
     const answer = request.messages.find((message) => message['tool_call_id'] === id);
-    if (answer !== undefined) return textOf(answer.content);
+    if (answer !== undefined) return plainTextOf(answer.content);
   }
   return null;
 }

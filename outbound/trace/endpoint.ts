@@ -1,10 +1,10 @@
-/** Where each kind of target takes traces, and what it needs beside them: headers, attributes of the resource. */
+/** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { TemperError } from '../../core/failures.ts';
 import { langfuseAccess } from '../../core/langfuse.ts';
 import { weaveAccess } from '../../core/weave.ts';
 import type { HttpCaller } from '../http.ts';
-import type { Memory } from '../target.ts';
+import type { TargetMemory } from '../target.ts';
 import { findOrMakeExperiment, openMlflow } from '../track/mlflow.ts';
 import type { Attributes } from './otlp/span.ts';
 
@@ -22,19 +22,13 @@ export function endpointOf(
   settings: TraceSettings,
   agent: string,
   env: NodeJS.ProcessEnv,
-  memory: Memory,
+  memory: TargetMemory,
   calling: Calling,
 ): TraceEndpoint {
-  switch (settings.kind) {
-    case 'otlp':
-      return otlpEndpoint(settings, env, calling);
-    case 'langfuse':
-      return langfuseEndpoint(settings, env, calling);
-    case 'weave':
-      return weaveEndpoint(settings, agent, env, calling);
-    case 'mlflow-traces':
-      return mlflowEndpoint(settings, env, memory, calling);
-  }
+  if (settings.kind === 'otlp') return otlpEndpoint(settings, env, calling);
+  if (settings.kind === 'langfuse') return langfuseEndpoint(settings, env, calling);
+  if (settings.kind === 'weave') return weaveEndpoint(settings, agent, env, calling);
+  return mlflowEndpoint(settings, env, memory, calling);
 }
 
 /** Ids that the server gives, to be remembered. */
@@ -43,7 +37,7 @@ export async function lookUp(
   agent: string,
   env: NodeJS.ProcessEnv,
   calling: Calling,
-): Promise<Memory> {
+): Promise<TargetMemory> {
   if (settings.kind !== 'mlflow-traces') return {};
   const name = settings.experiment ?? (env['MLFLOW_EXPERIMENT_NAME'] || agent);
   return { experimentId: await findOrMakeExperiment(openMlflow(settings, env, calling), name) };
@@ -60,7 +54,7 @@ function otlpEndpoint({ url }: Of<'otlp'>, env: NodeJS.ProcessEnv, calling: Call
 }
 
 /** Sends headers of its own in the place of a key; none of their values stands in a message. */
-export function callerOf(
+function callerOf(
   of: Pick<HttpCaller, 'system' | 'keyVariable'>,
   headers: Readonly<Record<string, string>>,
   calling: Calling,
@@ -118,7 +112,7 @@ function weaveEndpoint(
   if (!team)
     throw new TemperError(
       'BadConfig',
-      'weave needs the team or user that owns the project, none is set; pass weave({ entity }), or set WANDB_ENTITY',
+      'weave needs the team or user that owns the project, none is set; pass weaveTraces({ entity }), or set WANDB_ENTITY',
     );
   const headers = { 'wandb-api-key': access.key };
   return {
@@ -132,7 +126,7 @@ function weaveEndpoint(
 function mlflowEndpoint(
   settings: Of<'mlflow-traces'>,
   env: NodeJS.ProcessEnv,
-  { experimentId }: Memory,
+  { experimentId }: TargetMemory,
   calling: Calling,
 ): TraceEndpoint {
   const { caller, baseUrl, headers } = openMlflow(settings, env, calling);

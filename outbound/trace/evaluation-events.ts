@@ -17,7 +17,7 @@ export interface AttemptVerdict {
   readonly parts: Readonly<Record<string, number>>;
 }
 
-/** By attempt, in the order of the group. */
+/** One for each attempt, in the order of the group. */
 export function verdictsOf(group: TracedGroup): AttemptVerdict[] {
   const rewards = rewardsOf(group);
   const known = rewards.filter((reward) => reward !== null);
@@ -39,15 +39,24 @@ function labelOf(reward: number, rewards: readonly number[]): AttemptVerdict['la
   return reward >= mean ? 'above mean' : 'below mean';
 }
 
-function partsOf({ attempts, judged }: TracedGroup, index: number): Record<string, number> {
-  const record = attempts[index]!;
-  const score = judged?.scores?.[index] ?? null;
-  const isJudged = judged !== null && judged.judge !== 'agent';
+function partsOf(group: TracedGroup, index: number): Record<string, number> {
+  const { attempts, judged } = group;
+  const { roleRewards } = attempts[index]!;
   return {
-    ...(score !== null && { [judged?.judge === REVIEW ? 'review_score' : 'ruler_score']: score }),
-    ...(isJudged && record.reward !== null && { agent_reward: record.reward }),
+    ...judgesParts(group, index),
     ...prefixed('reward.', judged?.namedRewards?.[index]),
-    ...prefixed('role.', judged?.roleRewards?.[index] ?? record.roleRewards),
+    ...prefixed('role.', judged?.roleRewards?.[index] ?? roleRewards),
+  };
+}
+
+/** The judge's score, and the agent's own reward beside it; nothing if the agent judged. */
+function judgesParts({ attempts, judged }: TracedGroup, index: number): Record<string, number> {
+  if (judged === null || judged.judge === 'agent') return {};
+  const { reward } = attempts[index]!;
+  const score = judged.scores?.[index] ?? null;
+  return {
+    ...(score !== null && { [judged.judge === REVIEW ? 'review_score' : 'ruler_score']: score }),
+    ...(reward !== null && { agent_reward: reward }),
   };
 }
 

@@ -8,7 +8,7 @@ import type { SpanPlace } from './otlp/span.ts';
 
 type Part = string | number;
 
-export function traceIdOf(...parts: readonly Part[]): string {
+function traceIdOf(...parts: readonly Part[]): string {
   return hash('sha256', JSON.stringify(['trace', ...parts])).slice(0, 32);
 }
 

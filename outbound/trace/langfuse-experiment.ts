@@ -39,7 +39,7 @@ export function experimentAttributes(
   };
 }
 
-/** Of a project, not of a data set: so the data set's name is in it. */
+/** Ids are unique in a project, not in a data set: so the data set's name is in it. */
 function itemId(dataset: string, scenario: string): string {
   return `temper-${hash('sha256', JSON.stringify([dataset, scenario])).slice(0, 32)}`;
 }

@@ -14,7 +14,13 @@ export function toParts(message: ChatMessage, maxTextLength: number): PartsMessa
   const cut = (text: string): string => cutText(text, maxTextLength);
   const parts =
     role === 'tool' || role === 'function'
-      ? [{ type: 'tool_call_response', id: message['tool_call_id'] ?? null, response: cut(textOf(message.content)) }]
+      ? [
+          {
+            type: 'tool_call_response',
+            id: message['tool_call_id'] ?? null,
+            response: cut(plainTextOf(message.content)),
+          },
+        ]
       : [...reasoning(message, cut), ...contentParts(message.content, cut), ...toolCalls(message, cut)];
   return { role, parts, ...(typeof name === 'string' && { name }) };
 }
@@ -53,7 +59,7 @@ function reasoning({ reasoning_content: content }: ChatMessage, cut: Cut): objec
 
 function contentParts(content: unknown, cut: Cut): object[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', content: cut(content) }];
-  if (!Array.isArray(content)) return content === null || content === undefined ? [] : [text(content, cut)];
+  if (!Array.isArray(content)) return content === null || content === undefined ? [] : [asTextPart(content, cut)];
   return content.map((part) => contentPart(part, cut));
 }
 
@@ -62,7 +68,7 @@ function contentPart(part: unknown, cut: Cut): object {
   const { type, text: said, image_url: image } = (part ?? {}) as Record<string, unknown>;
   if (type === 'text' && typeof said === 'string') return { type: 'text', content: cut(said) };
   const uri = (image as { url?: unknown } | undefined)?.url;
-  if (typeof uri !== 'string') return text(part, cut);
+  if (typeof uri !== 'string') return asTextPart(part, cut);
   const shown = uri.startsWith('data:') ? `${uri.slice(0, 40)}… (${uri.length} characters)` : cut(uri);
   return { type: 'uri', modality: 'image', uri: shown };
 }
@@ -102,11 +108,11 @@ function parsed(json: string, cut: Cut): unknown {
   }
 }
 
-export function textOf(content: unknown): string {
+export function plainTextOf(content: unknown): string {
   if (typeof content === 'string') return content;
   return content === null || content === undefined ? '' : JSON.stringify(content);
 }
 
-function text(value: unknown, cut: Cut): object {
+function asTextPart(value: unknown, cut: Cut): object {
   return { type: 'text', content: cut(JSON.stringify(value)) };
 }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
 import { TemperError } from '../../core/failures.ts';
-import { callHttp, type HttpAnswer } from '../http.ts';
+import { callHttp, type TargetAnswer } from '../http.ts';
 import type { TraceEndpoint } from './endpoint.ts';
 import { encodeTraces } from './otlp/encode.ts';
 import type { Span, SpanSource } from './otlp/span.ts';
@@ -53,7 +53,7 @@ export class TraceSender {
 }
 
 /** A server may take a request and leave out some of its spans; it says so in its answer. */
-function refuseRejected(system: string, { bytes, headers }: HttpAnswer): void {
+function refuseRejected(system: string, { bytes, headers }: TargetAnswer): void {
   if (bytes.length === 0 || headers.get('content-type')?.includes('application/x-protobuf') !== true) return;
   const { partialSuccess } = TraceResponse.toObject(TraceResponse.decode(bytes), { longs: Number }) as {
     partialSuccess?: { rejectedSpans?: number; errorMessage?: string };

@@ -13,7 +13,7 @@ export interface SpanTime {
 }
 
 export interface AttemptTime extends SpanTime {
-  /** Of the call with this index, in the order in which the agent asked. */
+  /** Time of the call with this index, in the order in which the agent asked. */
   call(index: number): SpanTime;
   /** Between the answer to this call and the next call. */
   after(index: number): SpanTime;

@@ -7,7 +7,7 @@ import { nanoseconds, SPAN_KIND, type Attributes, type Span, type SpanLink, type
 import { timeOfGroup } from './span-times.ts';
 import { rewardsOf, type TracedGroup, type TracedRun } from './traced.ts';
 
-export function runRoot({ storeId, run }: TracedRun): SpanPlace {
+function runRoot({ storeId, run }: TracedRun): SpanPlace {
   return rootOf(storeId, run, 'run');
 }
 

@@ -4,7 +4,7 @@ import { TemperError, type FailureType } from '../../core/failures.ts';
 import { langfuseAccess } from '../../core/langfuse.ts';
 import type { Store } from '../../store/store.ts';
 import type { HttpCaller } from '../http.ts';
-import type { Memory, Row, RunFacts, StepRow, Target, Told } from '../target.ts';
+import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
 import { attemptRoot, attemptSpans, nameAttempt } from './attempt-spans.ts';
 import { SCHEMA_URL } from './conventions.ts';
 import { endpointOf, lookUp } from './endpoint.ts';
@@ -28,7 +28,7 @@ export interface TracePlace {
   readonly version: string;
 }
 
-/** What it needs, such as a key, is looked for when there is something to tell. */
+/** Keys are looked for when there is something to tell. */
 export function openTraceTarget(settings: TraceSettings, place: TracePlace): Target {
   return new TraceTarget(settings, place);
 }
@@ -48,12 +48,12 @@ class TraceTarget implements Target {
     this.#place = place;
   }
 
-  begin({ run, signal }: Told): Promise<Memory> {
+  begin({ run, signal }: ToldRun): Promise<TargetMemory> {
     return mendable(async () => {
       const { env, fetch, store } = this.#place;
       const { agent } = run.config;
       const memory = await lookUp(this.#settings, agent, env, { fetch, signal });
-      // What is missing is said before the first step.
+      // Missing keys are named before the first step.
       endpointOf(this.#settings, agent, env, memory, { fetch, signal });
       const api = this.#langfuse(signal);
       const dataset = datasetOf(this.#settings);
@@ -62,7 +62,7 @@ class TraceTarget implements Target {
     });
   }
 
-  tell(told: Told, rows: readonly Row[]): Promise<void> {
+  tell(told: ToldRun, rows: readonly ToldRow[]): Promise<void> {
     return mendable(async () => {
       for (const row of rows) {
         const telling = new Telling(this.#settings, this.#place, told, this.#langfuse(told.signal));
@@ -72,7 +72,7 @@ class TraceTarget implements Target {
   }
 
   /** Times come from the store: the run is over with its last commit. */
-  end(told: Told, outcome: string): Promise<void> {
+  end(told: ToldRun, outcome: string): Promise<void> {
     return mendable(async () => {
       const { beganAt, failure } = told.run;
       const endedAt = Math.max(beganAt, ...told.newest.map(({ at }) => at));
@@ -95,7 +95,7 @@ function datasetOf(settings: TraceSettings): string | null {
   return settings.kind === 'langfuse' ? settings.dataset : null;
 }
 
-/** What the user can mend ends nothing: with another key, or another address, the next try goes through. */
+/** A failure that the user can mend ends nothing: with another key, or another address, the next try goes through. */
 async function mendable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -107,7 +107,7 @@ async function mendable<T>(work: () => Promise<T>): Promise<T> {
 
 const MENDABLE: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed']);
 
-function openSender(settings: TraceSettings, { env, fetch, version }: TracePlace, told: Told): TraceSender {
+function openSender(settings: TraceSettings, { env, fetch, version }: TracePlace, told: ToldRun): TraceSender {
   const endpoint = endpointOf(settings, told.run.config.agent, env, told.memory, { fetch, signal: told.signal });
   const resource = { 'service.name': 'temper', 'service.version': version, ...endpoint.resource };
   const source = { resource, scope: { name: 'temper-rl', version }, schemaUrl: SCHEMA_URL };
@@ -127,11 +127,11 @@ class Telling {
   readonly #settings: TraceSettings;
   readonly #store: Store;
   readonly #run: TracedRun;
-  readonly #memory: Memory;
+  readonly #memory: TargetMemory;
   readonly #sender: TraceSender;
   readonly #langfuse: LangfuseApi | null;
 
-  constructor(settings: TraceSettings, place: TracePlace, told: Told, langfuse: LangfuseApi | null) {
+  constructor(settings: TraceSettings, place: TracePlace, told: ToldRun, langfuse: LangfuseApi | null) {
     this.#settings = settings;
     this.#store = place.store;
     this.#run = tracedRun(told.run, settings);
@@ -184,7 +184,7 @@ class Telling {
     return group.attempts.filter((_, index) => chosen[index] !== undefined).map(({ attempt }) => attempt);
   }
 
-  /** Of an evaluation alone, where the run's held-out scenarios are a data set. */
+  /** Empty but for an evaluation, if the run's held-out scenarios are a data set. */
   #experiment(group: TracedGroup, scenarioId: string | undefined, spanId: string): Attributes {
     const { datasetId } = this.#memory;
     const dataset = datasetOf(this.#settings);

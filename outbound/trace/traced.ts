@@ -1,4 +1,4 @@
-/** What is known of a run's attempts when they become spans: read from the store, with nothing of the clock in it. */
+/** Facts of attempts that become spans: read from the store, with nothing of the clock in it. */
 import type { TimesFile } from '../../store/records/file-schemas.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
 

@@ -6,7 +6,7 @@ import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { CsvSettings } from '../../core/contract-outbound.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { Row, Target } from '../target.ts';
+import type { ToldRow, Target } from '../target.ts';
 import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
 import type { TrackerPlace } from './tracker-place.ts';
 
@@ -35,7 +35,7 @@ export function createCsvTracker(
   };
 }
 
-function cellsOf(row: Row, metrics: Readonly<Record<string, number>>): Cells {
+function cellsOf(row: ToldRow, metrics: Readonly<Record<string, number>>): Cells {
   const { [STEP_METRIC]: _step, ...others } = metrics;
   return {
     kind: row.kind,

@@ -1,10 +1,10 @@
 import type { MetricNames } from '../../core/contract-outbound.ts';
-import type { Told } from '../target.ts';
-import { bestEvaluation, metricsOfEvaluation, metricsOfRow, type Metrics } from './metric-names.ts';
+import type { ToldRun } from '../target.ts';
+import { bestEvaluation, metricsOfEvaluation, metricsOfRow, type NamedMetrics } from './metric-names.ts';
 
 /** The newest value of each metric, and the best evaluation: what the table of a tracker's runs shows. */
-export function latestMetrics({ newest, evals }: Pick<Told, 'newest' | 'evals'>, names: MetricNames): Metrics {
-  const metrics = Object.assign({}, ...newest.map((row) => metricsOfRow(row, names))) as Metrics;
+export function latestMetrics({ newest, evals }: Pick<ToldRun, 'newest' | 'evals'>, names: MetricNames): NamedMetrics {
+  const metrics = Object.assign({}, ...newest.map((row) => metricsOfRow(row, names))) as NamedMetrics;
   const best = bestEvaluation(evals);
   if (best === null) return metrics;
   const ofBest = Object.entries(metricsOfEvaluation(best, names)).filter(([name]) => name.endsWith('/reward'));

@@ -1,25 +1,25 @@
 /**
- * Metrics of a run under the names that others know them by: those of ART by default, those of TRL if asked for. The
+ * NamedMetrics of a run under the names that others know them by: those of ART by default, those of TRL if asked for. The
  * numbers are the curve's and the evaluations': every tracker, and the workers' /metrics, tell the same ones.
  */
 import type { MetricNames } from '../../core/contract-outbound.ts';
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { costMetrics } from '../../core/costs.ts';
-import type { Row, StepTotals } from '../target.ts';
+import type { ToldRow, StepTotals } from '../target.ts';
 
-export type Metrics = Record<string, number>;
+export type NamedMetrics = Record<string, number>;
 
 /** Step metric of each row: W&B and others number rows themselves. */
 export const STEP_METRIC = 'training_step';
 
-export function metricsOfRow(row: Row, names: MetricNames): Metrics {
+export function metricsOfRow(row: ToldRow, names: MetricNames): NamedMetrics {
   const metrics =
     row.kind === 'step' ? metricsOfStep(row.summary, row.totals, names) : metricsOfEvaluation(row.result, names);
   return { [STEP_METRIC]: row.step, ...metrics };
 }
 
 /** All numbers of a step. Those that a step does not have are absent. */
-export function metricsOfStep(summary: StepSummary, totals: StepTotals, names: MetricNames): Metrics {
+export function metricsOfStep(summary: StepSummary, totals: StepTotals, names: MetricNames): NamedMetrics {
   const named = names === 'art' ? ART : TRL;
   const { train, seconds } = summary;
   return finite({
@@ -31,7 +31,10 @@ export function metricsOfStep(summary: StepSummary, totals: StepTotals, names: M
   });
 }
 
-export function metricsOfEvaluation({ reward, metrics, attempts, failed }: EvalResult, names: MetricNames): Metrics {
+export function metricsOfEvaluation(
+  { reward, metrics, attempts, failed }: EvalResult,
+  names: MetricNames,
+): NamedMetrics {
   const prefix = names === 'art' ? 'val/' : 'eval/';
   return finite({
     [`${prefix}reward`]: reward,
@@ -52,9 +55,9 @@ type Named = Readonly<Record<string, string>>;
 
 interface Naming {
   step(summary: StepSummary, totals: StepTotals): Record<string, number | null | undefined>;
-  /** Metrics of the trainer; others keep their own names. */
+  /** NamedMetrics of the trainer; others keep their own names. */
   readonly trainer: Named;
-  /** Metrics that Temper adds to those of the agent. */
+  /** NamedMetrics that Temper adds to those of the agent. */
   readonly agent: Named;
   /** Before the names of the agent's own metrics. */
   readonly ownPrefix: string;
@@ -159,7 +162,7 @@ function snakeCase(name: string): string {
     .toLowerCase();
 }
 
-function finite(values: Readonly<Record<string, number | null | undefined>>): Metrics {
+function finite(values: Readonly<Record<string, number | null | undefined>>): NamedMetrics {
   const known = Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
   return Object.fromEntries(known);
 }

@@ -3,8 +3,8 @@
  * from the store: a repeated delivery changes nothing. A run is found by its tag before it is made.
  */
 import type { MlflowSettings } from '../../core/contract-outbound.ts';
-import { callHttp, type HttpAnswer, type HttpCaller } from '../http.ts';
-import type { Row, Target, Told } from '../target.ts';
+import { callHttp, type TargetAnswer, type HttpCaller } from '../http.ts';
+import type { ToldRow, Target, ToldRun } from '../target.ts';
 import { latestMetrics } from './latest-metrics.ts';
 import { metricsOfRow } from './metric-names.ts';
 import { describeConfig, flatten, shownName, trackerRunId } from './tracker-run.ts';
@@ -17,7 +17,7 @@ const PASSWORD_VARIABLE = 'MLFLOW_TRACKING_PASSWORD';
 const MOST_METRICS = 1000;
 const MOST_PARAMS = 100;
 const MOST_VALUE = 6000;
-/** By which a run is found again. */
+/** The tag by which a run is found again. */
 const ID_TAG = 'temper.id';
 
 const STATES = {
@@ -37,7 +37,7 @@ export interface MlflowApi {
 
 export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: TrackerPlace): Target {
   const { names } = settings;
-  const open = ({ signal }: Told): MlflowApi => openMlflow(settings, env, { fetch, signal });
+  const open = ({ signal }: ToldRun): MlflowApi => openMlflow(settings, env, { fetch, signal });
   return {
     name: settings.name,
     batch: 20,
@@ -99,7 +99,7 @@ export async function findOrMakeExperiment(api: MlflowApi, name: string): Promis
   }
 }
 
-async function findRun(api: MlflowApi, experiment: string, told: Told): Promise<string | null> {
+async function findRun(api: MlflowApi, experiment: string, told: ToldRun): Promise<string | null> {
   const filter = `tags.\`${ID_TAG}\` = '${trackerRunId(told)}'`;
   const answer = await call(api, 'runs/search', { experiment_ids: [experiment], filter, max_results: 1 });
   const { runs = [] } = answer.json as { runs?: { info?: { run_id?: string } }[] };
@@ -109,7 +109,7 @@ async function findRun(api: MlflowApi, experiment: string, told: Told): Promise<
 async function makeRun(
   api: MlflowApi,
   experiment: string,
-  told: Told,
+  told: ToldRun,
   own: Readonly<Record<string, string>>,
 ): Promise<string> {
   const { run } = told;
@@ -137,7 +137,7 @@ async function logParams(api: MlflowApi, id: string, params: Readonly<Record<str
   for (const part of parts(all, MOST_PARAMS)) await call(api, 'runs/log-batch', { run_id: id, params: part });
 }
 
-function metricsOf({ at, step }: Row, metrics: Readonly<Record<string, number>>): object[] {
+function metricsOf({ at, step }: ToldRow, metrics: Readonly<Record<string, number>>): object[] {
   return Object.entries(metrics).map(([key, value]) => ({ key: keyOf(key), value, timestamp: at, step }));
 }
 
@@ -151,7 +151,7 @@ function call(
   path: string,
   json: object | null,
   expected: readonly number[] = [],
-): Promise<HttpAnswer> {
+): Promise<TargetAnswer> {
   const request = { url: `${api.baseUrl}/api/2.0/mlflow/${path}`, headers: api.headers, expected };
   return callHttp(api.caller, json === null ? request : { ...request, method: 'POST', json });
 }
@@ -162,6 +162,6 @@ function parts<T>(all: readonly T[], most: number): T[][] {
   );
 }
 
-function textAt({ json }: HttpAnswer, ...path: readonly string[]): string {
+function textAt({ json }: TargetAnswer, ...path: readonly string[]): string {
   return String(path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], json));
 }

@@ -1,5 +1,5 @@
 /** The tracker of some settings. */
-import type { TrackerSettings } from '../../core/contract-outbound.ts';
+import type { TrackerKind, TrackerSettings } from '../../core/contract-outbound.ts';
 import type { Target } from '../target.ts';
 import { createCsvTracker } from './csv.ts';
 import { createMlflowTracker } from './mlflow.ts';
@@ -7,15 +7,16 @@ import { createTrackioTracker } from './trackio.ts';
 import type { TrackerPlace } from './tracker-place.ts';
 import { createWandbTracker } from './wandb.ts';
 
+const CREATE = {
+  csv: createCsvTracker,
+  mlflow: createMlflowTracker,
+  trackio: createTrackioTracker,
+  wandb: createWandbTracker,
+} satisfies {
+  [Kind in TrackerKind]: (settings: Extract<TrackerSettings, { kind: Kind }>, place: TrackerPlace) => Target;
+};
+
 export function openTracker(settings: TrackerSettings, place: TrackerPlace): Target {
-  switch (settings.kind) {
-    case 'csv':
-      return createCsvTracker(settings, place);
-    case 'mlflow':
-      return createMlflowTracker(settings, place);
-    case 'trackio':
-      return createTrackioTracker(settings, place);
-    case 'wandb':
-      return createWandbTracker(settings, place);
-  }
+  const create: (settings: never, place: TrackerPlace) => Target = CREATE[settings.kind];
+  return create(settings as never, place);
 }

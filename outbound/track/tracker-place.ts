@@ -1,6 +1,6 @@
 import type { Store } from '../../store/store.ts';
 
-/** What trackers work with; keys are in `env` alone. */
+/** The surroundings of trackers; keys are in `env` alone. */
 export interface TrackerPlace {
   readonly store: Store;
   readonly project: string;

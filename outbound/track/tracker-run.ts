@@ -1,19 +1,19 @@
 /** A run as trackers name and describe it. A branch is a run of its own, which has the steps before it, too. */
 import { hashOf } from '../../core/hashes.ts';
-import type { Told } from '../target.ts';
+import type { ToldRun } from '../target.ts';
 
 /** `demo`, or `demo~1` on branch 1. */
-export function shownName({ run, branch }: Pick<Told, 'run' | 'branch'>): string {
+export function shownName({ run, branch }: Pick<ToldRun, 'run' | 'branch'>): string {
   return branch === 0 ? run.run : `${run.run}~${branch}`;
 }
 
 /** The same for every try, and another one for a run of the same name in another store. */
-export function trackerRunId(told: Pick<Told, 'run' | 'branch'>): string {
+export function trackerRunId(told: Pick<ToldRun, 'run' | 'branch'>): string {
   return `${shownName(told)}-${hashOf({ store: told.run.storeId, run: shownName(told) }).slice(0, 8)}`;
 }
 
 /** Settings of the run, as one object for a tracker's table. No path, no key: a run has none. */
-export function describeConfig({ run, branch }: Told): Record<string, unknown> {
+export function describeConfig({ run, branch }: ToldRun): Record<string, unknown> {
   const { config, agentCodeSha256 } = run;
   return {
     ...config,

@@ -1,9 +1,9 @@
 /** A Trackio server: `bulk_log` with an id for each row, of which it keeps the first. */
 import type { TrackioSettings } from '../../core/contract-outbound.ts';
-import { callHttp, type HttpCaller } from '../http.ts';
-import type { Target, Told } from '../target.ts';
+import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
+import type { Target, ToldRun } from '../target.ts';
 import { latestMetrics } from './latest-metrics.ts';
-import { metricsOfRow, type Metrics } from './metric-names.ts';
+import { metricsOfRow } from './metric-names.ts';
 import { describeConfig, shownName, trackerRunId } from './tracker-run.ts';
 import type { TrackerPlace } from './tracker-place.ts';
 
@@ -14,15 +14,15 @@ const HUB_VARIABLE = 'HF_TOKEN';
 interface Entry {
   readonly id: string;
   readonly step: number;
-  readonly metrics: Metrics | Record<string, string>;
+  readonly metrics: Readonly<Record<string, number | string>>;
 }
 
 export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: TrackerPlace): Target {
   const { names } = settings;
-  const log = async (told: Told, entries: readonly Entry[]): Promise<void> => {
-    const baseUrl = (settings.url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/\/+$/, '');
+  const log = async (told: ToldRun, entries: readonly Entry[]): Promise<void> => {
+    const baseUrl = trackioUrl(settings, env);
     const project = settings.project ?? env['TRACKIO_PROJECT'] ?? told.run.config.agent;
-    await bulkLog(callerOf(env, fetch, told), baseUrl, { project, told, entries });
+    await bulkLog(trackioCaller({ env, fetch }, told), baseUrl, { project, told, entries });
   };
   return {
     name: settings.name,
@@ -40,12 +40,19 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
       const { training_step: step = 0, ...latest } = latestMetrics(told, names);
       const best = Object.entries(latest).filter(([name]) => name.startsWith('best/'));
       const metrics = { ...Object.fromEntries(best), outcome };
-      await log(told, [{ id: `end-${outcome}-${told.rows}`, step, metrics: metrics as Record<string, string> }]);
+      await log(told, [{ id: `end-${outcome}-${told.rows}`, step, metrics }]);
     },
   };
 }
 
-function callerOf(env: NodeJS.ProcessEnv, fetch: HttpCaller['fetch'], { signal }: Told): HttpCaller {
+export function trackioUrl({ url }: Pick<TrackioSettings, 'url'>, env: NodeJS.ProcessEnv): string {
+  return (url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/\/+$/, '');
+}
+
+export function trackioCaller(
+  { env, fetch }: Pick<TrackerPlace, 'env' | 'fetch'>,
+  { signal }: Pick<ToldRun, 'signal'>,
+): HttpCaller {
   const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : HUB_VARIABLE;
   return { system: 'Trackio', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
 }
@@ -53,7 +60,7 @@ function callerOf(env: NodeJS.ProcessEnv, fetch: HttpCaller['fetch'], { signal }
 async function bulkLog(
   caller: HttpCaller,
   baseUrl: string,
-  { project, told, entries }: { project: string; told: Told; entries: readonly Entry[] },
+  { project, told, entries }: { project: string; told: ToldRun; entries: readonly Entry[] },
 ): Promise<void> {
   const runId = trackerRunId(told);
   const config = { ...describeConfig(told), _Group: told.run.group ?? told.run.run };
@@ -66,11 +73,16 @@ async function bulkLog(
     config,
     log_id: `${runId}/${id}`,
   }));
-  const isOwn = caller.keyVariable === TOKEN_VARIABLE;
-  await callHttp(caller, {
+  await callHttp(caller, logRequest(caller, baseUrl, logs));
+}
+
+/** Without entries, it says whether the token may write, and changes nothing. */
+export function logRequest({ key, keyVariable }: HttpCaller, baseUrl: string, logs: readonly object[]): HttpRequest {
+  const isOwn = keyVariable === TOKEN_VARIABLE;
+  return {
     method: 'POST',
     url: `${baseUrl}/api/bulk_log`,
-    json: { logs, hf_token: isOwn ? null : caller.key },
-    headers: isOwn && caller.key !== null ? { 'x-trackio-write-token': caller.key } : {},
-  });
+    json: { logs, hf_token: isOwn ? null : key },
+    headers: isOwn && key !== null ? { 'x-trackio-write-token': key } : {},
+  };
 }

@@ -5,10 +5,16 @@
 import { createHash } from 'node:crypto';
 import { TemperError } from '../../core/failures.ts';
 import { callHttp } from '../http.ts';
-import { COMMIT_ARTIFACT, CREATE_ARTIFACT, CREATE_FILES, CREATE_MANIFEST, wandbGraphql } from './wandb-graphql.ts';
-import type { WandbApi } from './wandb-graphql.ts';
+import {
+  COMMIT_ARTIFACT,
+  CREATE_ARTIFACT,
+  CREATE_FILES,
+  CREATE_MANIFEST,
+  wandbGraphql,
+  type WandbApi,
+} from './wandb-graphql.ts';
 
-export interface ArtifactFile {
+interface ArtifactFile {
   readonly path: string;
   readonly bytes: Uint8Array;
 }

@@ -3,18 +3,23 @@ import { manifestKey } from '../../store/layout.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../store/records/peft-adapter.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import type { EvalRow, Row, Told } from '../target.ts';
+import type { EvalRow, ToldRow, ToldRun } from '../target.ts';
 import { bestEvaluation } from './metric-names.ts';
 import { shownName, trackerRunId } from './tracker-run.ts';
 import { logArtifact } from './wandb-artifact.ts';
 import type { WandbApi } from './wandb-graphql.ts';
 
-export async function logCheckpoints(api: WandbApi, store: Store, told: Told, rows: readonly Row[]): Promise<void> {
+export async function logCheckpoints(
+  api: WandbApi,
+  store: Store,
+  told: ToldRun,
+  rows: readonly ToldRow[],
+): Promise<void> {
   for (const row of rows) if (row.kind === 'evaluation' && row.step > 0) await logCheckpoint(api, store, told, row);
 }
 
 /** A step that trained nothing has no checkpoint; a pruned one has no weights any more. */
-async function logCheckpoint(api: WandbApi, store: Store, told: Told, { branch, step }: EvalRow): Promise<void> {
+async function logCheckpoint(api: WandbApi, store: Store, told: ToldRun, { branch, step }: EvalRow): Promise<void> {
   const place = { run: told.run.run, branch, step };
   if ((await store.read(manifestKey(place))) === null) return;
   const manifest = await readManifest(store, place);

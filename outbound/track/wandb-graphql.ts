@@ -1,6 +1,6 @@
 /** Calls of W&B's GraphQL interface, as its client 0.31 (wandb-core) makes them. */
 import { TemperError } from '../../core/failures.ts';
-import { callHttp, withoutSecrets, type HttpCaller } from '../http.ts';
+import { callHttp, withoutSecrets, type HttpCaller, type HttpRequest } from '../http.ts';
 
 export interface WandbApi {
   readonly caller: HttpCaller;
@@ -43,15 +43,13 @@ export function basicKey({ key }: Pick<HttpCaller, 'key'>): Record<string, strin
   return { authorization: `Basic ${Buffer.from(`api:${key}`).toString('base64')}` };
 }
 
+export function graphqlRequest({ caller, baseUrl }: WandbApi, query: string, variables: object): HttpRequest {
+  return { method: 'POST', url: `${baseUrl}/graphql`, json: { query, variables }, headers: basicKey(caller) };
+}
+
 /** GraphQL answers refusals with 200. */
 export async function wandbGraphql<T>({ caller, baseUrl }: WandbApi, query: string, variables: object): Promise<T> {
-  const url = `${baseUrl}/graphql`;
-  const { json } = await callHttp(caller, {
-    method: 'POST',
-    url,
-    json: { query, variables },
-    headers: basicKey(caller),
-  });
+  const { json } = await callHttp(caller, graphqlRequest({ caller, baseUrl }, query, variables));
   const { data, errors } = (json ?? {}) as { data?: T | null; errors?: { message?: string }[] };
   if (data && !errors?.length) return data;
   const said = withoutSecrets(errors?.[0]?.message ?? 'no data', [caller.key]);

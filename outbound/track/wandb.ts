@@ -4,7 +4,7 @@
  */
 import type { WandbSettings } from '../../core/contract-outbound.ts';
 import { callHttp, requireKey, type HttpCaller } from '../http.ts';
-import type { Row, Target, Told } from '../target.ts';
+import type { ToldRow, Target, ToldRun } from '../target.ts';
 import { latestMetrics } from './latest-metrics.ts';
 import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
 import { describeConfig, shownName, trackerRunId } from './tracker-run.ts';
@@ -27,7 +27,7 @@ const METRIC_DEFINITIONS = [
 
 export function createWandbTracker(settings: WandbSettings, place: TrackerPlace): Target {
   const { names } = settings;
-  const api = (told: Told): WandbApi => openApi(settings, place, told);
+  const api = (told: ToldRun): WandbApi => openWandbApi(settings, place, told);
   return {
     name: settings.name,
     batch: BATCH,
@@ -64,7 +64,11 @@ export function createWandbTracker(settings: WandbSettings, place: TrackerPlace)
 /** W&B shows 0 as finished and all others as failed; 255 is that of an interrupted run. */
 const EXIT_CODES = { finished: 0, stopped: 0, 'rolled back': 0, cancelled: 255, failed: 1, crashed: 1 } as const;
 
-function openApi({ baseUrl }: WandbSettings, { env, fetch }: TrackerPlace, { signal }: Told): WandbApi {
+export function openWandbApi(
+  { baseUrl }: Pick<WandbSettings, 'baseUrl'>,
+  { env, fetch }: Pick<TrackerPlace, 'env' | 'fetch'>,
+  { signal }: Pick<ToldRun, 'signal'>,
+): WandbApi {
   const key = requireKey(env, KEY_VARIABLE, 'Weights & Biases');
   const caller: HttpCaller = { system: 'Weights & Biases', keyVariable: KEY_VARIABLE, key, fetch, signal };
   return { caller, baseUrl: (baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD).replace(/\/+$/, '') };
@@ -74,7 +78,7 @@ function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | nu
   return entity ?? env['WANDB_ENTITY'] ?? null;
 }
 
-function placeOf({ memory }: Told): { project: string; entity: string | null } {
+function placeOf({ memory }: ToldRun): { project: string; entity: string | null } {
   return { project: memory['project'] ?? '', entity: memory['entity'] ?? null };
 }
 
@@ -91,7 +95,7 @@ interface Bucket {
 }
 
 /** Finds or makes the run of this id. */
-async function upsertRun(api: WandbApi, told: Told, { settings, project, entity, tag }: RunPlace): Promise<Bucket> {
+async function upsertRun(api: WandbApi, told: ToldRun, { settings, project, entity, tag }: RunPlace): Promise<Bucket> {
   const config = Object.fromEntries(Object.entries(describeConfig(told)).map(([name, value]) => [name, { value }]));
   const { upsertBucket } = await wandbGraphql<{ upsertBucket: { bucket: Bucket } }>(api, UPSERT_RUN, {
     name: trackerRunId(told),
@@ -106,12 +110,12 @@ async function upsertRun(api: WandbApi, told: Told, { settings, project, entity,
   return upsertBucket.bucket;
 }
 
-function historyRow(row: Row, { run }: Told, metrics: Readonly<Record<string, number>>): object {
+function historyRow(row: ToldRow, { run }: ToldRun, metrics: Readonly<Record<string, number>>): object {
   const seconds = row.at / 1000;
   return { _step: row.number, _timestamp: seconds, _runtime: seconds - run.beganAt / 1000, ...metrics };
 }
 
-async function stream({ caller, baseUrl }: WandbApi, { memory }: Told, json: object): Promise<void> {
+async function stream({ caller, baseUrl }: WandbApi, { memory }: ToldRun, json: object): Promise<void> {
   const path = ['entity', 'project', 'id'].map((part) => encodeURIComponent(memory[part] ?? '')).join('/');
   const url = `${baseUrl}/files/${path}/file_stream`;
   await callHttp(caller, { method: 'POST', url, json, headers: basicKey(caller) });

@@ -23,9 +23,9 @@ const Page = z.object({
     z.looseObject({
       id: z.string(),
       status: z.string().optional(),
-      input: z.unknown(),
-      expectedOutput: z.unknown(),
-      metadata: z.unknown(),
+      input: z.unknown().optional(),
+      expectedOutput: z.unknown().optional(),
+      metadata: z.unknown().optional(),
     }),
   ),
   meta: z.object({ totalPages: z.int() }),

@@ -20,7 +20,7 @@ export interface Service {
   readonly keys: string;
 }
 
-export interface Question {
+export interface ServiceQuestion {
   /** Named in messages: `the data set support`. */
   readonly what: string;
   readonly path: string;
@@ -31,7 +31,7 @@ export interface Question {
 
 export async function askService<Schema extends z.ZodType>(
   service: Service,
-  question: Question,
+  question: ServiceQuestion,
   schema: Schema,
 ): Promise<z.output<Schema>> {
   for (let tried = 1; ; tried++) {
@@ -44,36 +44,38 @@ export async function askService<Schema extends z.ZodType>(
   }
 }
 
-async function askOnce<Schema extends z.ZodType>(service: Service, question: Question, schema: Schema) {
-  const { name, url, headers, keys } = service;
-  const { what, path, query = {}, body } = question;
+async function askOnce<Schema extends z.ZodType>(service: Service, question: ServiceQuestion, schema: Schema) {
+  const { name, keys } = service;
+  const { what } = question;
+  const { status, text, retryAfter } = await send(service, question);
+  if (status === 429 || status >= 500) {
+    const seconds = Number(retryAfter ?? Number.NaN);
+    throw away(service, what, String(status), Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {});
+  }
+  if (status < 200 || status > 299) {
+    const remedy = status === 401 || status === 403 ? `check ${keys}` : 'correct its name';
+    throw new TemperError('BadConfig', `${name} must give ${what}, it answered ${status}; ${remedy}`);
+  }
+  return parsed(text, schema, service, what);
+}
+
+async function send(service: Service, { what, path, query = {}, body }: ServiceQuestion) {
+  const { url, headers } = service;
   const search = new URLSearchParams(query).toString();
-  const found = `${url}${path}${search === '' ? '' : `?${search}`}`;
   const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
-  let text: string;
-  let response: Response;
   try {
-    response = await fetch(found, {
+    const response = await fetch(`${url}${path}${search === '' ? '' : `?${search}`}`, {
       ...sent,
       headers: { ...headers, ...type },
       // A key must not follow a redirect to another server.
       redirect: 'error',
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    text = await response.text();
+    return { status: response.status, text: await response.text(), retryAfter: response.headers.get('retry-after') };
   } catch (cause) {
     throw away(service, what, `no answer (${reasonOf(cause)})`, { cause });
   }
-  const { status } = response;
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-  if (status === 429 || status >= 500)
-    throw away(service, what, String(status), Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {});
-  if (!response.ok) {
-    const remedy = status === 401 || status === 403 ? `check ${keys}` : 'correct its name';
-    throw new TemperError('BadConfig', `${name} must give ${what}, it answered ${status}; ${remedy}`);
-  }
-  return parsed(text, schema, service, what);
 }
 
 function parsed<Schema extends z.ZodType>(text: string, schema: Schema, { name }: Service, what: string) {

@@ -16,7 +16,7 @@ export interface KeyedServerOptions {
   readonly key: string;
   /** 16,384 by default. */
   readonly maxConnections?: number;
-  /** What a person can do if the port is taken; by default, about flags. */
+  /** Advice to a person if the port is taken; by default, about flags. */
   readonly remedy?: string;
 }
 

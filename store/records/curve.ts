@@ -50,6 +50,20 @@ export async function readCurve(store: Store, run: string, end: CurveEnd | null)
   return end === null ? curve : curve.filter(({ step }) => step <= end.step);
 }
 
+/** The curve of a run that has gone on, on the same branch, since `known` was read. Costs what was added. */
+export async function extendCurve(
+  store: Store,
+  run: string,
+  known: readonly StepSummary[],
+  { branch, step: last }: CurveEnd,
+): Promise<StepSummary[]> {
+  const lastKnown = known.at(-1)?.step ?? 0;
+  const added: StepSummary[] = [];
+  for (let number = Math.floor(lastKnown / STEPS_PER_FILE); number * STEPS_PER_FILE < last; number++)
+    added.push(...(await readCurveFile(store, curveFileKey(run, branch, number))));
+  return [...known, ...added.filter(({ step }) => step > lastKnown)].filter(({ step }) => step <= last);
+}
+
 /** Keys of a curve's files, by branch and step; other keys are left out. */
 export function inCurveOrder(keys: readonly string[]): string[] {
   const files = keys.flatMap((key) => {

@@ -39,7 +39,7 @@ const DeploymentSchema = z.looseObject({
   at,
 });
 
-/** What was asked for. */
+/** The deployment that was asked for. */
 export interface NewDeployment extends Pick<Deployment, Asked> {
   target: DeployTargetName;
 }
@@ -56,7 +56,7 @@ type Asked =
   | 'prompts'
   | 'stages';
 
-/** What a stage made: ids, names, addresses; never a key. */
+/** The outcome of a stage: ids, names, addresses; never a key. */
 const MadeSchema = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
 export type Made = z.infer<typeof MadeSchema>;
 
@@ -120,7 +120,7 @@ export async function readDeployment(store: Store, run: string, id: string): Pro
   return { ...file, run, finished, status: await readStored(store, deploymentStatusKey(run, id), StatusSchema) };
 }
 
-/** Of one run, the oldest first. */
+/** Deployments of one run, the oldest first. */
 export async function listDeployments(store: Store, run: string): Promise<RecordedDeployment[]> {
   const ids = await childNames(store, deploymentsPrefix(run));
   const found = await Promise.all(ids.map((id) => readDeployment(store, run, id)));
@@ -140,7 +140,7 @@ export async function showStatus(store: Store, run: string, id: string, status: 
 export type DeploymentState = 'deployed' | 'running' | 'failed';
 
 /** A failure counts for as long as its stage has not been finished by a later try. */
-export function stateOf({ stages, finished, status }: RecordedDeployment): DeploymentState {
+export function stateOfDeployment({ stages, finished, status }: RecordedDeployment): DeploymentState {
   const next = stages[finished.length];
   if (next === undefined) return 'deployed';
   return status?.state === 'failed' && status.stage === next ? 'failed' : 'running';
@@ -148,5 +148,5 @@ export function stateOf({ stages, finished, status }: RecordedDeployment): Deplo
 
 /** They still read the weights of their checkpoints. */
 export async function unfinishedDeployments(store: Store, run: string): Promise<RecordedDeployment[]> {
-  return (await listDeployments(store, run)).filter((each) => stateOf(each) === 'running');
+  return (await listDeployments(store, run)).filter((each) => stateOfDeployment(each) === 'running');
 }

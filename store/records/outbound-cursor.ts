@@ -10,8 +10,8 @@ import { outboundCursorKey } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { readStored } from './file-schemas.ts';
 
-export const OUTCOMES = ['finished', 'stopped', 'cancelled', 'failed', 'crashed', 'rolled back'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+const OUTCOMES = ['finished', 'stopped', 'cancelled', 'failed', 'crashed', 'rolled back'] as const;
+export type RunOutcome = (typeof OUTCOMES)[number];
 
 const step = z.int().min(0);
 
@@ -29,12 +29,12 @@ const CursorSchema = z.looseObject({
   hasBegun: z.boolean(),
   /** The end that was told; null: none, or the run went on after it. */
   ended: z.enum(OUTCOMES).nullable(),
-  /** What the target named the run: ids and addresses, never a key. */
+  /** Ids and addresses that the target gave: never a key. */
   memory: z.record(z.string(), z.string()),
 });
 export type Cursor = z.output<typeof CursorSchema>;
 
-/** Of a target that knows nothing of a run. */
+/** The cursor of a target that knows nothing of a run. */
 export const NEW_CURSOR: Cursor = {
   schema: RECORD_SCHEMA,
   branch: 0,

@@ -10,7 +10,7 @@ import { parseStored, StepVerdictFileSchema } from './file-schemas.ts';
 import { readRollouts, readVerdict, requireFile } from './group-files.ts';
 import { summariseGroup, type Summarised } from './group-result.ts';
 import type { Judged, Rollouts } from './trajectories.ts';
-import { usageOf } from './usage.ts';
+import { usageOfAttempts } from './usage.ts';
 
 /** A group from its files: its result, and by attempt the reward for its advantage; null: discarded. */
 export interface DecidedGroup {
@@ -57,7 +57,7 @@ export async function readDecidedGroup(
   const { rollouts } = requireFile(await readRollouts(store, key, rolloutsSha256), key);
   const { judged, sha256 } = requireFile(await readVerdict(store, place, judgedSha256), judgedKey(place));
   const plan = { ...rules, ...place, scenario: rollouts.header.scenario ?? 0 };
-  return { ...decideGroup(plan, rollouts, judged, sha256), usage: usageOf(rollouts.attempts, prices) };
+  return { ...decideGroup(plan, rollouts, judged, sha256), usage: usageOfAttempts(rollouts.attempts, prices) };
 }
 
 export function toStepVerdict(inputsSha256: string, groups: readonly DecidedGroup[]): StepVerdict {

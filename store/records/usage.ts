@@ -5,7 +5,7 @@ import { findPrice, usdOfTokens, type PriceTable } from '../../core/prices.ts';
 import { inPlayOrder, type AttemptRecord, type CallRecord, type HostedCallRecord } from './trajectories.ts';
 
 /** Attempts of one group, or of an evaluation. */
-export function usageOf(attempts: readonly AttemptRecord[], prices: PriceTable): Usage {
+export function usageOfAttempts(attempts: readonly AttemptRecord[], prices: PriceTable): Usage {
   const calls = attempts.flatMap((attempt) => attempt.calls);
   const hosted = attempts.flatMap(({ hostedCalls = [] }) => hostedCalls);
   return {

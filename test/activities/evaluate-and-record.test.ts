@@ -18,8 +18,10 @@ afterEach(() => world.close());
 
 test('an evaluation plays each held-out scenario once', async () => {
   const input = await evaluateInput(world.store);
-  const result = await call(world.activities.evaluate, input);
+  const evaluated = await call(world.activities.evaluate, input);
+  const { usage, ...result } = evaluated;
   expect(EvalResult.parse(result)).toEqual(result);
+  expect(usage?.sampledTokens).toBeGreaterThan(0);
   expect(result).toMatchObject({ step: 0, attempts: 10, failed: 0 });
   const rollouts = await readEvalRollouts(world.store, input);
   expect(rollouts?.attempts.map(({ scenarioId }) => scenarioId)).toEqual(
@@ -27,7 +29,7 @@ test('an evaluation plays each held-out scenario once', async () => {
   );
   expect(rollouts?.header).not.toHaveProperty('group');
   expect(await readEval(world.store, input)).toMatchObject({ ...result });
-  expect(await call(world.activities.evaluate, input)).toEqual(result);
+  expect(await call(world.activities.evaluate, input)).toEqual(evaluated);
   expect(world.engine.executed).toHaveLength(20);
 });
 

@@ -169,6 +169,7 @@ describe('before a command runs', () => {
         "cli/command-line/help.ts",
         "cli/command-line/listening.ts",
         "cli/command-line/parse.ts",
+        "cli/command-line/track-flags.ts",
         "cli/command-line/values.ts",
         "cli/commands.ts",
         "cli/init/templates.ts",

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract-deploy.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
 import { planDeployment } from '../../cli/deploy/plan-deployment.ts';
-import { modelName } from '../../outbound/deploy/names.ts';
+import { modelName } from '../../outbound/deploy/targets/names.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { temporaryProject } from './fixture-store.ts';
@@ -92,6 +92,15 @@ test('what is deployed, under which names and with which stages, follows from th
   expect(await plan('wandb --entity me --project games --base-model base/model')).toMatchObject({
     options: { entity: 'me', project: 'games' },
     stages: ['upload', 'proof'],
+  });
+  expect(await plan('vllm --url http://127.0.0.1:8000 --folder /adapters --replace')).toMatchObject({
+    options: { url: 'http://127.0.0.1:8000', folder: '/adapters', replace: true },
+    baseModel: null,
+    stages: ['folder', 'load', 'unload', 'proof'],
+  });
+  expect(await plan('ollama --url http://127.0.0.1:11434 --quantize q8_0')).toMatchObject({
+    options: { quantize: 'q8_0' },
+    stages: ['create', 'proof'],
   });
 });
 

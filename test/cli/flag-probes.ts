@@ -1,13 +1,11 @@
 /** How each flag shows its effect: by what a command plans with and without it, or by a test. */
-import { byTest, type ShownByTest } from '../by-test.ts';
+import { byTest, shownBy, type Probe } from '../by-test.ts';
 import { PRODUCTION_FLAGS } from './production-probes.ts';
 import { DEPLOY_FLAGS } from './deploy-flags.ts';
+import { DOCTOR_FLAGS } from './doctor-flags.ts';
 import { AUTO_FLAGS } from './auto/auto-flags.ts';
 import { REWARD_FLAGS } from './reward-flags.ts';
 import { SERVING_FLAGS } from './serving-flags.ts';
-
-/** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
-export type Probe = readonly [without: string, given: string] | ShownByTest;
 
 export const TRAIN = 'train agent.ts --base-model pocket';
 const ESTIMATE = 'estimate agent.ts --base-model pocket';
@@ -46,24 +44,29 @@ const STACK_WORKER = byTest(
   'is told devices, type and memory of temporal.config.ts, and of flags before it',
 );
 
+const TARGETS = byTest(
+  'cli/track.test.ts',
+  '--track and --trace name targets, those of the project are the default, and none is none',
+);
+const TOLD = byTest(
+  'cli/track.test.ts',
+  'an ended run is told by temper track --to NAME --backfill, without a server, and --json says how far',
+);
+const OTLP_FILES = byTest(
+  'cli/distill/from-traces.test.ts',
+  'a file of traces becomes chats and scenarios, and what is left out is counted',
+);
+const OTLP_BEST = byTest(
+  'cli/distill/from-traces.test.ts',
+  'the best by a score are taken, from lines of JSON, from messages with their length, and from gzip',
+);
+const LANGFUSE_CALLS = byTest(
+  'cli/distill/from-traces.test.ts',
+  'Langfuse’s recorded calls are read page by page, with scores of traces, calls and sessions',
+);
 const VLLM_WORKER = byTest(
   'workers/local-stack/children.test.ts',
   'is told of vLLM by temporal.config.ts or --engine, and of its Python',
-);
-
-const EXAMINED = byTest(
-  'cli/doctor-model.test.ts',
-  'engine, device, type and length of conversations are those of the flags; JSON has it all',
-);
-
-const EXAMINED_DEVICES = byTest(
-  'cli/doctor-model.test.ts',
-  'several devices are planned by flag; a base model has no parts on a single one',
-);
-
-const PLANNED = byTest(
-  'cli/doctor-model.test.ts',
-  'what would be trained is what flags say, then what the project gives to every run',
 );
 
 /** Flags of supervised steps, under the names of two commands. */
@@ -116,10 +119,6 @@ function each(command: string, line: string, prefix: string, values: Readonly<Re
   );
 }
 
-function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
-  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
-}
-
 /** Probes by command and flag. Flags that every run has are asked for in options.test.ts. */
 export const FLAGS: Readonly<Record<string, Probe>> = {
   'init --template': added('init here', '--template tools'),
@@ -131,9 +130,17 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   ...AUTO_FLAGS,
   ...REWARD_FLAGS,
   ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
+  'sft --gpu-usd-per-hour': added(SFT, '--gpu-usd-per-hour 1'),
+  'sft --max-cost-usd': added(SFT, '--max-cost-usd 1 --gpu-usd-per-hour 1'),
+  'sft --max-hours': added(SFT, '--max-hours 1'),
   'estimate --probe': added(`${ESTIMATE} --like demo`, '--probe'),
   'estimate --like': added(ESTIMATE, '--like nobody'),
   'estimate --json': byTest('cli/estimate.test.ts', 'measures the most similar run of the agent and its base model'),
+  ...shownBy(TARGETS, ['train', 'sft', 'fork'], ['track', 'trace']),
+  ...shownBy(TOLD, ['track'], ['to', 'backfill', 'json']),
+  ...shownBy(OTLP_FILES, ['distill'], ['from-otlp', 'scenarios']),
+  ...shownBy(OTLP_BEST, ['distill'], ['score']),
+  ...shownBy(LANGFUSE_CALLS, ['distill'], ['from-langfuse', 'since', 'most']),
   'train --run': added(TRAIN, '--run other'),
   'train --adapter': byTest(
     'cli/start-adapter.test.ts',
@@ -234,10 +241,15 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'killed in the middle of judging, a run asks for no verdict again that it had received',
   ),
   'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
+  'dev --metrics-port': byTest(
+    'workers/local-stack/local-stack.test.ts',
+    'refuses a port that was asked for and is taken',
+  ),
   'dev --engine-port': byTest('workers/config/config.test.ts', 'is refused ports of what no local stack starts'),
   'export --to': byTest('cli/export.test.ts', 'goes into an empty folder, and into a new one below a new one'),
   'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
   'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
+  'export --quantize': byTest('cli/export.test.ts', 'flags that are missing, wrong or without effect'),
   'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
   ...SERVING_FLAGS,
   ...DEPLOY_FLAGS,
@@ -264,42 +276,13 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/gpu-worker.test.ts',
     'base models are in 4 bits by flag or configuration, but not for vLLM',
   ),
+  'worker --metrics-port': byTest(
+    'workers/metrics/metrics-server.test.ts',
+    'a port of the command line is in place of the configured one',
+  ),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
   ),
-  'doctor --agent': byTest(
-    'workers/worker/worker.test.ts',
-    'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
-  ),
-  'doctor --json': json('doctor'),
-  'doctor --leases': byTest(
-    'cli/doctor-leases.test.ts',
-    'leaked leases are listed, and ended by the teardown of their agent',
-  ),
-  'doctor --model': byTest(
-    'cli/doctor-model.test.ts',
-    'a model that does not fit is told with its parts and what to change, and ends with 1',
-  ),
-  ...shownBy(
-    PLANNED,
-    ['doctor'],
-    [
-      'full-fine-tuning',
-      'lora-rank',
-      'lora-target-modules',
-      'lora-layers',
-      'lora-dora',
-      'lora-dropout',
-      'optimizer',
-      'entropy-coefficient',
-      'micro-batch-tokens',
-    ],
-  ),
-  ...shownBy(EXAMINED_DEVICES, ['doctor'], ['devices', 'shard-base-model']),
-  ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
-  'doctor --load-in-4bit': byTest(
-    'cli/doctor-model.test.ts',
-    'a base model in 4 bits is planned so; what it cannot go with is refused',
-  ),
+  ...DOCTOR_FLAGS,
 };

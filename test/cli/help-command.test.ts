@@ -15,6 +15,7 @@ test('temper alone lists every command', async () => {
       init         start a project: an agent that learns, its test, and the configuration
       auto         make an agent for a task in one sentence, train it, and evaluate it
       scenarios    generate scenarios for an MCP server or a task with a hosted model
+      estimate     estimate tokens, time and cost of a training run before it starts
       train        start a training run or continue it, and show its progress
       sft          train on a file of chats (supervised), and show the progress
       distill      write the best attempts as a file of chats for temper sft
@@ -32,6 +33,7 @@ test('temper alone lists every command', async () => {
       stop         end a run after its current step, and keep the result
       cancel       end a run immediately; committed steps stay
       report       write an HTML report: curves, groups side by side, attempts
+      track        tell a tracker of a run that began without it, or show what trackers know
       schedule     retrain on a schedule, each time from the newest checkpoint
       checkpoints  list a run's checkpoints, copy the run to or from another store, or remove weights or the run
       gc           show what nothing in the store needs any more, or remove it
@@ -42,6 +44,8 @@ test('temper alone lists every command', async () => {
       serve        serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server
       production   show what temper serve --record kept of a run, with its feedback, or one conversation
       promote      make a checkpoint a run's production, go back to the one before, or list promotions
+      deploy       deploy a checkpoint to a host, and prove that the host serves it
+      deployments  list where checkpoints are deployed, with their proofs
       dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker       run a TypeScript worker for a deployment: workflows and the agents you pass
       gpu-worker   run a GPU worker on its own machine: it serves the model and trains it

@@ -107,6 +107,7 @@ test('train', () => {
       --max-policy-age N                        with --from-production: most optimizer steps between the policy that answered and the one that trains [32]
       --from CHECKPOINT                         with --from-production: checkpoint that the run starts from [the one that serves RUN]
       --track NAME                              tracker to tell: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable [those of track in temporal.config.ts; none switches them off]
+      --trace NAME                              where to send attempts as traces: otlp, langfuse, weave, mlflow-traces, or a name of trace; repeatable [those of trace in temporal.config.ts; none switches them off]
       --engine NAME                             what samples: embedded or vllm [vllm on a GPU with vLLM installed, else embedded]
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N [auto: a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 [auto: bfloat16 on a GPU, else float32]
@@ -127,23 +128,35 @@ test('distill', () => {
   expect(help('distill')).toMatchInlineSnapshot(`
     "write the best attempts as a file of chats for temper sft
 
-    Usage: temper distill [CHECKPOINT] --top P% --out FILE [--attempts FOLDER]
+    Usage: temper distill [CHECKPOINT] --out FILE [flags]
 
     CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those
     that this checkpoint played. With roles, those of the policy main are taken, or those of RUN:POLICY.
     --attempts takes those that temper try --save wrote in place of a run, of a hosted model, say. Failed and truncated
     attempts and held-out scenarios are never taken. Needs no server.
 
+    --from-otlp and --from-langfuse take conversations that an application has recorded as traces, and say how many calls
+    of models they leave out, and why. --scenarios writes how each began, for an agent to play. Without --top all are taken,
+    with it those with a score. Keys of Langfuse are in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY.
+
     Options:
-      --top P%           share of the attempts to take, by reward
+      --top P%           share of the attempts to take, by reward; required but for traces
       --attempts FOLDER  take attempts that temper try --save wrote there
+      --from-otlp FILE   take traces from a file of OTLP, JSON or protobuf
+      --from-langfuse    take traces from Langfuse
+      --since TIME       of Langfuse, those from this time on [all]
+      --most N           newest calls to take from Langfuse [10000]
+      --score NAME       score that ranks traces [reward]
+      --scenarios FILE   write how each trace began as scenarios
       --out FILE         output file
       -h, --help         print this help
 
     Examples:
       temper distill demo --top 25% --out best.jsonl
       temper distill demo@40 --top 10% --out best.jsonl
-      temper distill --attempts teacher --top 50% --out best.jsonl"
+      temper distill --attempts teacher --top 50% --out best.jsonl
+      temper distill --from-otlp traces.jsonl --out chats.jsonl --scenarios scenarios.jsonl
+      temper distill --from-langfuse --since 2026-11-20 --score helpful --top 25% --out best.jsonl"
   `);
 });
 

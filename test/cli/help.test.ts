@@ -259,6 +259,7 @@ test('dev', () => {
       --shard-base-model  each of several --devices holds a part of the base model, which need not fit into one of them
       --ui-port N         port of Temporal's UI [a free one, remembered]
       --engine-port N     port of the engine [a free one, remembered]
+      --metrics-port N    port of /metrics for Prometheus [metrics.port of temporal.config.ts]
       -h, --help          print this help"
   `);
 });
@@ -267,14 +268,15 @@ test('worker', () => {
   expect(help('worker')).toMatchInlineSnapshot(`
     "run a TypeScript worker for a deployment: workflows and the agents you pass
 
-    Usage: temper worker [--agent FILE]…
+    Usage: temper worker [--agent FILE]… [--metrics-port N]
 
     Finds Temporal by TEMPORAL_* or temporal.toml, and store and engine by temporal.config.ts or TEMPER_STORE,
     TEMPER_ENGINE_URL and TEMPER_ENGINE_KEY. On SIGTERM or Ctrl-C it finishes in-flight work, then exits.
 
     Options:
-      --agent FILE  agent to play; repeatable
-      -h, --help    print this help"
+      --agent FILE      agent to play; repeatable
+      --metrics-port N  port of /metrics for Prometheus [metrics.port of temporal.config.ts]
+      -h, --help        print this help"
   `);
 });
 

@@ -38,6 +38,8 @@ import { makeRun } from '../store/records/made-run.ts';
 
 import { write, writeAgent } from './agents.ts';
 import { findPrice } from '../../core/prices.ts';
+import { configuredMetrics } from '../../workers/metrics/configured-metrics.ts';
+import { namesOfTargets } from '../../workers/config/targets.ts';
 import { FLAGS, TRAIN } from './flag-probes.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { contextOf, runCli } from './run-cli.ts';
@@ -241,6 +243,10 @@ describe('temporal.config.ts', () => {
     models: [{ mine: './models/mine' }],
     train: [{ steps: 60 }],
     prices: [{ 'openai/gpt-5-mini': { usdPerMillionInput: 1, usdPerMillionOutput: 2 } }],
+    track: [[{ kind: 'csv' }]],
+    trace: [[{ kind: 'otlp' }]],
+    'metrics.port': [9100],
+    'metrics.host': ['::1', { metrics: { port: 9100 } }],
     'localStack.temporalPort': [9001],
     'localStack.uiPort': [9002],
     'localStack.enginePort': [9003],
@@ -270,6 +276,8 @@ describe('temporal.config.ts', () => {
       spec,
       models,
       flags: flagWords(config),
+      targets: namesOfTargets(config),
+      metrics: configuredMetrics(config),
       price: findPrice(config.prices, 'openai/gpt-5-mini'),
       worker: [workflowOptions(config, 'a store'), activityOptions(config)],
     };

@@ -77,6 +77,7 @@ function plainWords(schema: z.ZodType): string {
   if (schema instanceof z.ZodBoolean) return 'yes or no';
   if (schema instanceof z.ZodArray) return `list of ${plainWords(schema.element as z.ZodType)}`;
   if (schema instanceof z.ZodRecord) return recordWords(schema.valueType as z.ZodType);
+  if (schema instanceof z.ZodDiscriminatedUnion) return 'targets';
   if (schema instanceof z.ZodEnum) return schema.options.map((option) => JSON.stringify(option)).join(', ');
   if (!(schema instanceof z.ZodNumber)) throw new Error(`no words for ${schema.type}`);
   return schema.maxValue === 65_535 ? 'port' : `whole number from ${schema.minValue}`;

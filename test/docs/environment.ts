@@ -20,6 +20,14 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'workers/doctor/doctor-vllm.test.ts',
     'is asked with the key in TEMPER_VLLM_KEY, and told by model and context',
   ),
+  TEMPER_VLLM_FOLDER: byTest(
+    'outbound/deploy/local-targets.test.ts',
+    'a folder that is missing, or that the server does not see, is told with the remedy',
+  ),
+  TEMPER_METRICS_KEY: byTest(
+    'workers/metrics/metrics-server.test.ts',
+    'TEMPER_METRICS_KEY is in place of the engine’s key',
+  ),
   TEMPER_REVIEW_KEY: byTest(
     'cli/review/review.test.ts',
     'a new key is made for a terminal; one of the environment is never shown',

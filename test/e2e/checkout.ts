@@ -12,12 +12,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CONFIG = 'temporal.config.ts';
 const NOT_LINKED = new Set(['.temper', '.git', 'package.json', CONFIG]);
 
-export function linkCheckout(env: NodeJS.ProcessEnv = {}): ProjectFolder {
+export function linkCheckout(env: NodeJS.ProcessEnv = {}, config = WITHOUT_STANDBY): ProjectFolder {
   const checkout = new ProjectFolder(mkdtempSync(join(tmpdir(), 'temper-checkout-')), { env });
   for (const name of readdirSync(ROOT)) {
     if (!NOT_LINKED.has(name)) symlinkSync(join(ROOT, name), join(checkout.folder, name));
   }
-  writeFileSync(join(checkout.folder, CONFIG), WITHOUT_STANDBY);
+  writeFileSync(join(checkout.folder, CONFIG), config);
   cpSync(join(ROOT, 'package.json'), join(checkout.folder, 'package.json'));
   return checkout;
 }

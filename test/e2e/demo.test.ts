@@ -6,6 +6,8 @@ import { afterAll, expect, test } from 'vitest';
 import type { BlobRef, StepSummary } from '../../core/contract.ts';
 import { until } from '../crash/project.ts';
 import { PAGES, readPage } from '../docs/markdown.ts';
+import { namesOfPage } from '../docs/metric-names.ts';
+import { freePort } from '../free-port.ts';
 import { linkCheckout } from './checkout.ts';
 import { linesOf, type Ended } from './command.ts';
 import { startLoad } from './serving-load.ts';
@@ -14,7 +16,11 @@ const STEPS = 200;
 const INTERRUPT_AFTER = 20;
 const CLIENTS = 16;
 const KEYS = { TEMPER_SERVE_KEY: 'a key of the model', TEMPER_FEEDBACK_KEY: 'a key of feedback' };
-const checkout = linkCheckout(KEYS);
+const METRICS_PORT = await freePort();
+const checkout = linkCheckout(
+  KEYS,
+  `export default { localStack: { standby: false }, metrics: { port: ${METRICS_PORT} } };\n`,
+);
 const outputs: string[] = [];
 
 afterAll(() => checkout.close());
@@ -30,9 +36,41 @@ function expectDone({ code, stdout, stderr }: Ended): void {
   expect(linesOf(stdout).at(-1)).toMatch(/^before: 0\.\d+ win.* · after: [01]\.\d+ win.*\(200 held-out scenarios\)$/);
 }
 
+/** Prometheus's view of a run under way: documented names, from each process, that agree with each other. */
+async function expectMetrics(): Promise<void> {
+  const address = `http://127.0.0.1:${METRICS_PORT}/metrics`;
+  expect((await fetch(address)).status).toBe(401);
+  const key = readFileSync(checkout.path('engine.key'), 'utf8');
+  const response = await fetch(address, { headers: { authorization: `Bearer ${key}` } });
+  const text = await response.text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const known = new Set(['docs/metrics.md', 'docs/http-api.md'].flatMap(namesOfPage));
+  const [ofEngine, others] = [/process="gpu-worker"/, /^(temper_|vllm:)/];
+  // The engine's counters are not listed one by one.
+  const named = lines.filter((line) => others.test(line) && !(ofEngine.test(line) && /_total\{/.test(line)));
+  const names = named.map((line) => /^[a-z0-9_:]+/.exec(line)![0].replace(/_(bucket|sum|count)$/, ''));
+  expect([...new Set(names)].filter((name) => !known.has(name))).toEqual([]);
+  const valueOf = (name: string, ...labels: string[]): number => {
+    const found = lines.filter((line) => line.startsWith(`${name}{`) && labels.every((label) => line.includes(label)));
+    expect(found.length, `${name} ${labels.join(' ')}`).toBe(1);
+    return Number(found[0]!.split(' ').at(-1));
+  };
+  const step = valueOf('temper_run_step', 'run="demo"', 'process="worker-tic-tac-toe"');
+  expect(step).toBeGreaterThanOrEqual(INTERRUPT_AFTER - 1);
+  const recorded = (outcome: string) => valueOf('temper_run_steps_total', `outcome="${outcome}"`);
+  // A step is in the curve a moment before the state says so.
+  expect([step, step + 1]).toContain(recorded('trained') + recorded('skipped'));
+  expect(valueOf('temper_run_state', 'state="running"')).toBe(1);
+  expect(valueOf('temper_train_executions_total', 'activity="train"', 'outcome="committed"')).toBeGreaterThan(0);
+  expect(valueOf('temper_engine_call_seconds_count', 'agent="tic-tac-toe"', 'status="200"')).toBeGreaterThan(1000);
+  expect(text).toContain('temporal_activity_schedule_to_start_latency_seconds_bucket{process="worker-tic-tac-toe"');
+  expect(text).not.toContain('temper_metrics_errors_total{');
+}
+
 test('Ctrl-C detaches, tells what was finished, and leaves no process behind', async () => {
   const command = checkout.start('npm', 'start');
   await until('some steps are told', () => toldSteps(command.stdout()).length >= INTERRUPT_AFTER, 240_000);
+  await expectMetrics();
   command.interrupt();
   // Npm passes on an interrupt that the program got already, where the program replaces npm's shell.
   await sleep(50);

@@ -22,7 +22,7 @@ export const SERVE_KEY = 'a key of this test';
 /** On the page. */
 const PORT = '8018';
 /** Programs that no test installs. */
-const FOREIGN = /^(vllm|ollama) |> Modelfile$/;
+const FOREIGN = /^(vllm|ollama|llama-server|mlx_lm\.server) |> Modelfile$/;
 const CALLS = 8;
 
 const commands = blocksOf(PAGE)

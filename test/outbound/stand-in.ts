@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
-/** `lost`: done, but the answer is lost; `twice`: delivered two times; a number: refused with this status. */
-export type Fault = 'lost' | 'twice' | 429 | 500 | 503;
+/** `lost`: done, but the answer is lost; `twice`: delivered two times; `away`: not done; a number: refused with this status. */
+export type Fault = 'lost' | 'twice' | 'away' | 429 | 500 | 503;
 
 export interface StandInRequest {
   readonly method: string;
@@ -83,8 +83,8 @@ export async function startStandIn(options: StandInOptions): Promise<StandIn> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const fault = options.fault?.(method, path) ?? null;
-    if (typeof fault === 'number') {
-      response.writeHead(fault, fault === 429 ? { 'retry-after': '0.01' } : {}).end('{"error":"try again"}');
+    if (typeof fault === 'number' || fault === 'away') {
+      refuse(response, fault);
       return;
     }
     const given = { method, path, query: searchParams, headers: request.headers, body: Buffer.concat(chunks) };
@@ -106,6 +106,11 @@ export async function startStandIn(options: StandInOptions): Promise<StandIn> {
         server.closeAllConnections();
       }),
   };
+}
+
+function refuse(response: ServerResponse, fault: number | 'away'): void {
+  if (fault === 'away') response.socket?.destroy();
+  else response.writeHead(fault, fault === 429 ? { 'retry-after': '0.01' } : {}).end('{"error":"try again"}');
 }
 
 async function answerOf(options: StandInOptions, given: GivenRequest, violations: string[]): Promise<StandInAnswer> {

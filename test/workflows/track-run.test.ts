@@ -17,7 +17,8 @@ describe.each(CACHES)('telling of a run, %s', (_, maxCachedWorkflows) => {
     const told: TrackInput[] = [];
     let isAway = true;
     const tell = async (input: TrackInput) => {
-      if (input.target === 'wandb' && isAway) throw ApplicationFailure.create({ message: 'away', type: 'TargetUnavailable', nextRetryDelay: 100 });
+      if (input.target === 'wandb' && isAway)
+        throw ApplicationFailure.create({ message: 'away', type: 'TargetUnavailable', nextRetryDelay: 100 });
       told.push(input);
       return { over: true };
     };

@@ -13,8 +13,8 @@ import { explainImport } from '../user-code/explain-import.ts';
 import { CONFIG_FILE } from '../project/folders.ts';
 import { importDefault } from '../user-code/import-file.ts';
 
-export { csv, mlflow, trackio, wandb } from '../../core/contract-outbound.ts';
-export { langfuse, mlflowTraces, otlp, weave } from '../../core/contract-trace.ts';
+export { csvTracker as csv, mlflow, trackio, wandb } from '../../core/contract-outbound.ts';
+export { langfuseTraces, mlflowTraces, otlp, weaveTraces } from '../../core/contract-trace.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
@@ -60,9 +60,9 @@ export const TemperConfigSchema = z.strictObject({
     .prefault({}),
   /** Trackers that each run tells of its steps. */
   track: z.array(TrackerSettings).prefault([]),
-  /** Where attempts of each run are sent as traces. */
+  /** Targets that get attempts of each run as traces. */
   trace: z.array(TraceSettings).prefault([]),
-  /** Where workers serve `/metrics` for Prometheus; without a port, nowhere. */
+  /** Address at which workers serve `/metrics` for Prometheus; without a port, none. */
   metrics: z.strictObject({ port: port.prefault(null), host: z.string().min(1).prefault('127.0.0.1') }).prefault({}),
   localStack: z
     .strictObject({

@@ -6,6 +6,7 @@ import { loadConfig } from '../config/config.ts';
 import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';
 import { cacheFolder, projectFolders, storeUri } from '../project/folders.ts';
 import { readStackFile } from '../local-stack/protocol/stack-file.ts';
+import { checkTargets } from './doctor-targets.ts';
 import { checkServer } from './doctor-server.ts';
 import { devicesState } from './doctor-devices.ts';
 import { gpuChecks, readGpus } from './doctor-gpus.ts';
@@ -35,6 +36,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
     checkStore(patient),
     checkEngine(patient),
     checkServer(patient),
+    checkTargets(patient),
   ]);
   // One that is too old does not come so far: cli/temper.js refuses it.
   return [passed('Node', process.versions.node), ...checks.flat()];

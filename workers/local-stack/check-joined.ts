@@ -44,8 +44,17 @@ export function checkJoined(
   config: TemperConfig,
   folders: ProjectFolders,
 ): void {
-  const { uiPort, enginePort, metricsPort, overrides = {} } = asked;
-  checkGpuWorker(stack, overrides);
+  checkGpuWorker(stack, asked.overrides ?? {});
+  checkJoinedPorts(stack, asked);
+  const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
+  if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
+  if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
+}
+
+function checkJoinedPorts(
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'metricsUrl'>,
+  { uiPort, enginePort, metricsPort }: Asked,
+): void {
   if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
   if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
     throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
@@ -54,9 +63,6 @@ export function checkJoined(
       '--metrics-port',
       stack.metricsUrl ? `with its metrics at ${stack.metricsUrl}` : 'without metrics',
     );
-  const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
-  if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
-  if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
 }
 
 function checkGpuWorker({ engine }: Pick<StackDescription, 'engine'>, overrides: EngineOverrides): void {

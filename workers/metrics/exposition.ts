@@ -58,39 +58,49 @@ export interface Part {
 const HEAD = /^# (HELP|TYPE) (\S+) /;
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S.*)$/;
 
-interface JoinedFamily {
-  /** The first process's HELP and TYPE: a text may have one of each. */
-  readonly heads: Map<string, string>;
-  readonly samples: string[];
-}
-
 /** All samples of a name stand together, as the format asks for. `isLeftOut`: of a sample's line. */
 export function joinTexts(parts: readonly Part[], isLeftOut: (line: string) => boolean = () => false): string {
-  const families = new Map<string, JoinedFamily>();
-  const familyOf = (name: string): JoinedFamily => {
-    const family = families.get(name) ?? { heads: new Map<string, string>(), samples: [] };
-    families.set(name, family);
-    return family;
-  };
+  const joined = new JoinedText();
   for (const { text, labels } of parts) {
     const added = Object.keys(labels).length === 0 ? '' : writeLabels(labels).slice(1, -1);
     let current = '';
     for (const line of text.split('\n')) {
       const [, kind, described] = HEAD.exec(line) ?? [];
-      if (kind !== undefined && described !== undefined) {
-        current = described;
-        const { heads } = familyOf(current);
-        if (!heads.has(kind)) heads.set(kind, line);
-        continue;
-      }
-      const [, name, own, rest] = SAMPLE.exec(line) ?? [];
-      if (name === undefined || isLeftOut(line)) continue;
-      // Samples of a histogram have longer names than their family.
-      const family = familyOf(current !== '' && name.startsWith(current) ? current : name);
-      const pairs = [added, own].filter(Boolean).join(',');
-      family.samples.push(`${name}${pairs === '' ? '' : `{${pairs}}`} ${rest}`);
+      if (kind !== undefined && described !== undefined) joined.addHead((current = described), kind, line);
+      else if (!isLeftOut(line)) joined.addSample(current, line, added);
     }
   }
-  const lines = [...families.values()].flatMap(({ heads, samples }) => [...heads.values(), ...samples]);
-  return lines.map((line) => `${line}\n`).join('');
+  return joined.write();
+}
+
+class JoinedText {
+  /** HELP and TYPE of the first process by name, since a text may have one of each, and all samples. */
+  readonly #families = new Map<string, { readonly heads: Map<string, string>; readonly samples: string[] }>();
+
+  addHead(name: string, kind: string, line: string): void {
+    const { heads } = this.#family(name);
+    if (!heads.has(kind)) heads.set(kind, line);
+  }
+
+  /** Samples of a histogram have longer names than their family. Other lines are left out. */
+  addSample(current: string, line: string, added: string): void {
+    const [, name, own, rest] = SAMPLE.exec(line) ?? [];
+    if (name === undefined) return;
+    const { samples } = this.#family(current !== '' && name.startsWith(current) ? current : name);
+    const pairs = [added, own].filter(Boolean).join(',');
+    samples.push(`${name}${pairs === '' ? '' : `{${pairs}}`} ${rest}`);
+  }
+
+  write(): string {
+    const lines = [...this.#families.values()].flatMap(({ heads, samples }) => [...heads.values(), ...samples]);
+    return lines.map((line) => `${line}\n`).join('');
+  }
+
+  #family(name: string): { readonly heads: Map<string, string>; readonly samples: string[] } {
+    const known = this.#families.get(name);
+    if (known !== undefined) return known;
+    const family = { heads: new Map<string, string>(), samples: [] };
+    this.#families.set(name, family);
+    return family;
+  }
 }

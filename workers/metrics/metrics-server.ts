@@ -66,7 +66,7 @@ async function answer(
   }
 }
 
-function shareCalls(collect: () => Promise<string>): () => Promise<string> {
+export function shareCalls(collect: () => Promise<string>): () => Promise<string> {
   let collecting: Promise<string> | null = null;
   return () => {
     collecting ??= collect().finally(() => (collecting = null));

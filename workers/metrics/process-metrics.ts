@@ -1,4 +1,4 @@
-/** What one process does: its calls to the engine and its store operations, each execution counted, and its own health. */
+/** Metrics of one process: its calls to the engine and its store operations, each execution counted, and its own health. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { version } from '../version.ts';
 import type { Family } from './exposition.ts';

@@ -1,27 +1,27 @@
-/** What a run's files say now: its state, sums over its curve, and its newest steps. Unchanged files are not read again. */
+/** The facts in a run's files: its state, sums over its curve, and its newest steps. Unchanged files are not read again. */
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import { entropiesAtStart, WARNED_STEPS, type EntropyOfStep } from '../../core/training-warnings.ts';
 import { curvePrefix } from '../../store/layout.ts';
 import { inCurveOrder, readCurveFile } from '../../store/records/curve.ts';
 import { readState, type RunFile } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { addTotals, addUp, STEP_COUNTERS, type Totals } from './step-counters.ts';
+import { addTotals, sumSteps, STEP_COUNTERS, type Totals } from './step-counters.ts';
 
-export interface RunFacts {
+export interface MetricFacts {
   readonly config: RunFile['config'];
   readonly state: RunState;
   /** Over all branches: a rollback takes nothing back that was spent. */
   readonly totals: Totals;
   /** Oldest first; fewer after a rollback. */
   readonly newest: readonly StepSummary[];
-  /** Of the first steps that trained groups. */
+  /** Entropies of the first steps that trained groups. */
   readonly firstEntropies: readonly EntropyOfStep[];
   /** Time at which the newest step was recorded; null: none was. */
   readonly recordedAtMs: number | null;
 }
 
 /** Steps over which medians and shares are taken. */
-export const NEWEST_STEPS = 20;
+const NEWEST_STEPS = 20;
 
 interface CurveFile {
   readonly modifiedAtMs: number;
@@ -43,7 +43,7 @@ export class RunFactsReader {
   }
 
   /** Null before the run has recorded its first state. */
-  async read(): Promise<RunFacts | null> {
+  async read(): Promise<MetricFacts | null> {
     const state = await readState(this.#store, this.#config.run);
     if (state === null) return null;
     const position = `${state.branch} ${state.step} ${state.adapterSha256}`;
@@ -80,7 +80,7 @@ export class RunFactsReader {
   async #readFile(key: string): Promise<Pick<CurveFile, 'totals' | 'newest' | 'entropies'>> {
     const steps = await readCurveFile(this.#store, key);
     return {
-      totals: addUp(steps, STEP_COUNTERS),
+      totals: sumSteps(steps, STEP_COUNTERS),
       newest: steps.slice(-NEWEST_STEPS),
       entropies: entropiesAtStart(steps),
     };

@@ -2,13 +2,13 @@
 import { RUN_STATES, type Usage } from '../../core/contract.ts';
 import { mean } from '../../core/statistics.ts';
 import type { Family, Labels, Sample } from './exposition.ts';
-import type { RunFacts } from './run-facts.ts';
+import type { MetricFacts } from './run-facts.ts';
 import type { RunWaits } from './run-waits.ts';
-import { addUp, ATTEMPTS, GROUPS, STEP_COUNTERS } from './step-counters.ts';
+import { sumSteps, ATTEMPTS, GROUPS, STEP_COUNTERS } from './step-counters.ts';
 
 /** A run, with what it waits for; null: no Temporal server said. */
 export interface WatchedRun {
-  readonly facts: RunFacts;
+  readonly facts: MetricFacts;
   readonly waits: RunWaits | null;
 }
 
@@ -104,7 +104,7 @@ const OF_LAST_STEP: readonly RunMetric[] = [
     type: 'gauge',
     help: `Of the newest ${RECENT_STEPS} steps. ${counter.help}`,
     of: ({ facts }) =>
-      labelled(counter.label, addUp(facts.newest.slice(-RECENT_STEPS), [counter]).get(counter.name) ?? []),
+      labelled(counter.label, sumSteps(facts.newest.slice(-RECENT_STEPS), [counter]).get(counter.name) ?? []),
   })),
 ];
 
@@ -246,7 +246,7 @@ function tokensOf({ promptTokens, cachedPromptTokens, sampledTokens, hosted }: U
 }
 
 /** Waits that the run itself has recorded. */
-function waitsOfState({ state: { state, pause, awaited } }: RunFacts): [string, number][] {
+function waitsOfState({ state: { state, pause, awaited } }: MetricFacts): [string, number][] {
   const found: [string, string | undefined][] = [
     ['resume', state === 'paused' ? pause?.since : undefined],
     ['rewards', awaited?.since],

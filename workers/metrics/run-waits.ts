@@ -1,4 +1,4 @@
-/** What the activities of a run do, and what they wait for since when, from the Temporal server. */
+/** The activities of a run: what they do, and what they wait for since when, from the Temporal server. */
 import type { Client } from '@temporalio/client';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isScheduled, readHeartbeat, toMs, type RawPending } from '../connection/pending-activity.ts';
@@ -48,7 +48,7 @@ function waitOf(raw: RawPending, state: ActivityState): [Wait, number] | null {
   return [state === 'retrying' ? 'retry' : 'worker', sinceMs];
 }
 
-/** What its attempts wait for, as its last heartbeat says. */
+/** The causes of its attempts' waiting, as its last heartbeat says. */
 function waitOfRunning(raw: RawPending): [Wait, number] | null {
   const { waiting, judge } = readHeartbeat(raw);
   const sinceMs = waiting?.since === undefined ? Number.NaN : Date.parse(waiting.since);

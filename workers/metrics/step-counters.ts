@@ -89,7 +89,7 @@ export const STEP_COUNTERS: readonly StepCounter[] = [
 /** Sums by the name of a counter, then by its label's value. */
 export type Totals = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-export function addUp(steps: readonly StepSummary[], counters: readonly StepCounter[]): Totals {
+export function sumSteps(steps: readonly StepSummary[], counters: readonly StepCounter[]): Totals {
   return new Map(counters.map(({ name, of }) => [name, sumPairs(steps.flatMap(of))]));
 }
 

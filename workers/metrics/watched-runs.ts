@@ -7,7 +7,7 @@ import { readStored, RunFileSchema } from '../../store/records/file-schemas.ts';
 import { isEnded, listRuns, readState, type RunFile } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { ProcessMetrics } from './process-metrics.ts';
-import { RunFactsReader, type RunFacts } from './run-facts.ts';
+import { RunFactsReader, type MetricFacts } from './run-facts.ts';
 import type { WatchedRun } from './run-families.ts';
 import { readWaits, type RunWaits } from './run-waits.ts';
 
@@ -104,7 +104,7 @@ export class WatchedRuns {
 
   async #read(run: string, watched: Watched): Promise<WatchedRun | null> {
     const { metrics, now = Date.now } = this.#options;
-    let facts: RunFacts | null;
+    let facts: MetricFacts | null;
     try {
       facts = await watched.reader.read();
     } catch {

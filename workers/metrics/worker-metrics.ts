@@ -1,6 +1,6 @@
 /** Metrics of a TypeScript worker at one address: its own, its runs', and those of Temporal's SDK. */
 import type { Client } from '@temporalio/client';
-import type { ActivityInterceptorsFactory, TelemetryOptions } from '@temporalio/worker';
+import type { ActivityInterceptorsFactory, TelemetryOptions, WorkerOptions } from '@temporalio/worker';
 import { runOfWorkflowId } from '../../core/queues.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { KeyedServer } from '../../play/transports/keyed-server.ts';
@@ -18,7 +18,7 @@ import { WatchedRuns } from './watched-runs.ts';
 export interface WorkerMetricsOptions {
   readonly address: MetricsAddress;
   readonly key: string;
-  /** Where Temporal's SDK exports its metrics; null: nowhere. */
+  /** Address at which Temporal's SDK exports its metrics; null: none. */
   readonly sdk: PrivateAddress | null;
 }
 
@@ -53,8 +53,12 @@ export class WorkerMetrics {
     return sdk === null ? {} : { metrics: exportTo(sdk) };
   }
 
-  /** Notes of which run each activity is. */
-  readonly interceptor: ActivityInterceptorsFactory = ({ info }) => {
+  /** Options of a worker that plays an agent: it notes of which run each activity is. */
+  workerOptions(): Pick<WorkerOptions, 'interceptors'> {
+    return { interceptors: { activity: [this.#interceptor] } };
+  }
+
+  readonly #interceptor: ActivityInterceptorsFactory = ({ info }) => {
     const run = runOfWorkflowId(info.workflowExecution?.workflowId ?? '');
     if (run !== null) this.#runs?.tell(run);
     return {};

@@ -4,8 +4,6 @@ import { z } from 'zod';
 import type { InstallOptions } from '../install/install.ts';
 import { runPythonProgram } from './run-program.ts';
 
-export const EXPORT_DTYPES = ['float32', 'bfloat16', 'float16'] as const;
-export const QUANTIZATIONS = ['q8_0'] as const;
 /** The file of the format gguf. */
 export const GGUF_FILE = 'model.gguf';
 
@@ -19,8 +17,8 @@ export interface PolicyExport extends InstallOptions {
   /** An empty one. */
   readonly folder: string;
   readonly format: 'merged' | 'gguf' | 'mlx';
-  readonly dtype: (typeof EXPORT_DTYPES)[number];
-  readonly quantize?: (typeof QUANTIZATIONS)[number] | null;
+  readonly dtype: 'float32' | 'bfloat16' | 'float16';
+  readonly quantize?: 'q8_0' | null;
 }
 
 const Exported = z.object({
@@ -32,12 +30,16 @@ const Exported = z.object({
 export type Exported = z.infer<typeof Exported>;
 
 /** `exported`: null if it failed for a reason that Python does not name, which `lastLine` may tell. */
-export async function exportPolicy(
+export async function exportByPython(
   work: PolicyExport,
 ): Promise<{ readonly exported: Exported | null; readonly lastLine: string }> {
   const { storeUri: store, policy, models, folder: to, dtype, format, quantize, chatTemplateSha256: template } = work;
   const flags = {
-    ...{ store, policy, models, to, dtype },
+    store,
+    policy,
+    models,
+    to,
+    dtype,
     ...(format === 'merged' ? {} : { format }),
     quantize,
     'chat-template-sha256': template,

@@ -13,13 +13,13 @@ export interface TrackedPlace {
 }
 
 /** Starts the workflow, or has the one that tells already look once more before it ends. */
-export async function startTracking(client: Client, place: TrackedPlace, input: TrackInput): Promise<void> {
+export async function tellTarget(client: Client, place: TrackedPlace, input: TrackInput): Promise<void> {
   const { storeId, workflows } = place;
   const { run, target } = input;
   const argument: TrackRunInput = { ...input, storeId };
   await patiently(
     () =>
-      client.workflow.signalWithStart<typeof trackRun, []>('trackRun', {
+      client.workflow.signalWithStart<typeof trackRun>('trackRun', {
         workflowId: trackWorkflowId(storeId, run, target),
         taskQueue: storeQueue(storeId, workflows),
         args: [argument],
@@ -65,7 +65,7 @@ export function openTracking(
   return {
     async start(run) {
       runs.add(run);
-      for (const target of targets) await startTracking(client, place, { run, target, from: 'start' });
+      for (const target of targets) await tellTarget(client, place, { run, target, from: 'start' });
     },
     async end() {
       const limitMs = PATIENCE_MS;

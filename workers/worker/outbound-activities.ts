@@ -4,14 +4,11 @@ import type { Contact } from '../../activities/contact.ts';
 import { createDeployActivities } from '../../activities/deploy.ts';
 import { createTrackActivities } from '../../activities/track.ts';
 import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
-import { openTracker } from '../../outbound/track/open-tracker.ts';
 import type { Store } from '../../store/store.ts';
-import type { Target } from '../../outbound/target.ts';
-import { openTraceTarget } from '../../outbound/trace/trace-target.ts';
-import { isTraceSettings, settingsOfTarget } from '../config/targets.ts';
-import { version } from '../version.ts';
+import { settingsOfTarget } from '../config/targets.ts';
+import { openTarget } from '../tracking/open-target.ts';
 import type { TemperConfig } from '../config/config.ts';
-import { openWeights } from '../python/deployed-weights.ts';
+import { openWeights } from './deployed-weights.ts';
 import type { Logger } from './logs.ts';
 import { isWorkflowRunning } from '../connection/is-workflow-running.ts';
 
@@ -35,11 +32,7 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
   const { project, config, store, client, contact, env, logger } = work;
   const storeId = await store.id();
   const weights = openWeights({ project, config, storeUri: store.uri, env });
-  const place = { store, project, env, fetch: globalThis.fetch, version: version() };
-  const openTarget = (name: string): Target => {
-    const settings = settingsOfTarget(config, name);
-    return isTraceSettings(settings) ? openTraceTarget(settings, place) : openTracker(settings, place);
-  };
+  const place = { store, project, env, fetch: globalThis.fetch };
   return {
     queue: outboundQueue(storeId),
     activities: {
@@ -47,7 +40,7 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
         store,
         logger,
         contact,
-        openTarget,
+        openTarget: (name) => openTarget(settingsOfTarget(config, name), place),
         isRunning: (run) => isWorkflowRunning(client, runWorkflowId(storeId, run)),
       }),
       ...createDeployActivities({ store, logger, contact, env, ...weights }),

@@ -35,7 +35,7 @@ export interface RunWorkerOptions {
   readonly signal: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   readonly logger?: Logger;
-  /** Where it serves metrics; null: nowhere. Absent: as the configuration says. */
+  /** Address of its metrics; null: none. Absent: as the configuration says. */
   readonly metrics?: MetricsAddress | null;
   /** In place of the configured port. */
   readonly metricsPort?: number | null;
@@ -90,34 +90,19 @@ async function runMetered(
   const isOver = new AbortController();
   const contacting = keepContact(connection, contact, isOver.signal);
   try {
-    const shared = { connection, namespace, ...sharedOptions() };
-    const workers = [
-      await Worker.create({
-        ...shared,
-        ...workflowOptions(config, storeId),
-        workflowBundle: { codePath: await workflowBundle(cacheFolder(env), temporalLogger(logger)) },
-      }),
-    ];
-    for (const agent of activities)
-      workers.push(
-        await Worker.create({
-          ...shared,
-          ...activityOptions(config),
-          ...(metrics === null ? {} : { interceptors: { activity: [metrics.interceptor] } }),
-          taskQueue: agent.queue,
-          activities: agent.activities,
-        }),
-      );
     const client = new Client({ connection, namespace });
     const outbound = await openOutboundActivities({ project, config, store, client, contact, env, logger });
-    workers.push(
-      await Worker.create({
-        ...shared,
-        ...outboundOptions(),
-        taskQueue: outbound.queue,
-        activities: outbound.activities,
-      }),
-    );
+    const workflowBundlePath = await workflowBundle(cacheFolder(env), temporalLogger(logger));
+    const workers = await createWorkers({ connection, namespace }, [
+      { ...workflowOptions(config, storeId), workflowBundle: { codePath: workflowBundlePath } },
+      ...activities.map((agent) => ({
+        ...activityOptions(config),
+        ...metrics?.workerOptions(),
+        taskQueue: agent.queue,
+        activities: agent.activities,
+      })),
+      { ...outboundOptions(), taskQueue: outbound.queue, activities: outbound.activities },
+    ]);
     await runAll(workers, signal, () => {
       const names = activities.map(({ name }) => name);
       const queues = workers.map((worker) => worker.options.taskQueue);
@@ -136,8 +121,15 @@ async function runMetered(
   }
 }
 
-function sharedOptions(): Pick<WorkerOptions, 'shutdownGraceTime' | 'shutdownForceTime'> {
-  return { shutdownGraceTime: DRAIN_MS, shutdownForceTime: FORCE_MS };
+/** One after the other. */
+async function createWorkers(
+  place: Pick<WorkerOptions, 'connection' | 'namespace'>,
+  each: readonly WorkerOptions[],
+): Promise<Worker[]> {
+  const shared = { ...place, shutdownGraceTime: DRAIN_MS, shutdownForceTime: FORCE_MS };
+  const workers: Worker[] = [];
+  for (const options of each) workers.push(await Worker.create({ ...shared, ...options }));
+  return workers;
 }
 
 export function workflowOptions(
@@ -168,6 +160,8 @@ const OUTBOUND_AT_ONCE = 100;
 
 function outboundOptions(): Omit<WorkerOptions, 'connection' | 'taskQueue'> {
   return {
+    // Its work is found again where it was cut off.
+    shutdownGraceTime: 0,
     maxConcurrentActivityTaskExecutions: OUTBOUND_AT_ONCE,
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval: HEARTBEAT_MS,

@@ -10,21 +10,21 @@ export class Unreadable extends Error {}
 type Json = Readonly<Record<string, unknown>>;
 
 /** A list of messages, an object with one, JSON of either, or a text that a user said. */
-export function readMessages(value: unknown): ChatMessage[] {
-  const given = parseJson(value);
+export function readChat(value: unknown): ChatMessage[] {
+  const given = maybeJson(value);
   if (typeof given === 'string') return given === '' ? [] : [{ role: 'user', content: given }];
   if (Array.isArray(given)) return given.flatMap((message) => readMessage(message, 'user'));
-  if (isObject(given) && Array.isArray(given['messages'])) return readMessages(given['messages']);
+  if (isObject(given) && Array.isArray(given['messages'])) return readChat(given['messages']);
   if (isObject(given) && 'role' in given) return readMessage(given, 'user');
   throw new Unreadable('the messages have no known form');
 }
 
 /** Answers of a model: one message for each choice, or a text, which may be JSON that the model wrote. */
 export function readAnswers(value: unknown): ChatMessage[] {
-  const given = parseJson(value);
+  const given = maybeJson(value);
   if (given === '' || given === null || given === undefined) return [];
   if (isObject(given) && Array.isArray(given['choices']))
-    return given['choices'].flatMap((choice) => readMessage(asObject(choice)['message'], 'assistant'));
+    return given['choices'].flatMap((choice) => readMessage(membersIn(choice)['message'], 'assistant'));
   const messages: unknown[] = Array.isArray(given) ? given : [given];
   if (!messages.every(isMessage)) return [{ role: 'assistant', content: asText(value) }];
   return messages.flatMap((message) => readMessage(message, 'assistant')).filter(({ role }) => role === 'assistant');
@@ -45,7 +45,7 @@ const ROLES: Readonly<Record<string, string>> = {
 
 /** A message with results of tools is one message for each of them. */
 export function readMessage(value: unknown, defaultRole: string): ChatMessage[] {
-  const message = parseJson(value);
+  const message = maybeJson(value);
   if (typeof message === 'string') return [{ role: defaultRole, content: message }];
   if (!isObject(message)) throw new Unreadable('the messages have no known form');
   const said = typeof message['role'] === 'string' ? message['role'].toLowerCase() : defaultRole;
@@ -64,7 +64,7 @@ function partsOf(message: Json): unknown[] {
   const given = parseList(message['parts']) ?? parseList(message['contents']) ?? message['content'];
   if (Array.isArray(given)) return given;
   const parts = parseList(given);
-  if (parts?.every((part) => typeof asObject(part)['type'] === 'string')) return parts;
+  if (parts?.every((part) => typeof membersIn(part)['type'] === 'string')) return parts;
   return given === null || given === undefined ? [] : [asText(given)];
 }
 
@@ -79,8 +79,8 @@ class Parts {
       this.text += part;
       return;
     }
-    const object = asObject(asObject(part)['message_content'] ?? part);
-    const type = String(object['type'] ?? 'text').replaceAll('-', '_');
+    const object = membersIn(membersIn(part)['message_content'] ?? part);
+    const type = typeof object['type'] === 'string' ? object['type'].replaceAll('-', '_') : 'text';
     const said = object['text'] ?? object['content'];
     if (/^(?:text|input_text|output_text)$/.test(type)) this.text += asText(said ?? '');
     else if (/^(?:reasoning|thinking)$/.test(type)) this.reasoning += asText(object['thinking'] ?? said ?? '');
@@ -90,8 +90,8 @@ class Parts {
   }
 
   addCall(value: unknown): void {
-    const call = asObject(asObject(value)['tool_call'] ?? value);
-    const called = asObject(call['function']);
+    const call = membersIn(membersIn(value)['tool_call'] ?? value);
+    const called = membersIn(call['function']);
     const name = called['name'] ?? call['name'] ?? call['toolName'];
     if (typeof name !== 'string') throw new Unreadable('a tool call has no name');
     const given = called['arguments'] ?? call['arguments'] ?? call['input'] ?? call['args'] ?? {};
@@ -126,12 +126,12 @@ function readResult(part: Json): ChatMessage {
 
 /** Tools in the form of a request; null if none are recorded, or in a form that is not known. */
 export function readTools(value: unknown): object[] | null {
-  const tools = (parseList(value) ?? []).map((tool) => asObject(parseJson(tool)));
+  const tools = (parseList(value) ?? []).map((tool) => membersIn(maybeJson(tool)));
   const read = tools.flatMap((tool) => {
     const { function: inner } = tool;
     const called = isObject(inner) ? inner : tool;
     if (typeof called['name'] !== 'string') return [];
-    const parameters = parseJson(called['parameters'] ?? called['inputSchema'] ?? called['input_schema']);
+    const parameters = maybeJson(called['parameters'] ?? called['inputSchema'] ?? called['input_schema']);
     return [
       {
         type: 'function',
@@ -146,7 +146,7 @@ export function readTools(value: unknown): object[] | null {
   return read.length === 0 ? null : read;
 }
 
-export function parseJson(value: unknown): unknown {
+export function maybeJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value;
   try {
     return JSON.parse(value) as unknown;
@@ -156,7 +156,7 @@ export function parseJson(value: unknown): unknown {
 }
 
 function parseList(value: unknown): unknown[] | null {
-  const parsed = parseJson(value);
+  const parsed = maybeJson(value);
   return Array.isArray(parsed) ? (parsed as unknown[]) : null;
 }
 
@@ -172,10 +172,10 @@ function idOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function asObject(value: unknown): Json {
+export function membersIn(value: unknown): Json {
   return isObject(value) ? value : {};
 }
 
-export function isObject(value: unknown): value is Json {
+function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

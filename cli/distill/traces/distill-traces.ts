@@ -2,18 +2,29 @@
 import { resolve } from 'node:path';
 
 import { EXIT, UsageError } from '../../command-line/errors.ts';
-import type { CommandContext } from '../../command-line/command.ts';
+import type { CommandEnvironment } from '../../command-line/command.ts';
 import { plural } from '../../terminal/format.ts';
-import type { distillCommand } from '../command.ts';
 import { distill } from '../chats/distilled-chats.ts';
 import { refuseExisting, toLine, writeNew } from '../chats/write-new.ts';
 import { readLangfuse } from './langfuse-traces.ts';
 import { readOtlpFile } from './read-otlp-file.ts';
-import { readConversations, toAttempt, toScenarios, type TracedConversations } from './trace-conversations.ts';
+import { readTraced, toAttempt, toScenarios, type TracedConversations } from './trace-conversations.ts';
 
 const MOST = 10_000;
 
-export async function distillTraces(context: CommandContext<typeof distillCommand>): Promise<number> {
+interface TracesContext extends Pick<CommandEnvironment, 'cwd' | 'env' | 'output'> {
+  readonly flags: {
+    readonly out: string;
+    readonly top: string | null;
+    readonly score: string | null;
+    readonly scenarios: string | null;
+    readonly since: string | null;
+    readonly most: number | null;
+    readonly 'from-otlp': string | null;
+  };
+}
+
+export async function distillTraces(context: TracesContext): Promise<number> {
   const { flags, cwd, output } = context;
   const { source, found } = await readTraces(context);
   const { conversations, otherSpans, leftOut } = found;
@@ -48,22 +59,22 @@ export async function distillTraces(context: CommandContext<typeof distillComman
 
 const DEFAULT_SCORE = 'reward';
 
-async function readTraces({ flags, cwd, env }: CommandContext<typeof distillCommand>) {
+async function readTraces({ flags, cwd, env }: TracesContext) {
   const score = flags.score ?? DEFAULT_SCORE;
   if (flags['from-otlp'] !== null) {
     const path = resolve(cwd, flags['from-otlp']);
-    return { source: path, found: readConversations(await readOtlpFile(path), score) };
+    return { source: path, found: readTraced(await readOtlpFile(path), score) };
   }
   const { since, most } = flags;
   if (since !== null && Number.isNaN(Date.parse(since)))
     throw new UsageError(`--since must be a time, got ${since}; pass one such as 2026-11-20 or 2026-11-20T12:00:00Z`);
   const asked = { since: since === null ? null : new Date(since).toISOString(), most: most ?? MOST, score };
   const { spans, scores } = await readLangfuse(env, asked);
-  return { source: 'Langfuse', found: readConversations(spans, score, scores) };
+  return { source: 'Langfuse', found: readTraced(spans, score, scores) };
 }
 
 async function writeScenarios(
-  { cwd, output }: CommandContext<typeof distillCommand>,
+  { cwd, output }: TracesContext,
   name: string,
   { conversations }: TracedConversations,
 ): Promise<void> {

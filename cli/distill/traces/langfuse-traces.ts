@@ -13,13 +13,13 @@ const Observation = z.looseObject({
   level: z.string().optional(),
   sessionId: z.string().nullish(),
   name: z.string().nullish(),
-  input: z.unknown(),
-  output: z.unknown(),
+  input: z.unknown().optional(),
+  output: z.unknown().optional(),
 });
 const Observations = z.object({ data: z.array(Observation), meta: z.looseObject({ cursor: z.string().nullish() }) });
 
 const Score = z.looseObject({
-  value: z.unknown(),
+  value: z.unknown().optional(),
   subject: z.looseObject({ id: z.string() }).nullish(),
 });
 const ScorePage = z.object({ data: z.array(Score), meta: z.looseObject({ cursor: z.string().nullish() }) });

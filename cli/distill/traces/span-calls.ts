@@ -4,7 +4,7 @@
  */
 import type { PlainAttributes, PlainValue, ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import type { ChatMessage } from '../../../store/records/trajectories.ts';
-import { asObject, parseJson, readAnswers, readMessage, readMessages, readTools, Unreadable } from './chat-messages.ts';
+import { membersIn, maybeJson, readAnswers, readMessage, readChat, readTools, Unreadable } from './chat-messages.ts';
 
 export interface TracedCall {
   readonly messages: readonly ChatMessage[];
@@ -16,6 +16,7 @@ export interface TracedCall {
 /** Null for a span of something else; throws `Unreadable` for a call that is no example. */
 export function readCall(span: ReadSpan): TracedCall | null {
   if (!isModelCall(span)) return null;
+  if (span.attributes['temper.phase'] === 'evaluation') throw new Unreadable('it is of an evaluation by Temper');
   if (span.hasFailed) throw new Unreadable('the call failed');
   const call = CONVENTIONS.reduce<TracedCall | null>((found, read) => found ?? read(span), null);
   if (call === null || call.messages.length === 0) throw new Unreadable('the prompt was not recorded');
@@ -27,12 +28,12 @@ export function readCall(span: ReadSpan): TracedCall | null {
 const CALLS = new Set(['chat', 'generate_content', 'text_completion']);
 
 function isModelCall({ attributes }: ReadSpan): boolean {
-  const operation = attributes['gen_ai.operation.name'];
+  const { 'gen_ai.operation.name': operation, 'ai.operationId': operationId } = attributes;
   if (typeof operation === 'string') return CALLS.has(operation);
   return (
     attributes['openinference.span.kind'] === 'LLM' ||
     attributes['langfuse.observation.type'] === 'generation' ||
-    /\.do(?:Generate|Stream)$/.test(String(attributes['ai.operationId'])) ||
+    (typeof operationId === 'string' && /\.do(?:Generate|Stream)$/.test(operationId)) ||
     typeof attributes['llm.request.type'] === 'string' ||
     typeof attributes['gen_ai.request.model'] === 'string'
   );
@@ -57,7 +58,7 @@ function ofGenAi({ attributes }: Pick<ReadSpan, 'attributes'>): TracedCall | nul
   const instructions = attributes['gen_ai.system_instructions'];
   const system = instructions === undefined ? [] : readMessage({ role: 'system', parts: instructions }, 'system');
   return {
-    messages: [...system, ...readMessages(input)],
+    messages: [...system, ...readChat(input)],
     tools: readTools(attributes['gen_ai.tool.definitions']),
     answers: readAnswers(attributes['gen_ai.output.messages'] ?? ''),
   };
@@ -81,14 +82,14 @@ function ofMessageEvents({ events, attributes }: ReadSpan): TracedCall | null {
     .filter(({ name }) => name === 'gen_ai.choice')
     .flatMap((event) => {
       const body = bodyOf(event.attributes);
-      return readMessage(parseJson(body['message'] ?? body), 'assistant');
+      return readMessage(maybeJson(body['message'] ?? body), 'assistant');
     });
   return { messages: asked, tools: readTools(attributes['gen_ai.tool.definitions']), answers };
 }
 
 /** Members are attributes, or JSON in one of them. */
 function bodyOf(attributes: PlainAttributes): Record<string, unknown> {
-  const { id, ...body } = { ...attributes, ...asObject(parseJson(attributes['gen_ai.event.content'])) };
+  const { id, ...body } = { ...attributes, ...membersIn(maybeJson(attributes['gen_ai.event.content'])) };
   return id === undefined ? body : { ...body, tool_call_id: id };
 }
 
@@ -96,40 +97,40 @@ function ofContentEvents({ events }: ReadSpan): TracedCall | null {
   const prompt = events.find(({ name }) => name === 'gen_ai.content.prompt')?.attributes['gen_ai.prompt'];
   const completion = events.find(({ name }) => name === 'gen_ai.content.completion')?.attributes['gen_ai.completion'];
   if (prompt === undefined) return null;
-  return { messages: readMessages(prompt), tools: null, answers: readAnswers(completion ?? '') };
+  return { messages: readChat(prompt), tools: null, answers: readAnswers(completion ?? '') };
 }
 
 function ofLangfuse({ attributes }: ReadSpan): TracedCall | null {
-  const input = parseJson(attributes['langfuse.observation.input']);
+  const input = maybeJson(attributes['langfuse.observation.input']);
   if (input === undefined || input === null) return null;
   return {
-    messages: readMessages(input),
-    tools: readTools(asObject(input)['tools']),
+    messages: readChat(input),
+    tools: readTools(membersIn(input)['tools']),
     answers: readAnswers(attributes['langfuse.observation.output'] ?? ''),
   };
 }
 
 function ofOpenInference({ attributes }: ReadSpan): TracedCall | null {
   const { llm } = nested(attributes, /^llm\.(?:input_messages|output_messages|tools)\./);
-  const input = listed(asObject(llm)['input_messages']);
+  const input = listed(membersIn(llm)['input_messages']);
   if (input.length === 0) return null;
-  const messageOf = (entry: unknown) => withLists(asObject(asObject(entry)['message']));
+  const messageOf = (entry: unknown) => withLists(membersIn(membersIn(entry)['message']));
   return {
     messages: input.flatMap((entry) => readMessage(messageOf(entry), 'user')),
-    tools: readTools(listed(asObject(llm)['tools']).map((tool) => asObject(asObject(tool)['tool'])['json_schema'])),
-    answers: listed(asObject(llm)['output_messages']).flatMap((entry) => readMessage(messageOf(entry), 'assistant')),
+    tools: readTools(listed(membersIn(llm)['tools']).map((tool) => membersIn(membersIn(tool)['tool'])['json_schema'])),
+    answers: listed(membersIn(llm)['output_messages']).flatMap((entry) => readMessage(messageOf(entry), 'assistant')),
   };
 }
 
 function ofOpenLlmetry({ attributes }: ReadSpan): TracedCall | null {
   const tree = nested(attributes, /^(?:gen_ai\.(?:prompt|completion)\.\d|llm\.request\.functions\.\d)/);
-  const genAi = asObject(tree['gen_ai']);
+  const genAi = membersIn(tree['gen_ai']);
   const input = listed(genAi['prompt']);
   if (input.length === 0) return null;
   return {
-    messages: input.flatMap((entry) => readMessage(withLists(asObject(entry)), 'user')),
-    tools: readTools(listed(asObject(asObject(tree['llm'])['request'])['functions'])),
-    answers: listed(genAi['completion']).flatMap((entry) => readMessage(withLists(asObject(entry)), 'assistant')),
+    messages: input.flatMap((entry) => readMessage(withLists(membersIn(entry)), 'user')),
+    tools: readTools(listed(membersIn(membersIn(tree['llm'])['request'])['functions'])),
+    answers: listed(genAi['completion']).flatMap((entry) => readMessage(withLists(membersIn(entry)), 'assistant')),
   };
 }
 
@@ -141,7 +142,7 @@ function ofAiSdk({ attributes }: ReadSpan): TracedCall | null {
   const isEmpty = content === '' && calls === undefined;
   const answer = { role: 'assistant', content: [{ type: 'text', text: content }], tool_calls: calls };
   return {
-    messages: readMessages(input),
+    messages: readChat(input),
     tools: readTools(attributes['ai.prompt.tools']),
     answers: isEmpty ? [] : readMessage(answer, 'assistant'),
   };
@@ -180,7 +181,7 @@ function put(root: Tree, path: readonly string[], value: PlainValue): void {
 /** Members with numbers for names, in their order. */
 function listed(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;
-  const members = Object.entries(asObject(value)).filter(([name]) => /^\d+$/.test(name));
+  const members = Object.entries(membersIn(value)).filter(([name]) => /^\d+$/.test(name));
   return members.toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => member);
 }
 

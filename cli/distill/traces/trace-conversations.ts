@@ -27,7 +27,7 @@ export type Scores = ReadonlyMap<string, readonly number[]>;
 const EVALUATION = 'gen_ai.evaluation.result';
 
 /** A conversation whose turns are traces of their own has an id that they share. */
-export function readConversations(
+export function readTraced(
   spans: readonly ReadSpan[],
   scoreName: string,
   given: Scores = new Map(),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from temper_gpu.model.models import BaseModel
 
-# By transformers' names.
+# Architectures by transformers' names.
 ARCHITECTURES = {"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
 TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 OF_LAYER = {
@@ -38,7 +38,7 @@ OF_LAYER = {
     "mlp.down_proj": "ffn_down",
 }
 LAYER = re.compile(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)")
-# Of formulas for lower frequencies, by transformers' names.
+# Formulas for lower frequencies, by transformers' names.
 ROPE_SCALINGS = ("default", "linear", "llama3")
 
 
@@ -54,7 +54,7 @@ def write_model(
         "general.name": name,
         "general.file_type": kind.file_type,
         **({"general.quantization_version": 2} if kind is Q8_0 else {}),
-        # By which a model that was imported is recognized.
+        # A model that was imported is recognized by it.
         "temper.adapter_sha256": adapter_sha256,
         **{f"{architecture}.{key}": value for key, value in _numbers(config).items()},
         **tokenizer_fields(base.tokenizer, base.end_token_ids, config.vocab_size),

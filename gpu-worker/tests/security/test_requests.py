@@ -239,7 +239,7 @@ def test_what_a_client_sends_ahead_does_not_cut_the_answer_before_it(
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
         await send({"type": "http.response.body", "body": b"done"})
 
-    monkeypatch.setattr(served, "create_app", lambda *_: answer)
+    monkeypatch.setattr(served, "create_app", lambda *_, **__: answer)
     bounds = ServerSettings(max_header_bytes=10_000, header_timeout_s=1)
     with serving(cast(Any, None), bounds) as url, connect(url) as connection:
         connection.sendall(HEALTH + at_once)

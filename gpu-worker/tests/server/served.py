@@ -22,6 +22,7 @@ from temper_gpu.server.targets import Targets
 from tests.engine.embedded.tiny import Held
 
 KEY = "a secret of this test"
+METRICS_KEY = "opens metrics alone"
 SHA256 = "c" * 64
 ASKED = {"model": "pocket", "messages": [{"role": "user", "content": "1x34o6789"}], "seed": 3, "max_tokens": 4}
 TEMPLATES: dict[str, str] = {}
@@ -66,7 +67,7 @@ def serving(engines: Engines, settings: ServerSettings, targets: Targets | None 
     async def serve() -> None:
         stopping = asyncio.Event()
         ready.append((asyncio.get_running_loop(), stopping))
-        app = create_app(engines, asked, settings, KEY, find_template)
+        app = create_app(engines, asked, settings, KEY, find_template, metrics_key=METRICS_KEY)
         await run_server(app, settings, listener, stopping)
 
     thread = threading.Thread(target=event_loop.run, args=(serve(),))

@@ -9,7 +9,7 @@ import pytest
 
 from temper_gpu.engine.interface import Generation
 from temper_gpu.server.metrics import Metrics
-from tests.server.served import ASKED, KEY, SHA256, chat, error
+from tests.server.served import ASKED, KEY, METRICS_KEY, SHA256, chat, error
 
 ASKED_TEXT = {"model": "pocket", "prompt": "1x34o6789", "seed": 3, "max_tokens": 4}
 GREEDY = (("top_p", 0), ("top_k", 1))
@@ -170,6 +170,9 @@ def test_metrics_are_told_with_the_key_under_vllms_names(client: httpx.Client, u
         ):
             assert httpx.request(method, url + path, headers=headers, trust_env=False).status_code == 401
     assert KEY not in response.text
+    alone = {"authorization": f"Bearer {METRICS_KEY}"}
+    assert httpx.get(f"{url}/metrics", headers=alone, trust_env=False).status_code == 200
+    assert httpx.get(f"{url}/v1/models", headers=alone, trust_env=False).status_code == 401
 
 
 def test_a_histogram_counts_up_to_each_bound():

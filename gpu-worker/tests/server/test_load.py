@@ -150,7 +150,7 @@ async def a_stream_past_its_deadline(scope: Any, receive: Any, send: Any) -> Non
 def test_an_answer_that_nobody_reads_is_dropped(
     monkeypatch: pytest.MonkeyPatch, answer: ASGIApp, idle_timeout_s: float, keeps: str
 ):
-    monkeypatch.setattr(served, "create_app", lambda *_: answer)
+    monkeypatch.setattr(served, "create_app", lambda *_, **__: answer)
     with (
         serving(cast(Any, None), ServerSettings(idle_timeout_s=idle_timeout_s)) as url,
         sending(url, f"Connection: {keeps}\r\n{told(b'')}", receive_buffer=4096) as connection,

@@ -16,6 +16,7 @@ from temper_gpu.commits.checkpoints import manifest_key
 from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.contract import InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
+from temper_gpu.server.metrics import Metrics
 from temper_gpu.store import FileStore
 from temper_gpu.temporal.activities import GpuActivities, require_fresh
 from temper_gpu.temporal.heartbeat import run_with_heartbeats
@@ -48,6 +49,23 @@ def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
     assert (made.checkpoint, made.metrics) == (found.checkpoint, found.metrics)
     assert made.seconds.keys() == {"load", "wait", "train", "commit", "publish"}
     assert made.metrics["rows"] == 8
+
+
+def test_each_execution_is_told_for_metrics_also_one_that_fails(tmp_path: Path):
+    store, metrics = open_folder(tmp_path), Metrics()
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    gpu = GpuActivities(trainer, store, executed=metrics.executed)
+    work = first_step(store, gpu)
+    for _ in range(2):
+        run(gpu.train, work)
+    with pytest.raises(ApplicationError):
+        run(gpu.train, work.model_copy(update={"inputs_sha256": "f" * 64}))
+    text = metrics.text({})
+    # The test's environment gives all activities one name.
+    for outcome, count in (("committed", 2), ("found", 1), ("failed", 1)):
+        assert f'temper_train_executions_total{{activity="unknown",outcome="{outcome}"}} {count}\n' in text
+    assert 'temper_train_phase_seconds_total{phase="train"} ' in text
+    assert 'temper_train_execution_seconds_count{activity="unknown"} 4\n' in text
 
 
 def test_a_run_that_could_never_be_played_does_not_begin(tmp_path: Path):

@@ -7,9 +7,9 @@ import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
 import { callHttp, requireKey, type HttpCaller } from '../../http.ts';
-import { readShape, readChatTemplate } from '../files.ts';
-import { modelName } from '../names.ts';
-import type { DeployFile, DeployTarget, Stage, StageContext, StageOutcome } from '../target.ts';
+import { readShape, readDeployedTemplate } from './files.ts';
+import { modelName } from './names.ts';
+import type { DeployFile, DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';
 
 const KEY_VARIABLE = 'FIREWORKS_API_KEY';
 const API = 'https://api.fireworks.ai';
@@ -37,8 +37,8 @@ const apiOf = (env: NodeJS.ProcessEnv): string => (env['FIREWORKS_BASE_URL'] ?? 
 const accountOf = ({ env, deployment }: StageContext): string =>
   `${apiOf(env)}/v1/accounts/${optionsOf(deployment).account}`;
 
-const LOAD: Stage = { name: 'load', run: load };
-const STAGES: readonly Stage[] = [
+const LOAD: DeployStage = { name: 'load', run: load };
+const STAGES: readonly DeployStage[] = [
   { name: 'register', run: register },
   { name: 'upload', run: upload },
   { name: 'validate', run: validate },
@@ -138,7 +138,7 @@ async function upload(context: StageContext): Promise<{ made: Made }> {
 /** The chat template is in a file of Fireworks' own, without which there are no chat completions. */
 async function filesOf(context: StageContext): Promise<DeployFile[]> {
   const adapter = (await context.files()).filter(({ path }) => [PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE].includes(path));
-  const template = await readChatTemplate(context.store, context.deployment);
+  const template = await readDeployedTemplate(context.store, context.deployment);
   if (template === null) return adapter;
   const conversation = { style: 'jinja', args: { template: new TextDecoder().decode(template) } };
   const bytes = new TextEncoder().encode(JSON.stringify({ conversation_config: conversation }));

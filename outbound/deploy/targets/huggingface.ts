@@ -11,9 +11,9 @@ import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
 import { callHttp, explainRefusal, explainSilence, requireKey, type HttpCaller } from '../../http.ts';
-import { CARD, inMemory } from '../files.ts';
-import { stepName } from '../names.ts';
-import type { DeployFile, DeployTarget, Stage, StageContext } from '../target.ts';
+import { CARD, inMemory } from './files.ts';
+import { stepName } from './names.ts';
+import type { DeployFile, DeployTarget, DeployStage, StageContext } from './target.ts';
 
 const HUB = 'https://huggingface.co';
 export const HUB_KEY_VARIABLE = 'HF_TOKEN';
@@ -42,7 +42,7 @@ const hubOf = (env: NodeJS.ProcessEnv): string => (env['HF_ENDPOINT'] ?? HUB).re
 const apiOf = ({ env, deployment }: HubContext): string => `${hubOf(env)}/api/models/${repoOf(deployment)}`;
 
 /** Together fetches adapters from there, too. */
-export const HUB_STAGES: readonly Stage[] = [
+export const HUB_STAGES: readonly DeployStage[] = [
   { name: 'repository', run: createRepository },
   { name: 'upload', run: upload },
   { name: 'tag', run: tag },
@@ -79,7 +79,7 @@ async function createRepository(context: HubContext): Promise<{ made: Made }> {
   return { made: { repo, url: `${hubOf(context.env)}/${repo}`, private: isPrivate, license } };
 }
 
-/** Of the base model: null if it is not of the hub, or names none. */
+/** License of the base model: null if it is not of the hub, or names none. */
 async function readLicense(context: HubContext): Promise<string | null> {
   const { baseModel } = context.deployment;
   if (baseModel === null) return null;
@@ -119,7 +119,7 @@ async function upload(context: HubContext): Promise<{ made: Made }> {
 async function commitFiles(context: HubContext, title: string): Promise<string> {
   const hub = await importHub();
   const caller = callerOf(context);
-  // Of two commits after the same one, the hub takes the first.
+  // The hub takes the first of two commits after the same one.
   const parentCommit = (await readRepo(context)).sha;
   const files = await Promise.all((await filesOf(context)).map(toBlob));
   const result = await hub.uploadFiles({

@@ -14,8 +14,8 @@ import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
-import { modelName } from '../names.ts';
-import type { DeployTarget, StageContext } from '../target.ts';
+import { modelName } from './names.ts';
+import type { DeployTarget, StageContext } from './target.ts';
 
 /** A field of the file, by which Ollama tells what a model was made of. */
 const ADAPTER_FIELD = 'temper.adapter_sha256';
@@ -66,12 +66,12 @@ async function create(context: StageContext): Promise<{ made: Made }> {
 /** Hash of the adapter in a model; empty if the model is not one of Temper's, null if there is none of that name. */
 async function adapterOf(context: StageContext, model: string): Promise<string | null> {
   const url = `${urlOf(context.deployment)}/api/show`;
-  const { status, json } = await callHttp(callerOf(context), {
-    ...{ method: 'POST', url, json: { model }, expected: [404] },
-  });
+  const asked = { method: 'POST', url, json: { model }, expected: [404] } as const;
+  const { status, json } = await callHttp(callerOf(context), asked);
   if (status === 404) return null;
   const info = (json as { model_info?: Record<string, unknown> } | undefined)?.model_info ?? {};
-  return String(info[ADAPTER_FIELD] ?? '');
+  const adapter = info[ADAPTER_FIELD];
+  return typeof adapter === 'string' ? adapter : '';
 }
 
 async function upload(context: StageContext, file: string): Promise<string> {

@@ -6,8 +6,8 @@ import { openStore } from '../../../store/bytes/open-store.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import type { Store } from '../../../store/store.ts';
-import { CARD } from '../files.ts';
-import type { DeployFile, DeployTarget, StageContext } from '../target.ts';
+import { CARD } from './files.ts';
+import type { DeployFile, DeployTarget, StageContext } from './target.ts';
 
 export const s3Target: DeployTarget = {
   name: 's3',

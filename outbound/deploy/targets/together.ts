@@ -9,9 +9,9 @@ import { openStore } from '../../../store/bytes/open-store.ts';
 import { presignObject } from '../../../store/bytes/s3-presign.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { callHttp, requireKey, type HttpCaller } from '../../http.ts';
-import { archive } from '../archive.ts';
-import { modelName } from '../names.ts';
-import type { DeployTarget, Stage, StageContext, StageOutcome } from '../target.ts';
+import { archive } from './archive.ts';
+import { modelName } from './names.ts';
+import type { DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';
 import { HUB_KEY_VARIABLE, HUB_STAGES } from './huggingface.ts';
 
 const KEY_VARIABLE = 'TOGETHER_API_KEY';
@@ -30,10 +30,10 @@ const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options 
 /** Together's own clients read the same variable. */
 const apiOf = (env: NodeJS.ProcessEnv): string => (env['TOGETHER_BASE_URL'] ?? API).replace(/\/+$/, '');
 
-const UPLOAD: Stage = { name: 'upload', run: upload };
-const REGISTER: Stage = { name: 'register', run: register };
-const WAIT: Stage = { name: 'wait', run: waitForJob };
-const ATTACH: Stage = { name: 'attach', run: attach };
+const UPLOAD: DeployStage = { name: 'upload', run: upload };
+const REGISTER: DeployStage = { name: 'register', run: register };
+const WAIT: DeployStage = { name: 'wait', run: waitForJob };
+const ATTACH: DeployStage = { name: 'attach', run: attach };
 
 export const togetherTarget: DeployTarget = {
   name: 'together',

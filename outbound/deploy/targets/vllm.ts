@@ -10,8 +10,8 @@ import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
-import { modelName, stepName } from '../names.ts';
-import type { DeployTarget, Stage, StageContext } from '../target.ts';
+import { modelName, stepName } from './names.ts';
+import type { DeployTarget, DeployStage, StageContext } from './target.ts';
 
 const KEY_VARIABLE = 'VLLM_API_KEY';
 /** Folder of the worker that the server reads, too. */
@@ -19,7 +19,7 @@ const FOLDER_VARIABLE = 'TEMPER_VLLM_FOLDER';
 
 interface ServedModel {
   id: string;
-  /** Where an adapter was loaded from. */
+  /** The place that an adapter was loaded from. */
   root?: string;
   /** The base model of an adapter. */
   parent?: string | null;
@@ -29,9 +29,9 @@ const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options 
 const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
   optionsOf(deployment).url.replace(/\/+$/, '');
 
-const WRITE: Stage = { name: 'folder', run: writeFolder };
-const LOAD: Stage = { name: 'load', run: load };
-const UNLOAD: Stage = { name: 'unload', run: unloadOthers };
+const WRITE: DeployStage = { name: 'folder', run: writeFolder };
+const LOAD: DeployStage = { name: 'load', run: load };
+const UNLOAD: DeployStage = { name: 'unload', run: unloadOthers };
 
 export const vllmTarget: DeployTarget = {
   name: 'vllm',

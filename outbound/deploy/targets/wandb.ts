@@ -3,14 +3,14 @@ import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { requireKey } from '../../http.ts';
 import { logArtifact } from '../../track/wandb-artifact.ts';
-import { modelName, stepName } from '../names.ts';
-import { CARD } from '../files.ts';
-import type { DeployTarget, StageContext } from '../target.ts';
+import { modelName, stepName } from './names.ts';
+import { CARD } from './files.ts';
+import type { DeployTarget, StageContext } from './target.ts';
 
 const KEY_VARIABLE = 'WANDB_API_KEY';
 const API = 'https://api.wandb.ai';
 const INFERENCE = 'https://api.inference.wandb.ai/v1';
-/** Where W&B Inference reads adapters. */
+/** The region in which W&B Inference reads adapters. */
 const REGION = 'coreweave-us';
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'wandb'>;

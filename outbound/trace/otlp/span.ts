@@ -39,7 +39,7 @@ export interface Span extends SpanPlace {
   readonly error: string | null;
 }
 
-/** Who made the spans. */
+/** Maker of the spans. */
 export interface SpanSource {
   readonly resource: Attributes;
   readonly scope: { readonly name: string; readonly version: string };

@@ -116,7 +116,15 @@ test('the best by a score are taken, from lines of JSON, from messages with thei
     await writeFile(join(project, name), bytes);
     const out = `${name}.jsonl`;
     const { stdout, stderr } = await runCli(project, [
-      ...['distill', '--from-otlp', name, '--score', 'helpful', '--top', '50%', '--out', out],
+      'distill',
+      '--from-otlp',
+      name,
+      '--score',
+      'helpful',
+      '--top',
+      '50%',
+      '--out',
+      out,
     ]);
     expect(stderr).toBe('');
     expect(stdout).toContain('note: 1 conversation without a score named helpful left out');
@@ -213,6 +221,8 @@ test('Langfuse’s recorded calls are read page by page, with scores of traces, 
     '--from-langfuse',
     '--since',
     '2026-11-20',
+    '--most',
+    '3',
     '--score',
     'ok',
     '--top',

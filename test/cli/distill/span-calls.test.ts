@@ -160,6 +160,7 @@ const OUTPUT = { 'gen_ai.output.messages': json([{ role: 'assistant', content: '
 test.each([
   ['the prompt was not recorded', spanOf({ 'gen_ai.operation.name': 'chat' })],
   ['the answer was not recorded', spanOf(GEN_AI)],
+  ['it is of an evaluation by Temper', spanOf({ ...GEN_AI, ...OUTPUT, 'temper.phase': 'evaluation' })],
   ['the call failed', { ...spanOf({ ...GEN_AI, ...OUTPUT }), hasFailed: true }],
   [
     'the answer was cut off at the token limit',

@@ -39,7 +39,7 @@ const CommitLine = z.discriminatedUnion('key', [
 ]);
 
 interface HubFile {
-  /** Of large files. */
+  /** Hash of a large file. */
   readonly lfs?: string;
   readonly bytes: Buffer;
 }

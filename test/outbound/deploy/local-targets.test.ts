@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { DEPLOY_OPTIONS } from '../../../core/contract-deploy.ts';
-import type { GgufRequest, WriteGguf } from '../../../outbound/deploy/target.ts';
+import type { GgufRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
 import { seededFaults, type StandIn } from '../stand-in.ts';
 import { ADAPTER, addDeployment, madeOf, playStages, temporaryStore } from './made-deployment.ts';

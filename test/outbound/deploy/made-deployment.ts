@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 
 import { TemperError } from '../../../core/failures.ts';
 import { PROOF_STAGE, runStage } from '../../../outbound/deploy/run-stage.ts';
-import type { Proof, ProofRequest, WriteGguf } from '../../../outbound/deploy/target.ts';
+import type { Proof, ProofRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import {

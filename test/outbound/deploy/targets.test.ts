@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { readDeployment, stateOf } from '../../../store/records/deployments.ts';
+import { readDeployment, stateOfDeployment } from '../../../store/records/deployments.ts';
 import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
 import { seededFaults, type Fault, type StandIn } from '../stand-in.ts';
 import { startWandb } from '../track/wandb-stand-in.ts';
@@ -60,7 +60,7 @@ describe('the Hugging Face hub', () => {
     await playStages(store, deployment, { env: { ...KEYS, HF_ENDPOINT: standIn.url } });
     expect(standIn.repos.get('me/demo')!.commits).toHaveLength(2);
     expect(standIn.violations).toEqual([]);
-    expect(stateOf((await readDeployment(store, 'demo', deployment.id))!)).toBe('deployed');
+    expect(stateOfDeployment((await readDeployment(store, 'demo', deployment.id))!)).toBe('deployed');
   });
 
   test('a repository that everybody can read is refused, as is a key, and a tag of another adapter', async () => {
@@ -187,7 +187,7 @@ describe('Fireworks', () => {
         prove: () => Promise.resolve({ verdict: 'adapter-absent', detail, prompts: 8, measured: {} }),
       }),
     ).rejects.toThrow(`at fireworks is not demo@12 (adapter-absent): ${detail}`);
-    expect(stateOf((await readDeployment(store, 'demo', deployment.id))!)).toBe('failed');
+    expect(stateOfDeployment((await readDeployment(store, 'demo', deployment.id))!)).toBe('failed');
   });
 });
 

@@ -41,7 +41,7 @@ export interface TakenRequest {
 
 export interface OtlpServer {
   readonly url: string;
-  /** By span id. */
+  /** Newest spans by their ids. */
   readonly spans: Map<string, ReadSpan>;
   readonly scores: Map<string, z.output<typeof Score>>;
   readonly items: Map<string, z.output<typeof DatasetItem>>;
@@ -85,7 +85,7 @@ export async function startOtlpServer(): Promise<OtlpServer> {
     })().catch((error: unknown) => response.writeHead(400).end(String(error)));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   return { ...taken, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 

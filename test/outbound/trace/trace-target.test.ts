@@ -234,5 +234,5 @@ test('a key that is missing is named, and ends nothing', async () => {
     });
   }
   const nobodys = open({ kind: 'weave', url: server.url }).begin(told);
-  await expect(nobodys).rejects.toThrow('pass weave({ entity }), or set WANDB_ENTITY');
+  await expect(nobodys).rejects.toThrow('pass weaveTraces({ entity }), or set WANDB_ENTITY');
 });

@@ -11,7 +11,7 @@ import {
   type ChatMessage,
 } from '../../../store/records/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
-import type { StepRow, Told } from '../../../outbound/target.ts';
+import type { StepRow, ToldRun } from '../../../outbound/target.ts';
 
 export const RUN = 'demo';
 export const STARTED = Date.parse('2026-11-27T08:00:00Z');
@@ -116,7 +116,7 @@ export function stepRow(step: number): StepRow {
   return { ...place, summary, totals: { seconds: 50, attempts: 4, sampledTokens: 24 } };
 }
 
-export async function toldOf(store: Store, memory: Told['memory'] = {}): Promise<Told> {
+export async function toldOf(store: Store, memory: ToldRun['memory'] = {}): Promise<ToldRun> {
   const config = defaultRunConfig({ run: RUN, agent: 'support', baseModel: 'pocket' });
   const known = { storeId: await store.id(), agentCodeSha256: SHA('e'), group: null, beganAt: STARTED, failure: null };
   const { signal } = new AbortController();

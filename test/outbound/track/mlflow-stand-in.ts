@@ -8,7 +8,7 @@ export interface MlflowRun {
   status: string;
   tags: Record<string, string>;
   params: Record<string, string>;
-  /** By key, step, time and value. */
+  /** Keyed by key, step, time and value. */
   metrics: Map<string, { key: string; value: number; step: number; timestamp: number }>;
 }
 

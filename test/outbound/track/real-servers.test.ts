@@ -53,8 +53,8 @@ test.runIf(mlflowUrl)('MLflow holds each step once, in order, with its state', {
   const id = found.find(({ info }) => info.run_name.endsWith('~1'))?.info.run_id;
   const { metrics } = await ask(`${api}/metrics/get-history?run_id=${id}&metric_key=train/reward`, null);
   const rows = metrics as { step: number; value: number }[];
-  expect(rows.map(({ step }) => Number(step)).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5]);
-  expect(rows.find(({ step }) => Number(step) === 5)?.value).toBe(7);
+  expect(rows.map(({ step }) => step).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5]);
+  expect(rows.find(({ step }) => step === 5)?.value).toBe(7);
 });
 
 test.runIf(trackioUrl)('Trackio holds each step once, in order', { timeout: 120_000 }, async () => {

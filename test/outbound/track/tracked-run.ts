@@ -15,7 +15,7 @@ import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { manifestTimesKey, runKey, stateKey } from '../../../store/layout.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
-import type { Outcome } from '../../../store/records/outbound-cursor.ts';
+import type { RunOutcome } from '../../../store/records/outbound-cursor.ts';
 import { evaluation, summary } from '../../cli/fixture-store.ts';
 
 export const BEGAN_AT = Date.parse('2026-11-27T08:00:00Z');
@@ -90,7 +90,7 @@ export async function startTrackedRun(run = 'demo'): Promise<TrackedRun> {
 }
 
 export interface Telling {
-  readonly outcome?: Outcome | null;
+  readonly outcome?: RunOutcome | null;
   readonly from?: 'start' | 'now';
   /** Tries that may fail. */
   readonly tries?: number;

@@ -39,9 +39,9 @@ export async function startTrackio(options: Pick<StandInOptions, 'fault' | 'hold
       {
         method: 'POST',
         path: /^\/api\/bulk_log$/,
-        answer({ json, headers }) {
-          if (headers['x-trackio-write-token'] !== key) throw new Refused(400, 'A write_token is required');
-          for (const { log_id: id, run, run_id, step, metrics } of json(BulkLog).logs)
+        answer(request) {
+          if (request.headers['x-trackio-write-token'] !== key) throw new Refused(400, 'A write_token is required');
+          for (const { log_id: id, run, run_id, step, metrics } of request.json(BulkLog).logs)
             if (!rows.has(id)) rows.set(id, { run, run_id, step, metrics });
           return { json: { data: null } };
         },

@@ -148,18 +148,21 @@ function upsert({ name, config, project, ...input }: z.infer<typeof Upsert>, run
   return { json: { data: { upsertBucket: { bucket, inserted: known === undefined } } } };
 }
 
-function stream({ parts, json }: StandInRequest, runs: Map<string, WandbRun>): StandInAnswer {
-  const run = runs.get(parts[1] ?? '');
+function stream(request: StandInRequest, runs: Map<string, WandbRun>): StandInAnswer {
+  const run = runs.get(request.parts[1] ?? '');
   if (run === undefined) throw new Refused(404, 'run not found');
-  const { files, complete, exitcode } = json(Stream);
+  const { files, complete, exitcode = null } = request.json(Stream);
   const { 'wandb-history.jsonl': history, 'wandb-summary.json': summary } = files;
-  if (history !== undefined && history.offset > run.history.length) throw new Refused(400, 'history has a gap');
-  for (const [index, line] of (history?.content ?? []).entries())
-    run.history[(history?.offset ?? 0) + index] = JSON.parse(line) as Record<string, number>;
-  if (summary !== undefined) run.summary = JSON.parse(summary.content[0] ?? '{}') as Record<string, number>;
   if (history === undefined && complete === undefined) run.beats += 1;
-  run.exitcode = complete === undefined ? null : (exitcode ?? null);
+  if (history !== undefined) writeHistory(run, history);
+  if (summary !== undefined) run.summary = JSON.parse(summary.content[0] ?? '{}') as Record<string, number>;
+  run.exitcode = complete === undefined ? null : exitcode;
   return { json: {} };
+}
+
+function writeHistory({ history }: WandbRun, { offset, content }: z.infer<typeof Chunk>): void {
+  if (offset > history.length) throw new Refused(400, 'history has a gap');
+  for (const [index, line] of content.entries()) history[offset + index] = JSON.parse(line) as Record<string, number>;
 }
 
 function createArtifact({ input }: z.infer<typeof CreateInput>, artifacts: LoggedArtifact[]): StandInAnswer {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { AttemptRecord, CallRecord, HostedCallRecord } from '../../../store/records/trajectories.ts';
-import { usageOf } from '../../../store/records/usage.ts';
+import { usageOfAttempts } from '../../../store/records/usage.ts';
 
 const call = (promptTokenIds: number[], tokenIds: number[]): CallRecord => ({
   key: 'k',
@@ -45,11 +45,11 @@ const hosted = (model: string, change: Partial<HostedCallRecord>): HostedCallRec
 
 test('a prompt is cached as far as it begins as the turn before it, or as the first of its group, except its last token', () => {
   const first = attempt([call([1, 2, 3], [4, 5]), call([1, 2, 3, 4, 5, 6, 7], [8])]);
-  expect(usageOf([first], {})).toEqual({ promptTokens: 10, cachedPromptTokens: 5, sampledTokens: 3 });
+  expect(usageOfAttempts([first], {})).toEqual({ promptTokens: 10, cachedPromptTokens: 5, sampledTokens: 3 });
   const second = attempt([call([1, 2, 3], [9])]);
-  expect(usageOf([first, second], {})).toEqual({ promptTokens: 13, cachedPromptTokens: 7, sampledTokens: 4 });
+  expect(usageOfAttempts([first, second], {})).toEqual({ promptTokens: 13, cachedPromptTokens: 7, sampledTokens: 4 });
   const other = attempt([call([3, 2, 1], [9])]);
-  expect(usageOf([first, other], {})).toMatchObject({ promptTokens: 13, cachedPromptTokens: 5 });
+  expect(usageOfAttempts([first, other], {})).toMatchObject({ promptTokens: 13, cachedPromptTokens: 5 });
 });
 
 test('a call of a hosted model costs what it is known to cost, or else its price; without one, its model is named', () => {
@@ -61,7 +61,7 @@ test('a call of a hosted model costs what it is known to cost, or else its price
     hosted('own/model', {}),
   ];
   const prices = { 'own/model': { usdPerMillionInput: 1, usdPerMillionOutput: 10 } };
-  expect(usageOf([attempt([], calls)], prices).hosted).toEqual({
+  expect(usageOfAttempts([attempt([], calls)], prices).hosted).toEqual({
     calls: 5,
     promptTokens: 4_000_000,
     completionTokens: 400_000,

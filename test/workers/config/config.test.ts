@@ -37,7 +37,7 @@ describe('a temporal.config.ts that is wrong', () => {
     ["import 'dotenv-of-nobody';\n", /cannot be loaded: .*; install it with npm install dotenv-of-nobody$/s],
     [
       "export default { stor: './x' };",
-      /^temporal\.config\.ts: unknown key "stor"; known are store, queues, capacity, engine, models, train, localStack$/,
+      /^temporal\.config\.ts: unknown key "stor"; known are store, queues, capacity, engine, models, train, prices, track, trace, metrics, localStack$/,
     ],
     [
       'export default { engine: { knd: 1, kid: 2 } };',
@@ -155,6 +155,7 @@ describe('a command that joins a local stack', () => {
   it.each([
     ['another port of the UI', { uiPort: 9000 }, {}, '--ui-port has no effect here'],
     ['another port of the engine', { enginePort: 9000 }, {}, '--engine-port has no effect here'],
+    ['metrics of a stack without', { metricsPort: 9000 }, {}, 'runs already, without metrics'],
     [
       'parts of the base model',
       { overrides: { shardBaseModel: true } },

@@ -244,6 +244,10 @@ describe('a start', PATIENT, () => {
       type: 'BadConfig',
       message: expect.stringContaining(`port ${port} (--ui-port)`) as string,
     });
+    await expect(openStack(project(), { metricsPort: port })).rejects.toMatchObject({
+      type: 'BadConfig',
+      message: expect.stringContaining(`listen on 127.0.0.1, port ${port}`) as string,
+    });
   });
 
   it('works in a folder whose path is too long for a socket', async () => {

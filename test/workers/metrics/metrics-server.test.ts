@@ -1,10 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
+import { defineConfig } from '../../../workers/config/config.ts';
+import { configuredMetrics } from '../../../workers/metrics/configured-metrics.ts';
 import { PROMETHEUS, writeFamilies } from '../../../workers/metrics/exposition.ts';
 import { meteredEngine } from '../../../workers/metrics/metered-engine.ts';
 import { meteredStore } from '../../../workers/metrics/metered-store.ts';
-import { metricsKey, serveMetrics } from '../../../workers/metrics/metrics-server.ts';
+import { metricsKey, serveMetrics, shareCalls } from '../../../workers/metrics/metrics-server.ts';
 import { ProcessMetrics } from '../../../workers/metrics/process-metrics.ts';
 import { temporaryFolder } from '../../cli/fixture-store.ts';
 
@@ -34,20 +36,10 @@ test('metrics are told to whoever has the key, and the store is read for nobody 
 });
 
 test('scrapes at the same time are collected once', async () => {
-  let collected = 0;
-  let go: () => void = () => undefined;
-  const begun = new Promise<void>((resolve) => (go = resolve));
-  const url = await serve(async () => {
-    collected += 1;
-    await begun;
-    return 'up 1\n';
-  });
-  const first = fetch(`${url}/metrics`, bearer(KEY));
-  const second = fetch(`${url}/metrics`, bearer(KEY));
-  while (collected === 0) await new Promise((resolve) => setImmediate(resolve));
-  await fetch(`${url}/other`, bearer(KEY));
-  go();
-  for (const response of await Promise.all([first, second])) expect(await response.text()).toBe('up 1\n');
+  const texts = ['up 1\n', 'up 2\n'];
+  const collect = shareCalls(async () => texts.shift()!);
+  expect(await Promise.all([collect(), collect()])).toEqual(['up 1\n', 'up 1\n']);
+  expect(await collect()).toBe('up 2\n');
 });
 
 test('a port that is taken is named, with what to change', async () => {
@@ -56,6 +48,14 @@ test('a port that is taken is named, with what to change', async () => {
   await expect(serve(async () => '', Number(port))).rejects.toThrow(
     `the metrics server must be able to listen on 127.0.0.1, port ${port}, but the system refused (EADDRINUSE); set another metrics.port or metrics.host in temporal.config.ts, or pass another --metrics-port`,
   );
+});
+
+test('a port of the command line is in place of the configured one', () => {
+  const config = defineConfig({ metrics: { host: '0.0.0.0' } });
+  expect(configuredMetrics(config)).toBeNull();
+  // `temper worker --metrics-port 9`
+  expect(configuredMetrics(config, 9)).toEqual({ host: '0.0.0.0', port: 9 });
+  expect(configuredMetrics(defineConfig({ metrics: { port: 8 } }))).toEqual({ host: '127.0.0.1', port: 8 });
 });
 
 test('TEMPER_METRICS_KEY is in place of the engine’s key', () => {
@@ -73,7 +73,9 @@ test('store operations are counted with their bytes, and failures by themselves'
   await store.publish('a/b', bytes);
   expect((await store.publish('a/b', bytes)).created).toBe(false);
   for await (const key of store.list('a')) expect(key).toBe('a/b');
-  await expect(store.getBlob({ ...ref, sha256: 'f'.repeat(64), key: `blobs/${'f'.repeat(64)}` })).rejects.toThrow();
+  await expect(store.getBlob({ ...ref, sha256: 'f'.repeat(64), key: `blobs/${'f'.repeat(64)}` })).rejects.toThrow(
+    'ffffff',
+  );
   const journal = await store.openJournal('j');
   journal.append(bytes);
   journal.close();
@@ -96,7 +98,7 @@ test('calls to the engine are counted by status; without an answer, by none', as
   const engine = meteredEngine(connectEngine({ url, key: KEY }), 'sorter', metrics.engineCallSeconds);
   const options = { headers: {}, deadlineMs: 5000, signals: [] };
   expect((await engine.post('{}', options)).status).toBe(404);
-  await expect(engine.post('{}', { ...options, signals: [AbortSignal.abort()] })).rejects.toThrow();
+  await expect(engine.post('{}', { ...options, signals: [AbortSignal.abort()] })).rejects.toThrow('aborted');
   await engine.close();
   const text = writeFamilies(metrics.families());
   for (const status of ['404', 'none'])

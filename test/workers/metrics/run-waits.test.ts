@@ -12,7 +12,7 @@ const at = (secondsAgo: number) => msToTs(NOW_MS - secondsAgo * 1000);
 const since = (secondsAgo: number) => NOW_MS / 1000 - secondsAgo;
 
 function pending(name: string, given: Partial<RawPending>, beat?: object): RawPending {
-  const details = beat && { heartbeatDetails: { payloads: [defaultPayloadConverter.toPayload(beat)!] } };
+  const details = beat && { heartbeatDetails: { payloads: [defaultPayloadConverter.toPayload(beat)] } };
   return { activityType: { name }, attempt: 1, state: STARTED, ...details, ...given };
 }
 

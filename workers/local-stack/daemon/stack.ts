@@ -30,7 +30,7 @@ interface Child {
   readonly log: ChildLog;
   /** Whose worker it is: started anew when the code is another. */
   readonly agent: AgentRequest | null;
-  /** Where it serves its metrics; null: it does not, or not yet. */
+  /** Address of its metrics; null: it serves none, or not yet. */
   metricsUrl: string | null;
 }
 

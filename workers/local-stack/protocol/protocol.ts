@@ -38,7 +38,7 @@ export interface StackSpec extends GpuWorkerSpec {
   /** Command line of the TypeScript worker; its options follow as one JSON argument. */
   readonly workerCommand: readonly string[];
   readonly ports: WantedPorts;
-  /** Where the stack serves the metrics of all its processes; null: nowhere. */
+  /** Address of the metrics of all its processes; null: none. */
   readonly metrics: MetricsAddress | null;
 }
 

@@ -5,7 +5,7 @@ import { usdOfTokens, type ModelPrice } from '../../core/prices.ts';
 import { supervisedSteps } from '../../core/supervised.ts';
 import { sumUsage, type Measured, type MeasuredStep } from './measure.ts';
 
-export interface Range {
+export interface Spread {
   readonly low: number;
   readonly expected: number;
   readonly high: number;
@@ -24,21 +24,21 @@ export interface ForecastPlan {
 export interface Forecast {
   readonly steps: number;
   readonly evaluations: number;
-  readonly promptTokens: Range;
-  readonly cachedPromptTokens: Range;
-  readonly sampledTokens: Range;
-  readonly trainingTokens: Range;
+  readonly promptTokens: Spread;
+  readonly cachedPromptTokens: Spread;
+  readonly sampledTokens: Spread;
+  readonly trainingTokens: Spread;
   /** Null without a judge that answers. */
-  readonly judge: { readonly calls: Range; readonly promptTokens: Range; readonly completionTokens: Range } | null;
-  readonly hosted: { readonly promptTokens: Range; readonly completionTokens: Range } | null;
-  readonly seconds: Range;
-  /** By cause; absent: nothing of it has a price. */
-  readonly usd: { readonly gpu?: Range; readonly judge?: Range; readonly hosted?: Range };
+  readonly judge: { readonly calls: Spread; readonly promptTokens: Spread; readonly completionTokens: Spread } | null;
+  readonly hosted: { readonly promptTokens: Spread; readonly completionTokens: Spread } | null;
+  readonly seconds: Spread;
+  /** Money by cause; absent: nothing of it has a price. */
+  readonly usd: { readonly gpu?: Spread; readonly judge?: Spread; readonly hosted?: Spread };
   /** Hosted models without a price. */
   readonly unpriced: readonly string[];
 }
 
-const NONE: Range = { low: 0, expected: 0, high: 0 };
+const NONE: Spread = { low: 0, expected: 0, high: 0 };
 /** Below so many steps, their spread says little: these shares are assumed. */
 const ENOUGH_STEPS = 8;
 const ASSUMED = { tokens: 0.25, seconds: 0.4 };
@@ -101,8 +101,8 @@ function countEvaluations({ config, state }: ForecastPlan): number {
 
 type Kind = keyof typeof ASSUMED;
 
-/** By attempt of the plan: groups that were played in place of others count with those. */
-function rateOf({ config, steps }: Measured, kind: Kind, of: (step: MeasuredStep) => number | null): Range {
+/** Rate by attempt of the plan: groups that were played in place of others count with those. */
+function rateOf({ config, steps }: Measured, kind: Kind, of: (step: MeasuredStep) => number | null): Spread {
   const planned = config.groupsPerStep * config.groupSize;
   const rates = steps.map(of).flatMap((value) => (value === null ? [] : [value / planned]));
   if (rates.length === 0) return NONE;
@@ -146,13 +146,13 @@ function forecastJudge({ judging, steps, config }: Measured, attempts: number): 
   return { calls: of(calls), promptTokens: of(promptTokens), completionTokens: of(completionTokens) };
 }
 
-function usdOfJudge(judge: Forecast['judge'], price: ModelPrice | null): { judge?: Range } {
+function usdOfJudge(judge: Forecast['judge'], price: ModelPrice | null): { judge?: Spread } {
   if (judge === null || price === null) return {};
-  const usd = (end: keyof Range) => usdOfTokens(price, judge.promptTokens[end], judge.completionTokens[end]);
+  const usd = (end: keyof Spread) => usdOfTokens(price, judge.promptTokens[end], judge.completionTokens[end]);
   return { judge: { low: usd('low'), expected: usd('expected'), high: usd('high') } };
 }
 
-function forecastHosted({ steps }: Measured, ofUsage: (of: (usage: Usage) => number) => Range) {
+function forecastHosted({ steps }: Measured, ofUsage: (of: (usage: Usage) => number) => Spread) {
   const { hosted } = sumUsage(steps);
   if (hosted === undefined) return null;
   return {
@@ -165,19 +165,19 @@ function forecastHosted({ steps }: Measured, ofUsage: (of: (usage: Usage) => num
   };
 }
 
-export function sumRanges(ranges: readonly Range[]): Range {
+export function sumSpreads(ranges: readonly Spread[]): Spread {
   return ranges.reduce(add, NONE);
 }
 
-function add(left: Range, right: Range): Range {
+function add(left: Spread, right: Spread): Spread {
   return { low: left.low + right.low, expected: left.expected + right.expected, high: left.high + right.high };
 }
 
-function times({ low, expected, high }: Range, factor: number): Range {
+function times({ low, expected, high }: Spread, factor: number): Spread {
   return { low: low * factor, expected: expected * factor, high: high * factor };
 }
 
-function spread(expected: number, share: number): Range {
+function spread(expected: number, share: number): Spread {
   return { low: expected * (1 - share), expected, high: expected * (1 + share) };
 }
 

@@ -4,7 +4,7 @@ import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { RunPlan } from '../planning/plan-run.ts';
 import { estimateRun, findLike } from './estimate-run.ts';
-import { describeEstimate } from './lines.ts';
+import { summariseEstimate } from './lines.ts';
 
 /** Hardware with a price, or a hosted model that judges or plays. */
 export function isPaid({ config, isComplete }: Pick<RunPlan, 'config' | 'isComplete'>): boolean {
@@ -19,6 +19,6 @@ export async function tellEstimate(context: CommandEnvironment, plan: RunPlan): 
   const line =
     basis === null
       ? 'estimate: nothing was measured yet; temper estimate --probe plays two steps and tells tokens, time and cost'
-      : describeEstimate(await estimateRun(context, plan, basis));
+      : summariseEstimate(await estimateRun(context, plan, basis));
   context.output.line(line);
 }

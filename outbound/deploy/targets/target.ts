@@ -1,6 +1,6 @@
-/** What a deployment's target does: stages, each of which finds what an earlier try made before it makes anything. */
-import type { Made, RecordedDeployment } from '../../store/records/deployments.ts';
-import type { Store } from '../../store/store.ts';
+/** A deployment's target: stages, each of which finds what an earlier try made before it makes anything. */
+import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import type { Store } from '../../../store/store.ts';
 
 /** OpenAI-compatible chat completions of what was deployed. */
 export interface DeployAddress {
@@ -22,7 +22,7 @@ export interface DeployFile {
 export interface StageContext {
   readonly store: Store;
   readonly deployment: RecordedDeployment;
-  /** What the earlier stages made, by their names. */
+  /** Outcomes of the earlier stages, by their names. */
   readonly made: Readonly<Record<string, Made>>;
   readonly env: NodeJS.ProcessEnv;
   readonly fetch: typeof fetch;
@@ -48,7 +48,7 @@ export type WriteGguf = (request: GgufRequest) => Promise<string>;
 /** `waitingFor`: the stage is run again after a pause, for days if need be. */
 export type StageOutcome = { readonly made: Made } | { readonly waitingFor: string };
 
-export interface Stage {
+export interface DeployStage {
   readonly name: string;
   run(context: StageContext): Promise<StageOutcome>;
 }
@@ -56,7 +56,7 @@ export interface Stage {
 export interface DeployTarget {
   readonly name: string;
   /** Stages for these options, in order; without the proof, which is the last one of every deployment. */
-  stages(deployment: Pick<RecordedDeployment, 'options'>): readonly Stage[];
+  stages(deployment: Pick<RecordedDeployment, 'options'>): readonly DeployStage[];
   /** Null: nothing answers there. */
   address(
     deployment: Pick<RecordedDeployment, 'options'>,
@@ -70,7 +70,7 @@ export interface DeployTarget {
   verify?(context: StageContext): Promise<string | null>;
 }
 
-/** What the prompts of a checkpoint's held-out scenarios say of what was deployed. */
+/** The answers to prompts of a checkpoint's held-out scenarios, judged. */
 export interface Proof {
   readonly verdict:
     | 'matches'
@@ -90,7 +90,7 @@ export interface ProofRequest {
   readonly store: Store;
   readonly deployment: RecordedDeployment;
   readonly address: DeployAddress;
-  /** Of the address. */
+  /** The key of the address. */
   readonly key: string | null;
   readonly fetch: typeof fetch;
   readonly signal: AbortSignal;

@@ -5,7 +5,7 @@ import { LIST_PRICES_OF } from '../../core/prices.ts';
 import { supervisedSteps } from '../../core/supervised.ts';
 import { formatDuration, plural } from '../terminal/format.ts';
 import type { Estimated } from './estimate-run.ts';
-import { sumRanges, type Range } from './forecast.ts';
+import { sumSpreads, type Spread } from './forecast.ts';
 
 export function estimateLines(config: RunConfig, { basis, forecast, price }: Estimated): string[] {
   const { groupsPerStep, groupSize } = config;
@@ -29,11 +29,17 @@ export function estimateLines(config: RunConfig, { basis, forecast, price }: Est
 }
 
 /** One line, before a run that costs money. */
-export function describeEstimate({ basis, forecast }: Estimated): string {
+export function summariseEstimate({ basis, forecast }: Estimated): string {
   return `estimate: ${about(forecast.seconds, formatDuration)}, ${describeCost(forecast)} (measured on ${basis.run})`;
 }
 
-function asked({ promptTokens, completionTokens }: { readonly promptTokens: Range; readonly completionTokens: Range }) {
+function asked({
+  promptTokens,
+  completionTokens,
+}: {
+  readonly promptTokens: Spread;
+  readonly completionTokens: Spread;
+}) {
   return `${tokens(promptTokens)} tokens of prompts, ${tokens(completionTokens)} of answers`;
 }
 
@@ -47,7 +53,7 @@ function describeSource(price: Estimated['price']): string {
 const CAUSES = { gpu: 'hardware', judge: 'judge', hosted: 'hosted models' } as const;
 
 function describeCost({ usd, unpriced }: Estimated['forecast']): string {
-  const known = Object.entries(usd) as [keyof typeof CAUSES, Range][];
+  const known = Object.entries(usd) as [keyof typeof CAUSES, Spread][];
   const without = [
     ...(usd.gpu === undefined ? ['hardware (pass --gpu-usd-per-hour)'] : []),
     ...unpriced.map((model) => `${model} (unknown price; see prices in temporal.config.ts)`),
@@ -55,20 +61,20 @@ function describeCost({ usd, unpriced }: Estimated['forecast']): string {
   const note = without.length === 0 ? '' : `, without ${without.join(' and ')}`;
   if (known.length === 0) return `unknown${note}`;
   const parts = known.map(([cause, range]) => `${CAUSES[cause]} ${dollars(range)}`);
-  const total = sumRanges(known.map(([, range]) => range));
+  const total = sumSpreads(known.map(([, range]) => range));
   return `${dollars(total)}${parts.length > 1 ? `: ${parts.join(', ')}` : ''}${note}`;
 }
 
-function tokens(range: Range): string {
+function tokens(range: Spread): string {
   return about(range, (count) => Math.round(count).toLocaleString('en'));
 }
 
-function dollars(range: Range): string {
+function dollars(range: Spread): string {
   return about(range, (usd) => `$${formatUsd(usd)}`);
 }
 
 /** `85,819 (65,135 to 106,502)`. */
-function about({ low, expected, high }: Range, show: (value: number) => string): string {
+function about({ low, expected, high }: Spread, show: (value: number) => string): string {
   const [least, usual, most] = [show(low), show(expected), show(high)];
   return least === most ? usual : `${usual} (${least} to ${most})`;
 }

@@ -1,12 +1,12 @@
 /** The files of a deployment: an adapter in PEFT's format as it was committed, with what a target wants to know of it. */
 import { createHash } from 'node:crypto';
 
-import type { BlobRef } from '../../core/contract.ts';
-import { decodeJson } from '../../store/bytes/json.ts';
-import { readTemplate } from '../../store/records/chat-templates.ts';
-import type { RecordedDeployment } from '../../store/records/deployments.ts';
-import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../store/records/peft-adapter.ts';
-import type { Store } from '../../store/store.ts';
+import type { BlobRef } from '../../../core/contract.ts';
+import { decodeJson } from '../../../store/bytes/json.ts';
+import { readTemplate } from '../../../store/records/chat-templates.ts';
+import type { RecordedDeployment } from '../../../store/records/deployments.ts';
+import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
+import type { Store } from '../../../store/store.ts';
 import type { DeployFile } from './target.ts';
 
 /** File name that tokenizers of transformers look for. */
@@ -22,7 +22,7 @@ export interface AdapterShape {
 
 export async function deploymentFiles(store: Store, deployment: RecordedDeployment): Promise<DeployFile[]> {
   const { adapter, card } = deployment;
-  const template = await readChatTemplate(store, deployment);
+  const template = await readDeployedTemplate(store, deployment);
   return [
     inMemory(PEFT_CONFIG_FILE, await configFor(store, deployment)),
     { path: PEFT_WEIGHTS_FILE, bytes: adapter.bytes, sha256: adapter.sha256, read: () => store.getBlob(adapter) },
@@ -32,7 +32,7 @@ export async function deploymentFiles(store: Store, deployment: RecordedDeployme
 }
 
 /** Null: the base model's own. */
-export async function readChatTemplate(
+export async function readDeployedTemplate(
   store: Store,
   { chatTemplateSha256 }: Pick<RecordedDeployment, 'chatTemplateSha256'>,
 ): Promise<Uint8Array | null> {

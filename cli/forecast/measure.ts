@@ -4,7 +4,7 @@ import { addUsages, NO_USAGE } from '../../core/costs.ts';
 import type { PriceTable } from '../../core/prices.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { readEvalRollouts, readEvalSeconds, type StoredRun } from '../../store/records/run-reader.ts';
-import { usageOf } from '../../store/records/usage.ts';
+import { usageOfAttempts } from '../../store/records/usage.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface MeasuredStep {
@@ -56,7 +56,11 @@ async function measureEvaluation(store: Store, place: Place, prices: PriceTable)
   if (rollouts === null || seconds === null) return null;
   const { attempts } = rollouts;
   // Its scenarios differ: nothing but an attempt's own turns is cached.
-  return { attempts: attempts.length, usage: addUsages(attempts.map((each) => usageOf([each], prices))), seconds };
+  return {
+    attempts: attempts.length,
+    usage: addUsages(attempts.map((each) => usageOfAttempts([each], prices))),
+    seconds,
+  };
 }
 
 function addEvaluations(left: Evaluation, right: Evaluation): Evaluation {
@@ -68,7 +72,7 @@ function addEvaluations(left: Evaluation, right: Evaluation): Evaluation {
 }
 
 function measureStep(step: Played, isWarmUp: boolean, { maxStaleness }: RunConfig): MeasuredStep {
-  // Where steps overlap, each takes longer than they are apart.
+  // Overlapping steps take longer than the time between them.
   const pace = maxStaleness > 0 ? step.costs?.seconds : step.seconds['step'];
   const { computedTokens } = step.train;
   return {

@@ -19,7 +19,7 @@ export interface Basis {
 }
 
 /** Price of the judge; `isListed`: from the table of list prices. */
-export type JudgePrice = FoundPrice | null;
+type JudgePrice = FoundPrice | null;
 
 export interface Estimated {
   readonly basis: Basis;
@@ -33,7 +33,7 @@ export async function estimateRun(context: CommandEnvironment, plan: RunPlan, ba
   const prices = await readPrices(context);
   const price = findJudgePrice(agentFile.agent, config, prices);
   const evalScenarios = await checkScenarios(agentFile, config);
-  // What a complete run would cost once more.
+  // A complete run is taken as if it began again.
   const state = isComplete ? null : (existing?.state ?? null);
   const planned = { config, evalScenarios, state, judgePrice: price };
   return { basis, forecast: forecast(basis.measured, planned), price };

@@ -1,0 +1,168 @@
+/** Whether trackers and targets of deployments answer and take our key: one call to each that changes nothing. */
+import type { TrackerSettings } from '../../core/contract-outbound.ts';
+import type { TraceSettings } from '../../core/contract-trace.ts';
+import { TemperError } from '../../core/failures.ts';
+import { langfuseAccess } from '../../core/langfuse.ts';
+import { callHttp, requireKey, type HttpCaller, type HttpRequest } from '../http.ts';
+import { openMlflow } from '../track/mlflow.ts';
+import { logRequest, trackioCaller, trackioUrl } from '../track/trackio.ts';
+import { graphqlRequest, VIEWER } from '../track/wandb-graphql.ts';
+import { openWandbApi } from '../track/wandb.ts';
+import { endpointOf, langfuseCaller } from '../trace/endpoint.ts';
+
+export interface AccessPlace {
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: typeof globalThis.fetch;
+  readonly signal: AbortSignal;
+}
+
+/** A call, and what its answer says of the key. */
+interface Access {
+  readonly caller: HttpCaller;
+  readonly request: HttpRequest;
+  readonly isKeySent: boolean;
+  readonly describe?: (json: unknown) => string | Refused;
+}
+
+interface Refused {
+  readonly refused: string;
+}
+
+/** Null for one that needs no access: a file of this host. */
+export async function checkTarget(
+  settings: TrackerSettings | TraceSettings,
+  place: AccessPlace,
+): Promise<string | null> {
+  return settings.kind === 'csv' ? null : checkAccess(accessOf(settings, place));
+}
+
+/** Targets of deployments, by the variable with their key. */
+export const DEPLOY_KEYS = {
+  huggingface: 'HF_TOKEN',
+  together: 'TOGETHER_API_KEY',
+  fireworks: 'FIREWORKS_API_KEY',
+} as const;
+
+export function checkDeployTarget(name: keyof typeof DEPLOY_KEYS, place: AccessPlace): Promise<string> {
+  return checkAccess(DEPLOY_ACCESS[name](place));
+}
+
+async function checkAccess({ caller, request, isKeySent, describe = () => '' }: Access): Promise<string> {
+  const { system, keyVariable } = caller;
+  const { status, json } = await callHttp(caller, { ...request, expected: [401, 403] });
+  const { host } = new URL(request.url);
+  if (status === 401 || status === 403) throw refusal(system, keyVariable, { status, isKeySent });
+  const said = describe(json);
+  if (typeof said !== 'string')
+    throw new TemperError('BadConfig', `${said.refused}; set another key in ${keyVariable}`);
+  return [`${host} answers`, ...(isKeySent ? [`and takes the key in ${keyVariable}`] : []), said].join(' ').trim();
+}
+
+function refusal(
+  system: string,
+  variable: string | null,
+  { status, isKeySent }: { readonly status: number; readonly isKeySent: boolean },
+): TemperError {
+  if (!isKeySent)
+    return new TemperError(
+      'BadConfig',
+      `${system} asks for a key (${status}); export it in ${variable ?? 'its variable'}`,
+    );
+  const what = status === 401 ? 'refuses the key' : 'knows the key, but it lacks rights: that';
+  return new TemperError('BadConfig', `${system} ${what} in ${variable} (${status}); set another one`);
+}
+
+type Remote = Exclude<TrackerSettings, { kind: 'csv' }> | TraceSettings;
+
+function accessOf(settings: Remote, place: AccessPlace): Access {
+  if (settings.kind === 'wandb') return wandbAccess(settings, place);
+  if (settings.kind === 'trackio') return trackioAccess(settings, place);
+  if (settings.kind === 'langfuse') return langfuseProjects(settings, place);
+  if (settings.kind === 'otlp' || settings.kind === 'weave') return emptyExport(settings, place);
+  return mlflowAccess(settings, place);
+}
+
+function trackioAccess(settings: { readonly url: string | null }, place: AccessPlace): Access {
+  const caller = trackioCaller(place, place);
+  return { caller, request: logRequest(caller, trackioUrl(settings, place.env), []), isKeySent: caller.key !== null };
+}
+
+/** No span: the empty message of the protocol. */
+function emptyExport(settings: Extract<TraceSettings, { kind: 'otlp' | 'weave' }>, place: AccessPlace): Access {
+  const { caller, url, headers } = endpointOf(settings, 'doctor', place.env, {}, place);
+  const body = new Uint8Array();
+  const request = { method: 'POST', url, body, headers: { ...headers, ...PROTOBUF } } as const;
+  return { caller, request, isKeySent: Object.keys(headers).length > 0 };
+}
+
+const PROTOBUF = { 'content-type': 'application/x-protobuf' };
+
+function wandbAccess(settings: { readonly baseUrl: string | null }, place: AccessPlace): Access {
+  const api = openWandbApi(settings, place, place);
+  return {
+    caller: api.caller,
+    request: graphqlRequest(api, VIEWER, {}),
+    isKeySent: true,
+    describe: (json) => {
+      const { data } = (json ?? {}) as { data?: { viewer?: { username?: unknown } | null } | null };
+      const name = data?.viewer?.username;
+      if (typeof name === 'string') return `of ${name}`;
+      return { refused: 'Weights & Biases knows no user of the key in WANDB_API_KEY' };
+    },
+  };
+}
+
+function mlflowAccess(settings: { readonly url: string | null }, place: AccessPlace): Access {
+  const { caller, baseUrl, headers } = openMlflow(settings, place.env, place);
+  const url = `${baseUrl}/api/2.0/mlflow/experiments/search`;
+  return {
+    caller,
+    request: { method: 'POST', url, json: { max_results: 1 }, headers },
+    isKeySent: caller.key !== null,
+  };
+}
+
+function langfuseProjects(settings: { readonly url: string | null }, place: AccessPlace): Access {
+  const { url, authorization } = langfuseAccess(place.env, settings.url);
+  const headers = { authorization };
+  return {
+    caller: langfuseCaller(authorization, place),
+    request: { url: `${url}/api/public/projects`, headers },
+    isKeySent: true,
+    describe: (json) => {
+      const { data } = (json ?? {}) as { data?: { name?: unknown }[] };
+      const name = data?.[0]?.name;
+      return typeof name === 'string' ? `of the project ${name}` : '';
+    },
+  };
+}
+
+const DEPLOY_ACCESS: Readonly<Record<keyof typeof DEPLOY_KEYS, (place: AccessPlace) => Access>> = {
+  huggingface: (place) => ({
+    ...bearer(place, 'the Hugging Face hub', DEPLOY_KEYS.huggingface),
+    request: { url: `${baseOf(place, 'HF_ENDPOINT', 'https://huggingface.co')}/api/whoami-v2` },
+    describe: (json) => {
+      const { name, auth } = (json ?? {}) as { name?: string; auth?: { accessToken?: { role?: unknown } } };
+      if (auth?.accessToken?.role === 'read')
+        return { refused: `the key of ${name ?? 'nobody'} may read alone, and a deployment writes` };
+      return `of ${name ?? 'nobody'}`;
+    },
+  }),
+  together: (place) => ({
+    ...bearer(place, 'Together', DEPLOY_KEYS.together),
+    request: { url: `${baseOf(place, 'TOGETHER_BASE_URL', 'https://api.together.ai/v1')}/jobs` },
+  }),
+  fireworks: (place) => ({
+    ...bearer(place, 'Fireworks', DEPLOY_KEYS.fireworks),
+    request: { url: `${baseOf(place, 'FIREWORKS_BASE_URL', 'https://api.fireworks.ai')}/v1/accounts` },
+  }),
+};
+
+function bearer({ env, fetch, signal }: AccessPlace, system: string, keyVariable: string): Omit<Access, 'request'> {
+  const key = requireKey(env, keyVariable, system);
+  return { caller: { system, keyVariable, key, fetch, signal }, isKeySent: true };
+}
+
+function baseOf({ env }: AccessPlace, variable: string, usual: string): string {
+  return (env[variable] || usual).replace(/\/+$/, '');
+}
