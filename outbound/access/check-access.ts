@@ -3,7 +3,8 @@ import type { TrackerSettings } from '../../core/contract-outbound.ts';
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { TemperError } from '../../core/failures.ts';
 import { langfuseAccess } from '../../core/langfuse.ts';
-import { callHttp, requireKey, type HttpCaller, type HttpRequest } from '../http.ts';
+import { serviceCaller, serviceUrl, type ServiceName } from '../deploy/targets/services.ts';
+import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
 import { openMlflow } from '../track/mlflow.ts';
 import { logRequest, trackioCaller, trackioUrl } from '../track/trackio.ts';
 import { graphqlRequest, VIEWER } from '../track/wandb-graphql.ts';
@@ -36,15 +37,8 @@ export async function checkTarget(
   return settings.kind === 'csv' ? null : checkAccess(accessOf(settings, place));
 }
 
-/** Targets of deployments, by the variable with their key. */
-export const DEPLOY_KEYS = {
-  huggingface: 'HF_TOKEN',
-  together: 'TOGETHER_API_KEY',
-  fireworks: 'FIREWORKS_API_KEY',
-} as const;
-
-export function checkDeployTarget(name: keyof typeof DEPLOY_KEYS, place: AccessPlace): Promise<string> {
-  return checkAccess(DEPLOY_ACCESS[name](place));
+export function checkDeployTarget(name: ServiceName, place: AccessPlace): Promise<string> {
+  return checkAccess({ caller: serviceCaller(name, place), isKeySent: true, ...SERVICE_ACCESS[name](place.env) });
 }
 
 async function checkAccess({ caller, request, isKeySent, describe = () => '' }: Access): Promise<string> {
@@ -137,32 +131,17 @@ function langfuseProjects(settings: { readonly url: string | null }, place: Acce
   };
 }
 
-const DEPLOY_ACCESS: Readonly<Record<keyof typeof DEPLOY_KEYS, (place: AccessPlace) => Access>> = {
-  huggingface: (place) => ({
-    ...bearer(place, 'the Hugging Face hub', DEPLOY_KEYS.huggingface),
-    request: { url: `${baseOf(place, 'HF_ENDPOINT', 'https://huggingface.co')}/api/whoami-v2` },
-    describe: (json) => {
-      const { name, auth } = (json ?? {}) as { name?: string; auth?: { accessToken?: { role?: unknown } } };
-      if (auth?.accessToken?.role === 'read')
-        return { refused: `the key of ${name ?? 'nobody'} may read alone, and a deployment writes` };
-      return `of ${name ?? 'nobody'}`;
-    },
-  }),
-  together: (place) => ({
-    ...bearer(place, 'Together', DEPLOY_KEYS.together),
-    request: { url: `${baseOf(place, 'TOGETHER_BASE_URL', 'https://api.together.ai/v1')}/jobs` },
-  }),
-  fireworks: (place) => ({
-    ...bearer(place, 'Fireworks', DEPLOY_KEYS.fireworks),
-    request: { url: `${baseOf(place, 'FIREWORKS_BASE_URL', 'https://api.fireworks.ai')}/v1/accounts` },
-  }),
-};
-
-function bearer({ env, fetch, signal }: AccessPlace, system: string, keyVariable: string): Omit<Access, 'request'> {
-  const key = requireKey(env, keyVariable, system);
-  return { caller: { system, keyVariable, key, fetch, signal }, isKeySent: true };
-}
-
-function baseOf({ env }: AccessPlace, variable: string, usual: string): string {
-  return (env[variable] || usual).replace(/\/+$/, '');
-}
+const SERVICE_ACCESS: Readonly<Record<ServiceName, (env: NodeJS.ProcessEnv) => Pick<Access, 'request' | 'describe'>>> =
+  {
+    huggingface: (env) => ({
+      request: { url: `${serviceUrl('huggingface', env)}/api/whoami-v2` },
+      describe: (json) => {
+        const { name, auth } = (json ?? {}) as { name?: string; auth?: { accessToken?: { role?: unknown } } };
+        if (auth?.accessToken?.role === 'read')
+          return { refused: `the key of ${name ?? 'nobody'} may read alone, and a deployment writes` };
+        return `of ${name ?? 'nobody'}`;
+      },
+    }),
+    together: (env) => ({ request: { url: `${serviceUrl('together', env)}/jobs` } }),
+    fireworks: (env) => ({ request: { url: `${serviceUrl('fireworks', env)}/v1/accounts` } }),
+  };

@@ -1,5 +1,6 @@
 /** Checks trackers, exporters of traces and targets of deployments, with the keys of this environment. */
-import { checkDeployTarget, checkTarget, DEPLOY_KEYS } from '../../outbound/access/check-access.ts';
+import { checkDeployTarget, checkTarget } from '../../outbound/access/check-access.ts';
+import { SERVICES, type ServiceName } from '../../outbound/deploy/targets/services.ts';
 import { attempt, type DoctorCheck, type Patient } from './check.ts';
 
 const WITHIN_MS = 10_000;
@@ -10,7 +11,7 @@ export function checkTargets({ config, env }: Pick<Patient, 'config' | 'env'>): 
   const told = [...config.track, ...config.trace].map((settings) =>
     attempt(settings.name, async () => (await checkTarget(settings, place)) ?? 'writes files of this host'),
   );
-  const names = (Object.keys(DEPLOY_KEYS) as (keyof typeof DEPLOY_KEYS)[]).filter((name) => env[DEPLOY_KEYS[name]]);
+  const names = (Object.keys(SERVICES) as ServiceName[]).filter((name) => env[SERVICES[name].keyVariable]);
   const deployed = names.map((name) => attempt(name, () => checkDeployTarget(name, place)));
   return Promise.all([...told, ...deployed]);
 }

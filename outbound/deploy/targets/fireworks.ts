@@ -6,13 +6,12 @@ import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
-import { callHttp, requireKey, type HttpCaller } from '../../http.ts';
+import { callHttp } from '../../http.ts';
 import { readShape, readDeployedTemplate } from './files.ts';
 import { modelName } from './names.ts';
+import { serviceCaller, SERVICES, serviceUrl } from './services.ts';
 import type { DeployFile, DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';
 
-const KEY_VARIABLE = 'FIREWORKS_API_KEY';
-const API = 'https://api.fireworks.ai';
 const RANKS = { least: 4, most: 64 };
 const TARGETS = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'up_proj', 'down_proj', 'gate_proj'];
 /** Most deployed models of one page. */
@@ -32,10 +31,8 @@ interface DeployedModel {
 }
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'fireworks'>;
-/** Fireworks' own clients read the same variable. */
-const apiOf = (env: NodeJS.ProcessEnv): string => (env['FIREWORKS_BASE_URL'] ?? API).replace(/\/+$/, '');
 const accountOf = ({ env, deployment }: StageContext): string =>
-  `${apiOf(env)}/v1/accounts/${optionsOf(deployment).account}`;
+  `${serviceUrl('fireworks', env)}/v1/accounts/${optionsOf(deployment).account}`;
 
 const LOAD: DeployStage = { name: 'load', run: load };
 const STAGES: readonly DeployStage[] = [
@@ -50,14 +47,13 @@ export const fireworksTarget: DeployTarget = {
   address(_, made, env) {
     const model = made['load']?.['model'];
     if (typeof model !== 'string') return null;
-    return { baseUrl: `${apiOf(env)}/inference/v1`, model, keyVariable: KEY_VARIABLE };
+    return {
+      baseUrl: `${serviceUrl('fireworks', env)}/inference/v1`,
+      model,
+      keyVariable: SERVICES.fireworks.keyVariable,
+    };
   },
 };
-
-function callerOf({ env, fetch, signal }: StageContext): HttpCaller {
-  const key = requireKey(env, KEY_VARIABLE, 'Fireworks');
-  return { system: 'Fireworks', keyVariable: KEY_VARIABLE, key, fetch, signal };
-}
 
 function nameOf({ checkpoint, policy, ...deployment }: RecordedDeployment): string {
   return optionsOf(deployment).modelName ?? modelName(checkpoint, policy);
@@ -66,7 +62,10 @@ function nameOf({ checkpoint, policy, ...deployment }: RecordedDeployment): stri
 const modelUrl = (context: StageContext): string => `${accountOf(context)}/models/${nameOf(context.deployment)}`;
 
 async function readModel(context: StageContext): Promise<Model | null> {
-  const { status, json } = await callHttp(callerOf(context), { url: modelUrl(context), expected: [404] });
+  const { status, json } = await callHttp(serviceCaller('fireworks', context), {
+    url: modelUrl(context),
+    expected: [404],
+  });
   return status === 404 ? null : (json as Model);
 }
 
@@ -87,7 +86,11 @@ async function register(context: StageContext): Promise<{ made: Made }> {
     peftDetails: { baseModel: deployment.baseModel, r: shape.rank, targetModules: shape.targetModules },
   };
   const json = { modelId: nameOf(deployment), model };
-  const answer = await callHttp(callerOf(context), { method: 'POST', url: `${accountOf(context)}/models`, json });
+  const answer = await callHttp(serviceCaller('fireworks', context), {
+    method: 'POST',
+    url: `${accountOf(context)}/models`,
+    json,
+  });
   return { made: { model: (answer.json as Model).name } };
 }
 
@@ -120,10 +123,15 @@ async function upload(context: StageContext): Promise<{ made: Made }> {
   const files = await filesOf(context);
   const json = { filenameToSize: Object.fromEntries(files.map(({ path, bytes }) => [path, String(bytes)])) };
   const url = `${modelUrl(context)}:getUploadEndpoint`;
-  const answer = await callHttp(callerOf(context), { method: 'POST', url, json });
+  const answer = await callHttp(serviceCaller('fireworks', context), { method: 'POST', url, json });
   const { filenameToSignedUrls: addresses } = answer.json as { filenameToSignedUrls: Record<string, string> };
   // A signed address has its own key: ours stays here.
-  const storage = { ...callerOf(context), system: "Fireworks' storage", key: null, keyVariable: null };
+  const storage = {
+    ...serviceCaller('fireworks', context),
+    system: "Fireworks' storage",
+    key: null,
+    keyVariable: null,
+  };
   for (const file of files) {
     const body = await file.read();
     const headers = {
@@ -148,7 +156,7 @@ async function filesOf(context: StageContext): Promise<DeployFile[]> {
 async function validate(context: StageContext): Promise<StageOutcome> {
   const before = await readModel(context);
   if (before?.state === 'READY') return { made: { model: before.name } };
-  await callHttp(callerOf(context), { url: `${modelUrl(context)}:validateUpload` });
+  await callHttp(serviceCaller('fireworks', context), { url: `${modelUrl(context)}:validateUpload` });
   const { state, status, name } = (await readModel(context))!;
   if (state === 'READY') return { made: { model: name } };
   if (status?.code !== undefined && status.code !== 'OK') throw failed(`the model ${name}`, status.message);
@@ -160,7 +168,7 @@ async function load(context: StageContext): Promise<StageOutcome> {
   const { model } = context.made['validate']!;
   const deployment = `accounts/${account}/deployments/${id}`;
   const url = `${accountOf(context)}/deployedModels`;
-  const caller = callerOf(context);
+  const caller = serviceCaller('fireworks', context);
   const { deployedModels = [] } = (await callHttp(caller, { url: `${url}?pageSize=${PAGE}` })).json as {
     deployedModels?: DeployedModel[];
   };

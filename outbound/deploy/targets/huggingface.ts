@@ -10,13 +10,12 @@ import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
-import { callHttp, explainRefusal, explainSilence, requireKey, type HttpCaller } from '../../http.ts';
+import { callHttp, explainRefusal, explainSilence, type HttpCaller } from '../../http.ts';
 import { CARD, inMemory } from './files.ts';
 import { stepName } from './names.ts';
+import { serviceCaller, serviceUrl } from './services.ts';
 import type { DeployFile, DeployTarget, DeployStage, StageContext } from './target.ts';
 
-const HUB = 'https://huggingface.co';
-export const HUB_KEY_VARIABLE = 'HF_TOKEN';
 /** Refusals of a commit that another one came before. */
 const OUTDATED = [409, 412];
 /** Commits that are searched for one of this deployment. */
@@ -38,8 +37,8 @@ type Deployed = Pick<RecordedDeployment, 'id' | 'options' | 'policy' | 'checkpoi
 
 const repoOf = ({ options }: Pick<Deployed, 'options'>): string =>
   (options as DeployOptions<'huggingface'> | DeployOptions<'together'>).repo!;
-const hubOf = (env: NodeJS.ProcessEnv): string => (env['HF_ENDPOINT'] ?? HUB).replace(/\/+$/, '');
-const apiOf = ({ env, deployment }: HubContext): string => `${hubOf(env)}/api/models/${repoOf(deployment)}`;
+const apiOf = ({ env, deployment }: HubContext): string =>
+  `${serviceUrl('huggingface', env)}/api/models/${repoOf(deployment)}`;
 
 /** Together fetches adapters from there, too. */
 export const HUB_STAGES: readonly DeployStage[] = [
@@ -55,20 +54,20 @@ export const huggingFaceTarget: DeployTarget = {
   verify,
 };
 
-function callerOf({ env, fetch, signal }: HubContext): HttpCaller {
-  const key = requireKey(env, HUB_KEY_VARIABLE, 'the Hugging Face hub');
-  return { system: 'the Hugging Face hub', keyVariable: HUB_KEY_VARIABLE, key, fetch, signal };
-}
-
 /** A repository that exists is taken as it is, unless everybody could read what was meant to be private. */
 async function createRepository(context: HubContext): Promise<{ made: Made }> {
-  const caller = callerOf(context);
+  const caller = serviceCaller('huggingface', context);
   const repo = repoOf(context.deployment);
   const [organization, name] = repo.split('/');
   const isPublic = context.deployment.options['public'] === true;
   const visibility = isPublic ? 'public' : 'private';
   const json = { type: 'model', organization, name, visibility };
-  await callHttp(caller, { method: 'POST', url: `${hubOf(context.env)}/api/repos/create`, json, expected: [409] });
+  await callHttp(caller, {
+    method: 'POST',
+    url: `${serviceUrl('huggingface', context.env)}/api/repos/create`,
+    json,
+    expected: [409],
+  });
   const { private: isPrivate } = await readRepo(context);
   if (!isPrivate && !isPublic)
     throw new TemperError(
@@ -76,15 +75,15 @@ async function createRepository(context: HubContext): Promise<{ made: Made }> {
       `the repository ${repo} must be private, but everybody can read it; pass --public, or name another repository`,
     );
   const license = await readLicense(context);
-  return { made: { repo, url: `${hubOf(context.env)}/${repo}`, private: isPrivate, license } };
+  return { made: { repo, url: `${serviceUrl('huggingface', context.env)}/${repo}`, private: isPrivate, license } };
 }
 
 /** License of the base model: null if it is not of the hub, or names none. */
 async function readLicense(context: HubContext): Promise<string | null> {
   const { baseModel } = context.deployment;
   if (baseModel === null) return null;
-  const url = `${hubOf(context.env)}/api/models/${baseModel}`;
-  const { json } = await callHttp(callerOf(context), { url, expected: [401, 403, 404] });
+  const url = `${serviceUrl('huggingface', context.env)}/api/models/${baseModel}`;
+  const { json } = await callHttp(serviceCaller('huggingface', context), { url, expected: [401, 403, 404] });
   const license = (json as { cardData?: { license?: unknown } } | undefined)?.cardData?.license;
   return typeof license === 'string' && LICENSE.test(license) ? license : null;
 }
@@ -104,21 +103,23 @@ async function withLicense(file: DeployFile, license: string): Promise<DeployFil
 }
 
 async function readRepo(context: HubContext): Promise<RepoInfo> {
-  return (await callHttp(callerOf(context), { url: apiOf(context) })).json as RepoInfo;
+  return (await callHttp(serviceCaller('huggingface', context), { url: apiOf(context) })).json as RepoInfo;
 }
 
 /** The commit's title names the deployment: it is found again after an answer that was lost. */
 async function upload(context: HubContext): Promise<{ made: Made }> {
   const { id, policy } = context.deployment;
   const title = `${policy} (deployment ${id})`;
-  const { json } = await callHttp(callerOf(context), { url: `${apiOf(context)}/commits/main?limit=${SEARCHED}` });
+  const { json } = await callHttp(serviceCaller('huggingface', context), {
+    url: `${apiOf(context)}/commits/main?limit=${SEARCHED}`,
+  });
   const earlier = (json as { id: string; title: string }[]).find((commit) => commit.title === title);
   return { made: { commit: earlier?.id ?? (await commitFiles(context, title)) } };
 }
 
 async function commitFiles(context: HubContext, title: string): Promise<string> {
   const hub = await importHub();
-  const caller = callerOf(context);
+  const caller = serviceCaller('huggingface', context);
   // The hub takes the first of two commits after the same one.
   const parentCommit = (await readRepo(context)).sha;
   const files = await Promise.all((await filesOf(context)).map(toBlob));
@@ -127,7 +128,7 @@ async function commitFiles(context: HubContext, title: string): Promise<string> 
     files,
     commitTitle: title,
     parentCommit,
-    hubUrl: hubOf(context.env),
+    hubUrl: serviceUrl('huggingface', context.env),
     accessToken: caller.key!,
     abortSignal: context.signal,
     fetch: refusing(caller),
@@ -158,7 +159,7 @@ function refusing(caller: HttpCaller): typeof fetch {
 }
 
 async function tag(context: HubContext): Promise<{ made: Made }> {
-  const caller = callerOf(context);
+  const caller = serviceCaller('huggingface', context);
   const name = stepName(context.deployment.checkpoint);
   const commit = String(context.made['upload']!['commit']);
   const { json } = await callHttp(caller, { url: `${apiOf(context)}/refs` });
@@ -193,7 +194,8 @@ async function findDifference(
 ): Promise<string | null> {
   const url = `${apiOf(context)}/paths-info/${revision}`;
   const json = { paths: files.map(({ path }) => path), expand: false };
-  const there = (await callHttp(callerOf(context), { method: 'POST', url, json })).json as PathInfo[];
+  const there = (await callHttp(serviceCaller('huggingface', context), { method: 'POST', url, json }))
+    .json as PathInfo[];
   for (const file of files) {
     const found = there.find(({ path }) => path === file.path);
     if (found === undefined) return `${file.path} is missing`;

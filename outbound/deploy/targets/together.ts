@@ -8,14 +8,13 @@ import { TemperError } from '../../../core/failures.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { presignObject } from '../../../store/bytes/s3-presign.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
-import { callHttp, requireKey, type HttpCaller } from '../../http.ts';
+import { callHttp, requireKey } from '../../http.ts';
 import { archive } from './archive.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';
-import { HUB_KEY_VARIABLE, HUB_STAGES } from './huggingface.ts';
+import { HUB_STAGES } from './huggingface.ts';
+import { serviceCaller, SERVICES, serviceUrl } from './services.ts';
 
-const KEY_VARIABLE = 'TOGETHER_API_KEY';
-const API = 'https://api.together.ai/v1';
 /** Together asks for 100 minutes at least. */
 const ADDRESS_SECONDS = 4 * 3600;
 
@@ -27,8 +26,6 @@ interface Job {
 }
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'together'>;
-/** Together's own clients read the same variable. */
-const apiOf = (env: NodeJS.ProcessEnv): string => (env['TOGETHER_BASE_URL'] ?? API).replace(/\/+$/, '');
 
 const UPLOAD: DeployStage = { name: 'upload', run: upload };
 const REGISTER: DeployStage = { name: 'register', run: register };
@@ -44,19 +41,11 @@ export const togetherTarget: DeployTarget = {
   },
   address(_, made, env) {
     const model = made['attach']?.['model'];
-    return typeof model === 'string' ? { baseUrl: apiOf(env), model, keyVariable: KEY_VARIABLE } : null;
+    return typeof model === 'string'
+      ? { baseUrl: serviceUrl('together', env), model, keyVariable: SERVICES.together.keyVariable }
+      : null;
   },
 };
-
-function callerOf({ env, fetch, signal }: StageContext): HttpCaller {
-  return {
-    system: 'Together',
-    keyVariable: KEY_VARIABLE,
-    key: requireKey(env, KEY_VARIABLE, 'Together'),
-    fetch,
-    signal,
-  };
-}
 
 const archiveKey = ({ deployment }: StageContext): string => `${deployment.run}.${deployment.id}.tar.gz`;
 
@@ -71,9 +60,9 @@ async function upload(context: StageContext): Promise<{ made: Made }> {
 
 async function register(context: StageContext): Promise<{ made: Made }> {
   const { deployment, env } = context;
-  const caller = callerOf(context);
+  const caller = serviceCaller('together', context);
   const description = `${deployment.policy}, adapter ${deployment.adapter.sha256}, deployment ${deployment.id}`;
-  const { json: jobs } = await callHttp(caller, { url: `${apiOf(env)}/jobs` });
+  const { json: jobs } = await callHttp(caller, { url: `${serviceUrl('together', env)}/jobs` });
   const earlier = (jobs as { data: Job[] }).data.find((job) => job.args.description === description);
   if (earlier !== undefined) return { made: { job: earlier.job_id, model: earlier.args.modelName ?? null } };
   const { modelName: name = modelName(deployment.checkpoint, deployment.policy) } = optionsOf(deployment);
@@ -85,7 +74,11 @@ async function register(context: StageContext): Promise<{ made: Made }> {
     ...source,
     ...(deployment.baseModel === null ? {} : { base_model: deployment.baseModel }),
   };
-  const { json: answer } = await callHttp(caller, { method: 'POST', url: `${apiOf(env)}/models`, json });
+  const { json: answer } = await callHttp(caller, {
+    method: 'POST',
+    url: `${serviceUrl('together', env)}/models`,
+    json,
+  });
   const { job_id: job, model_name: model } = (answer as { data: { job_id: string; model_name: string } }).data;
   return { made: { job, model } };
 }
@@ -94,12 +87,14 @@ async function register(context: StageContext): Promise<{ made: Made }> {
 async function sourceOf(context: StageContext): Promise<object> {
   const { repo, bucket } = optionsOf(context.deployment);
   if (repo === undefined) return { model_source: await presignObject(bucket!, archiveKey(context), ADDRESS_SECONDS) };
-  return { model_source: repo, hf_token: requireKey(context.env, HUB_KEY_VARIABLE, 'Together') };
+  return { model_source: repo, hf_token: requireKey(context.env, SERVICES.huggingface.keyVariable, 'Together') };
 }
 
 async function waitForJob(context: StageContext): Promise<StageOutcome> {
   const { job } = context.made['register']!;
-  const { json } = await callHttp(callerOf(context), { url: `${apiOf(context.env)}/jobs/${String(job)}` });
+  const { json } = await callHttp(serviceCaller('together', context), {
+    url: `${serviceUrl('together', context.env)}/jobs/${String(job)}`,
+  });
   const { status, status_updates: updates = [], args } = json as Job;
   if (status === 'Complete') return { made: { model: args.modelName ?? context.made['register']!['model'] ?? null } };
   if (status !== 'Failed') return { waitingFor: `Together's job ${String(job)} is ${status.toLowerCase()}` };
@@ -111,9 +106,9 @@ async function waitForJob(context: StageContext): Promise<StageOutcome> {
 }
 
 async function attach(context: StageContext): Promise<{ made: Made }> {
-  const caller = callerOf(context);
+  const caller = serviceCaller('together', context);
   const { endpoint } = optionsOf(context.deployment);
-  const url = `${apiOf(context.env)}/endpoints/${endpoint}`;
+  const url = `${serviceUrl('together', context.env)}/endpoints/${endpoint}`;
   const { name } = (await callHttp(caller, { url })).json as { name: string };
   const model = `${name}:${String(context.made['wait']!['model'])}`;
   const { data = [] } = (await callHttp(caller, { url: `${url}/adapters` })).json as { data?: { model_id?: string }[] };
