@@ -288,7 +288,7 @@ def group_of_rows(bench: Bench, base: BaseModel, prompt: int) -> list[Row]:
                 [0.0] * answer,
                 [1.0] * answer,
                 [1.0] * answer,
-                n * answer,
+                place=n * answer,
             )
         )
     return rows

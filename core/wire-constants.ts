@@ -85,16 +85,20 @@ const STEP_PREFIX = 'runs/{run}/branches/{branch}/steps/{step}';
 /** Keys that both languages write or read; `store/layout.ts` explains them and has all others. */
 export const STORE_KEYS = {
   blob: 'blobs/{sha256}',
+  vocabulary: 'runs/{run}/vocabulary.json',
   view: 'runs/{run}/branches/{branch}/checkpoints/{step}',
   step: STEP_PREFIX,
   manifest: `${STEP_PREFIX}/manifest.json`,
   manifestTimes: `${STEP_PREFIX}/manifest.times.json`,
   pruned: `${STEP_PREFIX}/pruned.json`,
+  tokens: `${STEP_PREFIX}/tokens.safetensors`,
   verdict: `${STEP_PREFIX}/verdict.json`,
   group: `${STEP_PREFIX}/groups/{group}`,
   rollouts: `${STEP_PREFIX}/groups/{group}.rollouts.jsonl.gz`,
   judged: `${STEP_PREFIX}/groups/{group}.judged.json`,
 } as const;
+/** The one key of the metadata in a step's `tokens` file. */
+export const TOKEN_TRACE_METADATA = 'temper';
 /** It is part of queue names, workflow ids and of a folder's name. */
 export const STORE_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 /** Largest unpacked size of a group's attempts: two megabytes of a foreign store can unpack to two gigabytes. */

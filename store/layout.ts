@@ -27,6 +27,8 @@ export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
 export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
 /** `Prepared`. Write-once. */
 export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.json`;
+/** The blob with the token pieces of the base model's vocabulary; for display. Write-once. */
+export const vocabularyKey = (run: string): string => fillTemplate(STORE_KEYS.vocabulary, { run });
 /** A readable view of the scenarios' blob. */
 export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenarios.jsonl`;
 /** Instead of the view, if they are stored in parts: a copy of their index, by its hash. Write-once. */
@@ -64,6 +66,8 @@ export const manifestKey = (place: StepPlace): string => fillTemplate(STORE_KEYS
 export const manifestTimesKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.manifestTimes, place);
 /** That weights and optimizer state were removed on purpose. */
 export const prunedKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.pruned, place);
+/** Numbers of each sampled token that the step trained; for display. */
+export const tokenTraceKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.tokens, place);
 /** The view on a checkpoint's blobs. */
 export const viewPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.view, place);
 
@@ -80,6 +84,9 @@ export const judgedKey = (place: GroupPlace): string => fillTemplate(STORE_KEYS.
 export const groupAnswersPrefix = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.answers`;
 export const groupAnswerKey = (place: GroupPlace, question: string, number: number): string =>
   `${groupAnswersPrefix(place)}/${question}.${number}.json`;
+/** Question to a judge about a group, beside its answers: with the attempts it makes the prompt. Write-once. */
+export const groupQuestionKey = (place: GroupPlace, question: string): string =>
+  `${groupAnswersPrefix(place)}/${question}.question.json`;
 /** Ledger of rewards that were given to a group from outside, in order from 0. Write-once. */
 export const givenPrefix = (place: GroupPlace): string => `${fillTemplate(STORE_KEYS.group, place)}.given`;
 export const givenKey = (place: GroupPlace, number: number): string => `${givenPrefix(place)}/${number}.json`;
@@ -105,6 +112,10 @@ export const groupJournalPrefix = (place: GroupPlace): string => `${stepJournalP
 export const validationJournalPrefix = (place: GroupPlace): string =>
   `${stepJournalPrefix(place)}/validation-${place.group}`;
 export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPrefix(place)}/eval`;
+
+export const replaysPrefix = (run: string): string => `${runPrefix(run)}/replays`;
+/** An attempt that was played anew from one of its turns on: never trained, and in no metric. Write-once. */
+export const replayKey = (run: string, id: string): string => `${replaysPrefix(run)}/${id}.rollouts.jsonl.gz`;
 
 export const outboundPrefix = (run: string): string => `${runPrefix(run)}/outbound`;
 /** How far a target was told of the run. Replaced after each delivery; in no hash, and not copied. */

@@ -64,6 +64,12 @@ export async function extendCurve(
   return [...known, ...added.filter(({ step }) => step > lastKnown)].filter(({ step }) => step <= last);
 }
 
+/** The line of one step, wherever its branch has gone since; null if it is not told. */
+export async function readStepLine(store: Store, run: string, { branch, step }: CurveEnd): Promise<StepSummary | null> {
+  const lines = await readCurveFile(store, curveFileKey(run, branch, Math.floor((step - 1) / STEPS_PER_FILE)));
+  return lines.find((line) => line.step === step) ?? null;
+}
+
 /** Keys of a curve's files, by branch and step; other keys are left out. */
 export function inCurveOrder(keys: readonly string[]): string[] {
   const files = keys.flatMap((key) => {

@@ -249,6 +249,9 @@ export const RolloutHeaderSchema = z.looseObject({
   scenario: z.number().optional(),
   adapterSha256: z.string().nullable(),
   attempts: z.number(),
+  replay: z
+    .looseObject({ attempt: z.string(), rolloutsSha256: z.string(), fromCall: z.int().min(0), model: z.string() })
+    .optional(),
 });
 
 /** Throws StoreCorrupt or LaterVersion, with the file's name and what is wrong in it. */

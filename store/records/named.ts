@@ -33,12 +33,13 @@ export async function describeRuns(store: Store): Promise<RunFolder[]> {
 
 /** Any hash counts as a reference, so that those of a later version of Temper do, too. */
 const HASH = /[0-9a-f]{64}/g;
-const NAMING = /^runs\/[^/]+\/(run|prepared|scenarios\/[0-9a-f]{64}|branches\/\d+\/steps\/\d+\/manifest)\.json$/;
+const NAMING =
+  /^runs\/[^/]+\/(run|prepared|vocabulary|scenarios\/[0-9a-f]{64}|branches\/\d+\/steps\/\d+\/manifest)\.json$/;
 
 /** Hash in a blob's key. */
 export const blobHash = ({ key }: StoredObject): string => key.slice(BLOBS_PREFIX.length + 1);
 
-/** All hashes in what of runs names blobs: as they were started and prepared, parts of scenarios, and commits. */
+/** All hashes in what of runs names blobs: as they were started and prepared, vocabularies, parts of scenarios, commits. */
 export function readNamed(store: Store, folders: readonly RunFolder[]): Promise<Set<string>> {
   const keys = folders.flatMap(({ objects }) => objects.map(({ key }) => key));
   return readHashes(

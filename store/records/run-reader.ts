@@ -19,6 +19,7 @@ import {
   ScenarioLineSchema,
   StateFileSchema,
   TimesFileSchema,
+  type TimesFile,
 } from './file-schemas.ts';
 import { listGroups, readRollouts, readVerdict } from './group-files.ts';
 import { decodeJson, parseStoredJson } from '../bytes/json.ts';
@@ -183,20 +184,26 @@ async function readInOrder(store: Store, key: string, timesKey: string): Promise
   if (stored === null) return null;
   const { header, attempts } = checkRollouts(stored.rollouts, key);
   const times = await readStored(store, timesKey, TimesFileSchema);
-  return { header, attempts: attempts.map((record) => inOrder(record, times?.callOrders?.[record.attempt])) };
+  const calls = (record: AttemptRecord) => callOrder(record, times).map((index) => record.calls[index]!);
+  return { header, attempts: attempts.map((record) => ({ ...record, calls: calls(record) })) };
 }
 
 /** Checks that text and numbers have their types: a model, an agent or another store wrote them. */
-function checkRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
+export function checkRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
   parseStored(RolloutHeaderSchema, header, key);
   for (const attempt of attempts) parseStored(AttemptSchema, attempt, key);
   return { header, attempts };
 }
 
-function inOrder(record: AttemptRecord, order: readonly number[] | undefined): AttemptRecord {
-  const asked = order?.map((index) => record.calls[index]).filter((call) => call !== undefined);
-  const calls = asked?.length === record.calls.length ? asked : inPlayOrder(record.calls);
-  return { ...record, calls };
+/** Indexes of an attempt's calls in the order in which they were made: as a sidecar tells it, or else the record. */
+export function callOrder(
+  { attempt, calls }: Pick<AttemptRecord, 'attempt' | 'calls'>,
+  times: TimesFile | null,
+): number[] {
+  const told = times?.callOrders?.[attempt];
+  const isWhole = told?.length === calls.length && told.every((index) => calls[index] !== undefined);
+  if (told !== undefined && isWhole) return told;
+  return inPlayOrder(calls).map((call) => calls.indexOf(call));
 }
 
 /** The run, or a BadConfig that names those there are. */

@@ -8,6 +8,7 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
 import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
+import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import type { GroupPlace } from '../layout.ts';
@@ -42,10 +43,30 @@ export interface Verdicts {
   write(key: string, verdict: Verdict): Promise<Verdict>;
 }
 
+/** Complaint about the judge's earlier answer, where it was asked again. */
+interface Complained {
+  readonly complaint?: string;
+}
+
 /** Answers to one question, in order, usable or not. */
 export interface Answers {
   read(key: string): Promise<JudgeAnswer[]>;
-  write(key: string, number: number, answer: JudgeAnswer): Promise<JudgeAnswer>;
+  write(key: string, number: number, answer: JudgeAnswer & Complained): Promise<JudgeAnswer>;
+  /** Keeps what makes the prompt from the attempts; before an answer is written, and if the verdict is known. */
+  keepQuestion(key: string, question: AskedOfJudge): Promise<void>;
+}
+
+/** All of a question but the attempts: the rubric is in the agent's code, which changes. */
+interface AskedOfJudge {
+  /** For people. */
+  readonly judge: string;
+  /** Part of the question's hash, as are the rubric, `maxCharsPerAttempt` and `request`. */
+  readonly model: string;
+  readonly rubric: string;
+  readonly maxCharsPerAttempt: number;
+  readonly request: Readonly<Record<string, unknown>>;
+  /** Characters of each attempt that the judge could read. */
+  readonly maxChars: number;
 }
 
 export function storedVerdicts(store: Store): Verdicts {
@@ -61,7 +82,7 @@ export function storedVerdicts(store: Store): Verdicts {
   };
 }
 
-interface AnswerFile extends JudgeAnswer {
+interface AnswerFile extends JudgeAnswer, Complained {
   schema: 1;
   /** Hash of the question: it changes with the agent's rubric. */
   question: string;
@@ -84,6 +105,9 @@ export function storedAnswers(store: Store, place: GroupPlace): Answers {
       const { bytes } = await store.publish(name, encodeJson(file));
       return decodeJson(bytes, name) as AnswerFile;
     },
+    async keepQuestion(key, asked) {
+      await store.publish(layout.groupQuestionKey(place, key), encodeJson({ schema: RECORD_SCHEMA, ...asked }));
+    },
   };
 }
 
@@ -93,7 +117,11 @@ export function forgetfulVerdicts(): Verdicts {
 }
 
 export function forgetfulAnswers(): Answers {
-  return { read: async () => [], write: async (_key, _number, answer) => answer };
+  return {
+    read: async () => [],
+    write: async (_key, _number, answer) => answer,
+    keepQuestion: () => Promise.resolve(),
+  };
 }
 
 function parseVerdictFile(bytes: Uint8Array, name: string): Verdict {
@@ -107,17 +135,24 @@ function isScore(value: unknown): value is Score {
   return typeof score === 'number' && score >= 0 && score <= 1 && typeof explanation === 'string';
 }
 
+/** `QUESTION.NUMBER.json` */
+const ANSWER_NAME = /\.\d+\.json$/;
+
 /** Cost of a group's verdict for its run: the answers to all questions about it. */
 export async function readGroupSpending(store: Store, place: GroupPlace): Promise<JudgeSpending> {
+  return spendingOf(await readGroupAnswers(store, place));
+}
+
+async function readGroupAnswers(store: Store, place: GroupPlace): Promise<AnswerFile[]> {
   const prefix = layout.groupAnswersPrefix(place);
-  const names = await childNames(store, prefix);
+  const names = (await childNames(store, prefix)).filter((name) => ANSWER_NAME.test(name));
   const answers = await Promise.all(
     names.map(async (name) => {
       const bytes = await store.read(`${prefix}/${name}`);
       return bytes && (decodeJson(bytes, `${prefix}/${name}`) as AnswerFile);
     }),
   );
-  return spendingOf(answers.filter((answer) => answer !== null));
+  return answers.filter((answer) => answer !== null);
 }
 
 /**
@@ -137,8 +172,10 @@ export async function readRunSpending(
       const names = await childNames(store, layout.groupsPrefix({ run, branch, step }));
       const asked = names.filter((name) => name.endsWith('.answers')).map((name) => Number.parseInt(name, 10));
       const places = asked.map((group) => ({ run, branch, step, group }));
-      const read = (place: GroupPlace) => limit(() => readGroupSpending(store, place));
-      groups.push(...(await Promise.all(places.map(read))));
+      const read = (place: GroupPlace) => limit(() => readGroupAnswers(store, place));
+      const answered = await Promise.all(places.map(read));
+      // A question alone was answered for another run.
+      groups.push(...answered.filter((answers) => answers.length > 0).map(spendingOf));
     }
   }
   return groups.length === 0 ? null : addSpendings(groups);

@@ -4,7 +4,7 @@ import hashlib
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -36,13 +36,16 @@ class Call:
     messages: list[Any] = field(default_factory=list)
     # The role that called, if the agent has roles.
     role: str | None = None
+    # Index in the attempt's record.
+    place: int = 0
 
 
 @dataclass(frozen=True)
 class Attempt:
     """`reward` is the total, rewards of turns included; None if the attempt failed and is not trained. `overlong_cost`
     is subtracted from the reward for its length. `role_rewards`: what each role earned, if the agent has roles
-    (roles.py). `baseline`: what the reward is compared with; None: its group's mean."""
+    (roles.py). `baseline`: what the reward is compared with; None: its group's mean. `place`: index in the group's
+    record."""
 
     reward: float | None
     truncated: bool
@@ -50,6 +53,7 @@ class Attempt:
     overlong_cost: float = 0.0
     role_rewards: Mapping[str, float] | None = None
     baseline: float | None = None
+    place: int = 0
 
     @property
     def num_sampled_tokens(self) -> int:
@@ -58,11 +62,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Group:
-    """`sampled_by`: the adapter that its rollouts name, the main policy's; None in a file that names none."""
+    """`sampled_by`: the adapter that its rollouts name, the main policy's; None in a file that names none. `branch`,
+    `step`: the ones that it was dealt to."""
 
     index: int
     attempts: list[Attempt]
     sampled_by: str | None = None
+    branch: int = 0
+    step: int = 0
 
     @property
     def answered_by(self) -> set[str | None]:
@@ -126,7 +133,8 @@ def _load_group(store: Store, ref: GroupRef, place: dict[str, str | int]) -> Gro
     rollouts = store.read_verified(STORE_KEYS["rollouts"].format(**place), ref.rollouts_sha256)
     judged = store.read_verified(STORE_KEYS["judged"].format(**place), ref.judged_sha256)
     try:
-        return parse_group(ref, rollouts, judged)
+        group = parse_group(ref, rollouts, judged)
+        return replace(group, branch=int(place["branch"]), step=int(place["step"]))
     except (AttributeError, KeyError, TypeError, ValueError, EOFError, zlib.error) as error:
         stem = STORE_KEYS["group"].format(**place)
         raise TemperError(
@@ -144,8 +152,9 @@ def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
     turn_rewards = verdict.get("turnRewards") or [None] * len(lines)
     costs = verdict.get("overlongCosts") or [0.0] * len(lines)
     role_rewards = verdict.get("roleRewards") or [None] * len(lines)
-    judged_lines = zip(lines, verdict["rewards"], turn_rewards, costs, role_rewards, strict=True)
-    return Group(ref.group, [_attempt(*judged_line) for judged_line in judged_lines], header.get("adapterSha256"))
+    of_attempts = zip(lines, verdict["rewards"], turn_rewards, costs, role_rewards, strict=True)
+    attempts = [_attempt(place, *of_attempt) for place, of_attempt in enumerate(of_attempts)]
+    return Group(ref.group, attempts, header.get("adapterSha256"))
 
 
 def unpack(packed: bytes) -> bytes:
@@ -159,6 +168,7 @@ def unpack(packed: bytes) -> bytes:
 
 
 def _attempt(
+    place: int,
     line: dict[str, Any],
     reward: float | None,
     turn_rewards: list[float] | None,
@@ -173,13 +183,14 @@ def _attempt(
     return Attempt(
         float(reward) if reward is not None and line["status"] == "ok" else None,
         line["truncated"],
-        [_call(call, of_call) for call, of_call in zip(calls, earned, strict=True)],
+        [_call(number, *both) for number, both in enumerate(zip(calls, earned, strict=True))],
         float(cost),
         role_rewards,
+        place=place,
     )
 
 
-def _call(call: dict[str, Any], earned: float) -> Call:
+def _call(place: int, call: dict[str, Any], earned: float) -> Call:
     prompt, sampled, logprobs = call["promptTokenIds"], call["tokenIds"], call["logprobs"]
     if not prompt or len(sampled) != len(logprobs):
         raise ValueError(
@@ -198,4 +209,5 @@ def _call(call: dict[str, Any], earned: float) -> Call:
         float(earned),
         request.get("messages", []),
         call.get("role"),
+        place,
     )

@@ -79,6 +79,7 @@ def attempt_rows(calls: Sequence[Call], advantages: Sequence[float]) -> list[Row
 def _append_sampled(row: Row, call: Call, advantage: float) -> None:
     row.positions.extend(range(len(row.token_ids), len(row.token_ids) + len(call.token_ids)))
     row.token_ids.extend(call.token_ids)
+    row.calls.append((call.place, len(call.token_ids)))
     row.logprobs.extend(call.logprobs)
     row.temperatures.extend([call.temperature] * len(call.token_ids))
     row.advantages.extend([advantage] * len(call.token_ids))

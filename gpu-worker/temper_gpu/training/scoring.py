@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,7 +19,15 @@ from temper_gpu.training.ranks import IsCancelled
 from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.rows import Rows
 from temper_gpu.training.samplers import rows_by_sampler
+from temper_gpu.training.token_trace import PolicyTrace
 from temper_gpu.training.tokens import Layout, Tokens, pack_all, tokens_of
+
+
+class Scored(NamedTuple):
+    """log π of each token, and the entropy of the distribution that it was drawn from."""
+
+    logprobs_F: Tensor
+    entropy_F: Tensor
 
 
 def layout_of(policy: TrainablePolicy, config: TrainConfig) -> Layout:
@@ -42,20 +51,26 @@ def check_samplers(
 
 
 def prepare_tokens(
-    policy: TrainablePolicy, step: StepInputs, rows: Rows, layout: Layout, is_cancelled: IsCancelled
+    policy: TrainablePolicy,
+    step: StepInputs,
+    rows: Rows,
+    layout: Layout,
+    is_cancelled: IsCancelled,
+    trace: PolicyTrace,
 ) -> tuple[Tokens, Metrics]:
     """Adds the reference's log-probabilities and the corrections of all tokens."""
     config, tokens = step.config, tokens_of(rows)
     if config.kl_coefficient:
         with policy.without_adapter() if step.reference is None else policy.with_adapter(step.reference):
-            tokens = replace(tokens, reference_F=score(policy, tokens, layout, is_cancelled)[0])
+            tokens = replace(tokens, reference_F=score(policy, tokens, layout, is_cancelled).logprobs_F)
     # Dropout changes the log-probabilities of an update, so they cannot be compared with the sampler's.
     if config.correction == "none" and config.kl_as != "reward" and not policy.has_dropout:
         return tokens, {}
-    scored_F, measured = compare(policy, tokens, layout, is_cancelled)
+    (scored_F, entropy_F), measured = compare(policy, tokens, layout, is_cancelled)
     if not step.is_stale:
         require_agreement(step, measured, policy.dtype, step.parent_sha256)
     log_ratios_F = scored_F - tokens.anchors_F
+    trace.scored(log_ratios_F, entropy_F)
     if config.kl_coefficient and config.kl_as == "reward":
         earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
         tokens = replace(tokens, advantages_F=tokens.advantages_F + earned_F)
@@ -70,15 +85,15 @@ def prepare_tokens(
 
 def compare(
     policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled: IsCancelled
-) -> tuple[Tensor, Metrics]:
-    """log π of each token, and how far it is from the sampler's."""
-    scored_F, entropy = score(policy, tokens, layout, is_cancelled)
-    return scored_F, {**comparison_metrics(scored_F - tokens.anchors_F), "entropy": entropy}
+) -> tuple[Scored, Metrics]:
+    """Scores each token, and measures how far it is from the sampler's."""
+    scored = score(policy, tokens, layout, is_cancelled)
+    entropy = scored.entropy_F.mean().item()
+    return scored, {**comparison_metrics(scored.logprobs_F - tokens.anchors_F), "entropy": entropy}
 
 
 @torch.no_grad()
-def score(policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled: IsCancelled) -> tuple[Tensor, float]:
-    """log π of each token, and the mean entropy."""
+def score(policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled: IsCancelled) -> Scored:
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
     batches = pack_all(tokens.rows, layout)
     for turn in until_cancelled(plan_turns(policy.ranks, batches, num_computed_tokens), is_cancelled):
@@ -89,4 +104,4 @@ def score(policy: TrainablePolicy, tokens: Tokens, layout: Layout, is_cancelled:
         scored_F[places_N] = scores.logprobs_N.double().cpu()
         entropy_F[places_N] = scores.entropy_N.double().cpu()
     # Each place belongs to one rank; the others have zeros there.
-    return policy.ranks.add(scored_F), policy.ranks.add(entropy_F).mean().item()
+    return Scored(policy.ranks.add(scored_F), policy.ranks.add(entropy_F))

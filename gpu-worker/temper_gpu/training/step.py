@@ -27,31 +27,40 @@ from temper_gpu.training.ranks.turns import plan_turns, until_cancelled
 from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.samplers import sampler_of
 from temper_gpu.training.scoring import check_samplers, layout_of, prepare_tokens
+from temper_gpu.training.token_trace import PassScores, TokenTrace
 from temper_gpu.training.tokens import Laid, Layout, Tokens, lay
 from temper_gpu.training.updates import Update, plan_updates
 
 
-def train_step(policy: TrainablePolicy, step: StepInputs, is_cancelled: IsCancelled = never_cancelled) -> Metrics:
-    """Updates the policy in place and returns the step's metrics."""
+def train_step(
+    policy: TrainablePolicy,
+    step: StepInputs,
+    is_cancelled: IsCancelled = never_cancelled,
+    trace: TokenTrace | None = None,
+) -> Metrics:
+    """Updates the policy in place and returns the step's metrics. `trace` gets what was computed of each token."""
     require_sampler(step)
     rows, metrics = build_batch(step)
     if not rows.have_signal:
         return metrics  # All attempts are truncated, say. Momentum alone must not move the policy.
     layout = layout_of(policy, step.config)
+    traced = (trace or TokenTrace()).begin(step.groups, rows)
     check_samplers(policy, step, rows, layout, is_cancelled)
-    tokens, measured = prepare_tokens(policy, step, rows, layout, is_cancelled)
+    tokens, measured = prepare_tokens(policy, step, rows, layout, is_cancelled, traced)
     updates: list[tuple[Update, Metrics]] = []
     for number, update in enumerate(plan_updates(step.groups, rows, step.config, step.seed)):
         batch = tokens.of_rows(update.rows)
         if not batch.have_signal:
             continue
+        scores = traced.begin_update(batch, layout.device)
         with policy.dropping(f"{step.seed}/{number}"):
-            result = backward(policy, batch, step.config, layout, is_cancelled)
+            result = backward(policy, batch, step.config, layout, is_cancelled, scores)
         if not updates and not step.is_stale and not policy.has_dropout:
             require_agreement(step, result, policy.dtype, step.parent_sha256)
         require_sound(result)
         policy.optimizer_step(step.config.optimizer, step.learning_rate)
         require_finite_adapter(policy, step.learning_rate)
+        traced.end_update(batch, scores, policy.ranks)
         updates.append((update, result))
     return metrics | update_metrics(updates) | measured | mismatch_metrics(step.config, policy.dtype)
 
@@ -80,9 +89,15 @@ def staleness_metrics(step: StepInputs) -> Metrics:
 
 
 def backward(
-    policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, layout: Layout, is_cancelled: IsCancelled
+    policy: TrainablePolicy,
+    tokens: Tokens,
+    config: TrainConfig,
+    layout: Layout,
+    is_cancelled: IsCancelled,
+    found: PassScores | None = None,
 ) -> Metrics:
-    """Leaves the clipped gradient of one update's loss. The metrics describe the policy before the update."""
+    """Leaves the clipped gradient of one update's loss. The metrics, and what is `found` of each token, describe the
+    policy before the update."""
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums((*loss.metrics, "kl") if config.kl_coefficient else loss.metrics)
@@ -99,7 +114,10 @@ def backward(
         elif turn.goes_back:
             policy.backward_only(scores)
         if turn.counts:
-            sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
+            log_ratio_N = scores.logprobs_N - laid.sampled_logprobs_N
+            sums.add(loss_N, losses.metrics, scores.entropy_N, log_ratio_N)
+            if found is not None:
+                found.add(laid.batch.places_N, log_ratio_N, scores.entropy_N)
     policy.add_gradients()
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
     return metrics | packing_metrics([laid.batch for laid in batches], config.packing, layout.packing)

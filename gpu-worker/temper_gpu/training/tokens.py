@@ -23,7 +23,8 @@ class Tokens:
     """Columns on the CPU in float64: a product is rounded once, when it goes to the device.
 
     `anchors_F`: the log-probabilities that ratios are taken against. `factors_F`: weights of a correction. `kept_F`:
-    tokens that a mask leaves. `reference_F`: the reference's log-probabilities, or zeros.
+    tokens that a mask leaves. `reference_F`: the reference's log-probabilities, or zeros. `places_F`: among the tokens
+    of the step.
     """
 
     rows: list[Row]
@@ -34,6 +35,7 @@ class Tokens:
     factors_F: Tensor
     kept_F: Tensor
     reference_F: Tensor
+    places_F: Tensor
 
     @property
     def have_signal(self) -> bool:
@@ -61,6 +63,7 @@ def tokens_of(rows: Rows) -> Tokens:
         factors_F=torch.ones_like(advantages_F),
         kept_F=torch.ones_like(advantages_F, dtype=torch.bool),
         reference_F=torch.zeros_like(advantages_F),
+        places_F=torch.arange(len(advantages_F)),
     )
 
 

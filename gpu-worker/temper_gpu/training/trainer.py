@@ -27,9 +27,11 @@ from temper_gpu.commits.checkpoints import (
     require_same_inputs,
 )
 from temper_gpu.commits.same_base import require_same_base
+from temper_gpu.commits.vocabularies import publish_vocabulary
 from temper_gpu.contract import (
     MAIN_POLICY,
     RECORD_SCHEMA,
+    STORE_KEYS,
     InitialiseInput,
     Parent,
     PolicyFiles,
@@ -59,6 +61,7 @@ from temper_gpu.training.ranks import ALONE, IsCancelled, Ranks, never_cancelled
 from temper_gpu.training.start import make_start
 from temper_gpu.training.step import train_step
 from temper_gpu.training.supervised import SupervisedInputs, load_supervision, supervised_step
+from temper_gpu.training.token_trace import TokenTrace
 
 _Inputs = StepInputs | SupervisedInputs
 
@@ -101,6 +104,7 @@ class _Made:
     earlier: Mapping[str, _Tensors]
     metrics: Metrics
     baselines: Mapping[str, float]
+    trace: TokenTrace
 
 
 class Switching(Protocol):
@@ -187,6 +191,7 @@ class Trainer:
             baselines=None if start.baselines is None else dict(start.baselines),
             full_fine_tuning=True if input.lora is None else None,
         )
+        publish_vocabulary(self._store, input.run, start.base)
         commit, created = publish_commit(self._store, input.run, manifest)
         return Outcome(commit, not created)
 
@@ -234,6 +239,9 @@ class Trainer:
             league=input.league,
             full_fine_tuning=parent.full_fine_tuning,
         )
+        if input.supervised is None:
+            key = STORE_KEYS["tokens"].format(run=input.run, branch=input.branch, step=input.step)
+            self._store.replace(key, made.trace.file())
         commit, created = publish_commit(self._store, input.run, manifest)
         if commit.manifest.weights_of(made.last) == manifest.weights_of(made.last):
             made.loaded.weights = (commit.sha256, made.last)
@@ -259,22 +267,28 @@ class Trainer:
         if self._switching is not None:
             self._switching.expect(base.name, input.train)
         self._clock.begin("wait")
+        trace = TokenTrace()
         self._ranks.meet()
         with self._device_lock:
             self._ranks.meet()
             self._clock.begin("train")
             try:
-                metrics, earlier = self._take_steps(loaded, parent, steps, is_cancelled)
+                metrics, earlier = self._take_steps(loaded, parent, steps, is_cancelled, trace)
             except TemperError as error:
                 raise TemperError(error.type, f"step {input.step} of {input.run}: {error.message}") from error
             finally:
                 # The engine computes next, and needs the memory.
                 give_back(base.device)
         metrics |= baseline_metrics(baselines)
-        return _Made(parent, loaded, list(steps)[-1], earlier, metrics, baselines)
+        return _Made(parent, loaded, list(steps)[-1], earlier, metrics, baselines, trace)
 
     def _take_steps(
-        self, loaded: _Loaded, parent: Commit, steps: Mapping[str, _Inputs], is_cancelled: IsCancelled
+        self,
+        loaded: _Loaded,
+        parent: Commit,
+        steps: Mapping[str, _Inputs],
+        is_cancelled: IsCancelled,
+        trace: TokenTrace,
     ) -> tuple[Metrics, Mapping[str, _Tensors]]:
         """One policy after the other, and copies of all but the last, which stays in memory."""
         metrics: Metrics = {}
@@ -283,7 +297,7 @@ class Trainer:
         for name, step in steps.items():
             self._load_weights(loaded, parent, name)
             loaded.weights = None
-            metrics |= policy_metrics(name, _take_step(loaded.policy, step, is_cancelled))
+            metrics |= policy_metrics(name, _take_step(loaded.policy, step, is_cancelled, trace))
             if name != last and self._ranks.rank == 0:
                 earlier[name] = _copied(_tensors_of(loaded.policy))
         return metrics, earlier
@@ -338,13 +352,13 @@ class Trainer:
         loaded.weights = (parent.sha256, name)
 
 
-def _take_step(policy: TrainablePolicy, step: _Inputs, is_cancelled: IsCancelled) -> Metrics:
+def _take_step(policy: TrainablePolicy, step: _Inputs, is_cancelled: IsCancelled, trace: TokenTrace) -> Metrics:
     with repeatable(policy.device):
         # Probed in each step, with rows or without, because the manifest records it.
         _ = policy.compiled_layers
         if isinstance(step, SupervisedInputs):
             return supervised_step(policy, step, is_cancelled)
-        return train_step(policy, step, is_cancelled)
+        return train_step(policy, step, is_cancelled, trace)
 
 
 def _tensors_of(policy: TrainablePolicy) -> _Tensors:

@@ -47,6 +47,8 @@ from tests.training.samples import (
     train_config,
     train_input,
 )
+from tests.training.test_token_trace import read as read_trace
+from tests.training.test_token_trace import require_same as require_same_trace
 
 make_deterministic(1)
 
@@ -164,6 +166,19 @@ def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and
         # Of the first pass they are nothing but rounding: what a log-probability of some nats has in float32.
         rounding = 1e-5 if name.endswith("AbsLogRatio") else 1e-6
         assert there[name] == pytest.approx(value, rel=1e-4, abs=rounding), name
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize("shards", [False, True])
+@pytest.mark.parametrize("correction", ["none", "token-truncate"])
+def test_ranks_record_of_each_token_what_one_records(
+    store: FileStore, trainers: Trainers, shards: bool, correction: str
+):
+    changes: dict[str, Any] = {"correction": correction, "correction_cap": 2.0}
+    here, there = (first_step(store, f"traced-{name}-{correction}-{shards:d}", **changes) for name in ("alone", "by-2"))
+    alone(store).train(here, never)
+    trainers(2, shards).train(there, never)
+    require_same_trace(read_trace(store, there), read_trace(store, here))
 
 
 @pytest.mark.numerics

@@ -24,6 +24,7 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import IsCancelled
 from temper_gpu.training.roles import views, with_baselines
 from temper_gpu.training.step import train_step
+from temper_gpu.training.token_trace import TokenTrace
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
     TinyLibrary,
@@ -158,11 +159,13 @@ def test_a_step_that_ends_between_two_policies_commits_neither_and_is_repeated_a
     trainer = new_trainer(store)
     steps: list[str] = []
 
-    def second_fails(policy: TrainablePolicy, step: StepInputs, is_cancelled: IsCancelled) -> dict[str, float]:
+    def second_fails(
+        policy: TrainablePolicy, step: StepInputs, is_cancelled: IsCancelled, trace: TokenTrace
+    ) -> dict[str, float]:
         steps.append(step.parent_sha256)
         if len(steps) == 2:
             raise KeyboardInterrupt
-        return train_step(policy, step, is_cancelled)
+        return train_step(policy, step, is_cancelled, trace)
 
     parent = begin(trainer)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

@@ -10,6 +10,7 @@ import { parseCommit, weightsOf, type Commit } from '../manifest.ts';
 import { blobsOfConfig, blobsOfStep } from '../references.ts';
 import { readPrepared, readState, requireRun } from '../run-reader.ts';
 import { blobsOfScenarios } from '../scenario-files.ts';
+import { findVocabulary } from '../vocabulary.ts';
 import type { Store } from '../../store.ts';
 
 export interface StepContents extends StepPlace {
@@ -24,7 +25,7 @@ export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
   /** Keys of the curve, for display. */
   curve: string[];
-  /** Scenarios, chat template, examples, the adapter that it began with, and the one that steps are compared with. */
+  /** Scenarios, chat template, vocabulary, examples, the adapter that it began with, and the one that steps are compared with. */
   blobs: BlobRef[];
   /** Before the steps: whatever else a run has, but for what makes it one. */
   others: string[];
@@ -49,6 +50,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
   const state = await readStateFile(store, run);
   const curve = await listAll(store, layout.curvePrefix(run));
   const prepared = await readPrepared(store, run);
+  const vocabulary = await findVocabulary(store, run);
   const others = await listAll(store, layout.runPrefix(run), IN_PLACES_OF_THEIR_OWN);
   const branches = [];
   for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
@@ -62,6 +64,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
   const blobs = [
     ...(prepared === null ? [] : await blobsOfScenarios(store, prepared.scenarios)),
     ...(template === null ? [] : [blobRef(template)]),
+    ...(vocabulary === null ? [] : [vocabulary]),
     ...blobsOfConfig(file.config),
     ...(file.loop === undefined ? [] : broughtBySteps(branches.flatMap(({ steps }) => steps))),
   ];

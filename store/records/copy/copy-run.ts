@@ -168,10 +168,11 @@ async function copyObject(copy: Copy, key: string): Promise<void> {
   count(copy, bytes);
 }
 
-/** Outside every hash: each side records its own times. */
+/** Outside every hash: each side records its own times, and what its version writes for display. */
 function isFreelyWritten(key: string): boolean {
-  return key.endsWith('.times.json') || key.endsWith('/scenarios.jsonl');
+  return FREELY_WRITTEN.some((end) => key.endsWith(end));
 }
+const FREELY_WRITTEN = ['.times.json', '/scenarios.jsonl', '/vocabulary.json', '/tokens.safetensors'];
 
 /** Checks against the hash in both sides' manifests; unreadable objects are broken, too. */
 async function isBroken({ hashes, broken }: Copy, key: string, there: Uint8Array): Promise<boolean> {

@@ -6,12 +6,22 @@ import { TemperError } from '../../../core/failures.ts';
 import { isUnreadable } from '../../../core/later-version.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
-import { blobKey, curvePrefix, preparedKey, runKey, scenarioPartsKey, scenariosKey, stateKey } from '../../layout.ts';
+import {
+  blobKey,
+  curvePrefix,
+  preparedKey,
+  runKey,
+  scenarioPartsKey,
+  scenariosKey,
+  stateKey,
+  vocabularyKey,
+} from '../../layout.ts';
 import { readRunTemplate } from '../chat-templates.ts';
 import { readDataset } from '../datasets.ts';
 import { blobsOfConfig } from '../references.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { openScenarioFile, type ScenarioFile } from '../scenario-files.ts';
+import { parseVocabulary, readVocabularyRef } from '../vocabulary.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
@@ -40,6 +50,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
   if (file !== null) await verifyBrought(store, file.config, findings);
+  await verifyVocabulary(store, run, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -113,6 +124,16 @@ async function verifyBrought(store: Store, config: RunConfig, findings: Findings
     await verify(ref.key, () => (ref === supervised?.dataset ? readDataset(store, supervised) : store.getBlob(ref)));
 }
 
+async function verifyVocabulary(store: Store, run: string, findings: Findings): Promise<void> {
+  const read = async () => {
+    const ref = await readVocabularyRef(store, run);
+    if (ref === null) return null;
+    findings.count('run files');
+    return parseVocabulary(await store.getBlob(ref), ref.key);
+  };
+  await readOrReport(findings, vocabularyKey(run), read, 'it is only for display: delete it');
+}
+
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {
   const readDisplay = <T>(key: string, decode: (bytes: Uint8Array) => T): Promise<T | null> =>
     readOrReport(findings, key, async () => {
@@ -128,12 +149,17 @@ async function verifyDisplay(store: Store, run: string, findings: Findings): Pro
   return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
 }
 
-async function readOrReport<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
+async function readOrReport<T>(
+  findings: Findings,
+  key: string,
+  look: () => Promise<T | null>,
+  remedy = REWRITTEN,
+): Promise<T | null> {
   try {
     return await look();
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    findings.problem('run files', key, 'it cannot be read', REWRITTEN);
+    findings.problem('run files', key, 'it cannot be read', remedy);
     return null;
   }
 }

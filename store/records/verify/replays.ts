@@ -1,0 +1,29 @@
+/** Checks that each replay can be read, and that the attempt it was made of is the recorded one. */
+import { parseAttemptId, parseEvalAttemptId } from '../../../core/attempt-id.ts';
+import { evalRolloutsKey, replayKey, rolloutsKey } from '../../layout.ts';
+import { hashBytes } from '../../bytes/sha256.ts';
+import type { Store } from '../../store.ts';
+import { listReplays, readReplay } from '../replays.ts';
+import type { Findings } from './findings.ts';
+
+export async function verifyReplays(store: Store, run: string, findings: Findings): Promise<void> {
+  for (const id of await listReplays(store, run)) {
+    const key = replayKey(run, id);
+    findings.count('rollouts');
+    const replay = await findings.attempt('rollouts', key, () => readReplay(store, run, id));
+    if (replay === null) continue;
+    const { attempt, rolloutsSha256 } = replay.header.replay;
+    const origin = originKey(run, attempt);
+    const bytes = origin === null ? null : await store.read(origin);
+    // Missing: that of a step in progress is not copied with the run.
+    if (bytes !== null && hashBytes(bytes) !== rolloutsSha256)
+      findings.problem('rollouts', key, `the attempt ${attempt} that it was made of is not the recorded one`);
+  }
+}
+
+function originKey(run: string, attempt: string): string | null {
+  const group = parseAttemptId(attempt);
+  if (group !== null) return rolloutsKey({ run, ...group });
+  const ofEval = parseEvalAttemptId(attempt);
+  return ofEval === null ? null : evalRolloutsKey({ run, ...ofEval });
+}
