@@ -11,7 +11,7 @@ import { REWARD_GROUP } from '../core/named-rewards.ts';
 import { adapterOf, parsePolicyName } from '../core/policy-name.ts';
 import { overlongCosts } from '../core/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
-import { conversationOf } from '../play/judge/conversation.ts';
+import { conversationOf } from '../store/records/judging/conversation.ts';
 import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';

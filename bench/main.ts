@@ -17,6 +17,7 @@ import { start } from './start.ts';
 import { step } from './step.ts';
 import { tracking } from './tracking.ts';
 import { trainer } from './trainer.ts';
+import { ui } from './ui.ts';
 
 const BENCHES: readonly Bench[] = [
   step,
@@ -35,6 +36,7 @@ const BENCHES: readonly Bench[] = [
   soak,
   start,
   tracking,
+  ui,
 ];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

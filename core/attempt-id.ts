@@ -24,3 +24,13 @@ export function parseAttemptId(text: string): AttemptPlace | null {
   const [branch, step, group, attempt] = numbers as [number, number, number, number];
   return { branch, step, group, attempt };
 }
+
+const EVAL_ATTEMPT_ID = new RegExp(`^eval\\.${COUNT}\\.${COUNT}\\.${COUNT}$`);
+
+/** `eval.BRANCH.STEP.ATTEMPT`, an attempt of an evaluation; null for another text. */
+export function parseEvalAttemptId(text: string): Omit<AttemptPlace, 'group'> | null {
+  const numbers = EVAL_ATTEMPT_ID.exec(text)?.slice(1).map(Number);
+  if (numbers === undefined) return null;
+  const [branch, step, attempt] = numbers as [number, number, number];
+  return { branch, step, attempt };
+}

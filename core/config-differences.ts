@@ -12,6 +12,11 @@ export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig)
   return pairs.filter(({ old, fresh }) => old !== fresh).map(({ key, old, fresh }) => `${key}: ${old} → ${fresh}`);
 }
 
+/** All settings by their paths, as JSON. */
+export function configSettings(config: RunConfig): ReadonlyMap<string, string> {
+  return flatten(named(config, false), '');
+}
+
 /** A checkpoint is one thing to a person, not five fields; an adapter and all weights have no option in common. */
 function named({ parent, ...config }: RunConfig, isOtherKind: boolean): object {
   const { klReference, lora, ...others } = config.train;

@@ -23,3 +23,17 @@ function meanMetric(name: string, attempts: readonly Metrics[]): [string, number
 export function hasNoVariance(rewards: readonly number[]): boolean {
   return rewards.every((reward) => reward === rewards[0]);
 }
+
+/** First, last, and evenly spaced ones between. */
+export function sampleEvenly<T>(items: readonly T[], limit: number): T[] {
+  if (items.length <= limit) return [...items];
+  return Array.from({ length: limit }, (_, index) => items[Math.round((index * (items.length - 1)) / (limit - 1))]!);
+}
+
+/** Null over nothing. */
+export function median(values: readonly number[]): number | null {
+  if (values.length === 0) return null;
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

@@ -7,7 +7,7 @@ import type { Hosted } from './hosted/hosted.ts';
 import type { RoleContext, RoleResult } from './roles/role-context.ts';
 import type { RoleDefinitions } from './roles/role-definition.ts';
 import type { RewardTurn } from './recorder/turns.ts';
-import type { Conversation } from './judge/conversation.ts';
+import type { Conversation } from '../store/records/judging/conversation.ts';
 import type { External } from './external.ts';
 import type { Ruler } from './judge/ruler.ts';
 import type { NoResources, Resources, ResourceValues } from './resources/resource.ts';

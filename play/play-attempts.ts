@@ -43,7 +43,9 @@ export interface PlannedAttempt {
 }
 
 export interface AttemptsOptions
-  extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'>, Pick<PlaceOptions, 'resources' | 'leasePlace'> {
+  extends
+    Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock' | 'acceptsAnyModel'>,
+    Pick<PlaceOptions, 'resources' | 'leasePlace'> {
   agent: Agent;
   planned: readonly PlannedAttempt[];
   /** At most so many are played at once. */
@@ -258,7 +260,7 @@ export class Attempts {
 
   #createRecorder({ attempt, scenarioIndex }: PlannedAttempt, hasRoles: boolean): Recorder {
     const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.#options;
-    const { rewrite, onAnswer, clock } = this.#options;
+    const { rewrite, onAnswer, clock, acceptsAnyModel } = this.#options;
     const seedOf = (key: string, occurrence: number): number =>
       callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
     const journal = this.#journal;
@@ -275,6 +277,7 @@ export class Attempts {
       isFresh,
       tagsChoices,
       ...(rewrite && { rewrite }),
+      ...(acceptsAnyModel && { acceptsAnyModel }),
       ...(onAnswer && { onAnswer }),
       ...(clock && { clock }),
     });

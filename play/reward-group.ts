@@ -4,7 +4,7 @@ import { TemperError } from '../core/failures.ts';
 import { findRewardsProblem, splitMetrics, weighRewards, type NamedRewards } from '../core/named-rewards.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, FinishedAttempt, Scenario } from './agent.ts';
-import { conversationOf } from './judge/conversation.ts';
+import { conversationOf } from '../store/records/judging/conversation.ts';
 import { pauseAfterMs } from './judge/judge-conversations.ts';
 
 export interface GroupReward {

@@ -9,7 +9,17 @@ import type { AnswerFacts, Recorder } from './recorder/recorder.ts';
 
 export interface SingleOptions extends Pick<
   AttemptsOptions,
-  'agent' | 'engine' | 'policy' | 'mode' | 'rollout' | 'place' | 'signal' | 'rewrite' | 'connectHosted' | 'resources'
+  | 'agent'
+  | 'engine'
+  | 'policy'
+  | 'mode'
+  | 'rollout'
+  | 'place'
+  | 'signal'
+  | 'rewrite'
+  | 'acceptsAnyModel'
+  | 'connectHosted'
+  | 'resources'
 > {
   readonly planned: PlannedAttempt;
   /** Segments of a journal: what they hold is answered from them. */

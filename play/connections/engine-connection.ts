@@ -42,8 +42,7 @@ const MAX_CONNECTIONS = 256;
 const PATH = '/chat/completions';
 
 export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddress): EngineConnection {
-  const base = new URL(isBaseUrl ? url : url.replace(/\/+$/, '').replace(/\/v1$/, ''));
-  const path = `${base.pathname.replace(/\/+$/, '')}${isBaseUrl ? '' : '/v1'}${PATH}`;
+  const { base, path } = placeOf({ url, isBaseUrl });
   const pool = new Pool(base.origin, { connections: MAX_CONNECTIONS, headersTimeout: 0, bodyTimeout: 0 });
   const common: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
   if (key !== null) common['authorization'] = `Bearer ${key}`;
@@ -58,6 +57,17 @@ export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddres
       }),
     close: () => pool.destroy(),
   };
+}
+
+/** Endpoint of chat completions at an address. */
+export function chatUrl(address: EngineAddress): URL {
+  const { base, path } = placeOf({ url: address.url, isBaseUrl: address.isBaseUrl });
+  return new URL(path, base.origin);
+}
+
+function placeOf({ url, isBaseUrl }: Pick<EngineAddress, 'url'> & { isBaseUrl: boolean | undefined }) {
+  const base = new URL(isBaseUrl ? url : url.replace(/\/+$/, '').replace(/\/v1$/, ''));
+  return { base, path: `${base.pathname.replace(/\/+$/, '')}${isBaseUrl ? '' : '/v1'}${PATH}` };
 }
 
 class Exchange {

@@ -5,7 +5,7 @@ import { forgetfulAnswers, storedVerdicts } from '../../store/records/verdicts.t
 import type { Store } from '../../store/store.ts';
 import type { HostedLedger, PricedModel } from '../hosted/hosted-ledger.ts';
 import { OutageClock } from '../recorder/clock.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation } from '../../store/records/judging/conversation.ts';
 import { connectJudge } from './judge-client.ts';
 import { judgeConversations, type Judgement } from './judge-conversations.ts';
 import { judgeUrl, requireJudgeKey, type HostedJudge } from './judge-model.ts';

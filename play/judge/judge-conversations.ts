@@ -8,10 +8,10 @@ import { spendingOf } from '../../core/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
 import { withComplaint } from '../hosted/json-answer.ts';
 import { askPatiently, PromptTooLong, type JudgePatience } from './ask.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation } from '../../store/records/judging/conversation.ts';
 import type { Judge } from './judge-client.ts';
 import { isUnusable, parseVerdict, type Unusable } from './parse-verdict.ts';
-import { planQuestion, type PlannedQuestion } from './prompt.ts';
+import { planQuestion, type PlannedQuestion } from '../../store/records/judging/prompt.ts';
 import { LEAST_MAX_CHARS, type Ruler } from './ruler.ts';
 
 export interface JudgingOptions {
@@ -46,6 +46,7 @@ export async function judgeConversations(
   const question = planQuestion({ conversations, model: options.model, rubric, maxCharsPerAttempt, request });
   const known = await options.verdicts.read(question.key);
   const answers = await options.answers.read(question.key);
+  if (known !== null) await keepQuestion(question, options.ruler.maxCharsPerAttempt, options);
   const verdict = known ?? (await findVerdict(question, answers, options));
   return { key: question.key, scores: scoresOf(conversations, question, verdict), spent: spendingOf(answers) };
 }
@@ -63,8 +64,10 @@ async function findVerdict(
     complaint = read.complaint;
   }
   for (let ask = 0; ask < ASKS_PER_ROUND; ask++) {
-    const answer = await askShortened(question, complaint, options);
-    answers.push(await options.answers.write(question.key, answers.length, answer));
+    const { answer, maxChars } = await askShortened(question, complaint, options);
+    await keepQuestion(question, maxChars, options);
+    const told = complaint === null ? {} : { complaint };
+    answers.push(await options.answers.write(question.key, answers.length, { ...answer, ...told }));
     const read = readAnswer(question, answers.at(-1)!);
     if (!isUnusable(read)) return keep(question, read, options);
     complaint = read.complaint;
@@ -77,16 +80,27 @@ async function askShortened(
   question: PlannedQuestion,
   complaint: string | null,
   options: JudgingOptions,
-): Promise<JudgeAnswer> {
+): Promise<{ answer: JudgeAnswer; maxChars: number }> {
   const { judge, patience, ruler } = options;
   for (let maxChars = ruler.maxCharsPerAttempt; ; maxChars = Math.floor(maxChars / 2)) {
     try {
-      return await askPatiently(judge, withComplaint(question.messages(maxChars), complaint), patience);
+      const answer = await askPatiently(judge, withComplaint(question.messages(maxChars), complaint), patience);
+      return { answer, maxChars };
     } catch (error) {
       if (!(error instanceof PromptTooLong)) throw error;
       if (maxChars < 2 * LEAST_MAX_CHARS) throw unreadable(judge, question, maxChars, error);
     }
   }
+}
+
+/** Keeps everything of the prompt that the attempts do not tell, so that people can read it later. */
+function keepQuestion(
+  { key }: PlannedQuestion,
+  maxChars: number,
+  { ruler, model, answers }: JudgingOptions,
+): Promise<void> {
+  const { judge, rubric, maxCharsPerAttempt, request } = ruler;
+  return answers.keepQuestion(key, { judge: judge.name, model, rubric, maxCharsPerAttempt, request, maxChars });
 }
 
 function unreadable({ name }: Judge, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {

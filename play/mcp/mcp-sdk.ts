@@ -31,12 +31,21 @@ export type McpSdk = Awaited<ReturnType<typeof importSdk>>;
 let loading: Promise<McpSdk> | null = null;
 
 export function loadSdk(): Promise<McpSdk> {
-  loading ??= importSdk().catch((cause: unknown) => {
+  loading ??= loadMcp(importSdk).catch((cause: unknown) => {
     loading = null;
+    throw cause;
+  });
+  return loading;
+}
+
+/** `load` imports modules of the SDK; without the package, the error says what to install. */
+export async function loadMcp<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code !== 'ERR_MODULE_NOT_FOUND') throw cause;
     const rule = 'MCP servers need the package @modelcontextprotocol/sdk, which is not installed';
     throw new TemperError('BadConfig', `${rule}; run npm install @modelcontextprotocol/sdk`, { cause });
-  });
-  return loading;
+  }
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../play/agent.ts';
-import { conversationOf } from '../../play/judge/conversation.ts';
+import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
 import {
   decodeRollouts,

@@ -83,15 +83,27 @@ async function makeEnvironment(
   await requireSuccess('loading the installed Python packages', loading);
 }
 
+type Place = Pick<InstallOptions, 'env' | 'cache'>;
+
 /** Describes the Python; throws for an obstacle. Installs nothing. */
-export async function pythonState({ env, cache }: Pick<InstallOptions, 'env' | 'cache'>): Promise<string> {
+export async function pythonState({ env, cache }: Place): Promise<string> {
   if (env.TEMPER_PYTHON) return `TEMPER_PYTHON, ${(await explicitPython(env.TEMPER_PYTHON, NEEDED)).python}`;
+  const { version, folder } = await placeOfEnvironment({ env, cache });
+  return isComplete(folder)
+    ? `Python ${version}, ${folder}`
+    : `Python ${version}; the first start installs its packages`;
+}
+
+/** Whether Python programs can run without an installation; throws for an obstacle. */
+export async function hasPythonEnvironment({ env, cache }: Place): Promise<boolean> {
+  if (env.TEMPER_PYTHON) return (await explicitPython(env.TEMPER_PYTHON, NEEDED)).folder === null;
+  return isComplete((await placeOfEnvironment({ env, cache })).folder);
+}
+
+async function placeOfEnvironment({ env, cache }: Place): Promise<{ version: string; folder: string }> {
   const python = await findInterpreter(env, !(await hasOwnUv(env)));
   const options = { env, cache, onEvent: () => undefined };
-  const folder = join(cache, 'python', await environmentKey(python, options));
-  return isComplete(folder)
-    ? `Python ${python.version}, ${folder}`
-    : `Python ${python.version}; the first start installs its packages`;
+  return { version: python.version, folder: join(cache, 'python', await environmentKey(python, options)) };
 }
 
 /** Adds the tools of the Python tests; asked for by `npm test` alone. */

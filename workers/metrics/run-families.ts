@@ -1,6 +1,6 @@
 /** Metrics of runs, from what the store and the Temporal server know of them. `docs/metrics.md` lists the names. */
 import { RUN_STATES, type Usage } from '../../core/contract.ts';
-import { mean } from '../../core/statistics.ts';
+import { mean, median } from '../../core/statistics.ts';
 import type { Family, Labels, Sample } from './exposition.ts';
 import type { MetricFacts } from './run-facts.ts';
 import type { RunWaits } from './run-waits.ts';
@@ -254,12 +254,4 @@ function waitsOfState({ state: { state, pause, awaited } }: MetricFacts): [strin
   return found.flatMap(([what, since]): [string, number][] =>
     since === undefined ? [] : [[what, Date.parse(since) / 1000]],
   );
-}
-
-function median(values: readonly number[]): number | null {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle];
-  if (upper === undefined) return null;
-  return sorted.length % 2 === 1 ? upper : (upper + sorted[middle - 1]!) / 2;
 }

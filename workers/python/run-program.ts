@@ -8,7 +8,15 @@ import { openPythonEnvironment } from '../install/python-environment.ts';
 import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 
 export interface PythonProgram extends InstallOptions {
-  readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'measure' | 'plan' | 'recompute';
+  readonly name:
+    | 'check_examples'
+    | 'check_template'
+    | 'export'
+    | 'fetch_model'
+    | 'measure'
+    | 'plan'
+    | 'recompute'
+    | 'vocabulary';
   /** Those that are null, undefined or false are left out. */
   readonly flags: ProgramFlags;
   readonly onLine?: (line: string) => void;

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
-import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
+import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { collectLines } from '../process/command.ts';
 import { makeProjectFolders } from '../project/folders.ts';
 import { openChildLog } from '../process/child-log.ts';
@@ -13,6 +13,8 @@ import { spawnGpuWorker, type GpuWorkerOptions, type GpuWorkerPlace } from '../l
 export interface ServedEngine {
   /** Null while it starts. It may start again, on another port. */
   connection(): EngineConnection | null;
+  /** The same for clients of their own, such as one that reads a stream. */
+  address(): EngineAddress | null;
   /** Resolves once the process has ended: to why it did, in words. */
   readonly ended: Promise<string>;
   close(): Promise<void>;
@@ -35,16 +37,19 @@ export async function startServedEngine({ config, models, anyBase, ...options }:
   const log = openChildLog(makeProjectFolders(options.project).logs, LOG);
   const last: string[] = [];
   let connection: EngineConnection | null = null;
+  let address: EngineAddress | null = null;
   collectLines(child, (line) => {
     last.push(log.write(line));
     if (last.length > LAST_LINES) last.shift();
     const port = readyPort(line);
     if (port === null) return;
     void connection?.close();
-    connection = connectEngine({ url: `http://127.0.0.1:${port}`, key });
+    address = { url: `http://127.0.0.1:${port}`, key };
+    connection = connectEngine(address);
   });
   return {
     connection: () => connection,
+    address: () => address,
     ended: new Promise((resolve) => whenEnded(child, (exit) => resolve([exit, ...last].join(' | ')))),
     async close() {
       await connection?.close();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { conversationOf, distinctAttempts } from '../../../play/judge/conversation.ts';
+import { conversationOf, distinctAttempts } from '../../../store/records/judging/conversation.ts';
 import type { CallRecord, ChatMessage } from '../../../store/records/trajectories.ts';
 
 const user = (content: string): ChatMessage => ({ role: 'user', content });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import type { Conversation } from '../../../play/judge/conversation.ts';
+import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { storedAnswers, storedVerdicts } from '../../../store/records/verdicts.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { judge, saying, TASK } from './judging.ts';

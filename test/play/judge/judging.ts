@@ -1,6 +1,6 @@
 /** Conversations before a scripted judge, as the activity and the imperative API put them there. */
 import type { JudgePatience } from '../../../play/judge/ask.ts';
-import type { Conversation } from '../../../play/judge/conversation.ts';
+import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { openJudge } from '../../../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../../../play/judge/judge-conversations.ts';

@@ -1,0 +1,91 @@
+/** Number formats, the same in every command. */
+import type { EvalResult } from './contract.ts';
+import { isNamedReward } from './named-rewards.ts';
+
+export function formatNumber(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 10 ** -digits || size >= 1e6)) return value.toExponential(1);
+  return Number.isInteger(value) && size >= 10 ? String(value) : value.toFixed(size >= 100 ? 0 : digits);
+}
+
+export function formatDuration(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+}
+
+export function formatRate(perSecond: number): string {
+  return perSecond >= 10_000 ? `${(perSecond / 1000).toFixed(0)} k` : perSecond.toFixed(0);
+}
+
+/** A share of attempts, from 0 to 1: the mean of a metric that is always boolean. */
+export function isRate(name: string): boolean {
+  return name.endsWith('Rate') && !isNamedReward(name);
+}
+
+/** `winRate` is shown as `win`; other metrics keep their name. */
+export function metricLabel(name: string): string {
+  return isRate(name) ? name.replace(/Rate$/, '') : name;
+}
+
+/** Metrics to show first: success, then failure, then named rewards; the rest follows in alphabetical order. */
+const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
+
+export function sortMetrics(names: Iterable<string>): string[] {
+  return [...names].toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}
+
+function rank(name: string): number {
+  if (FIRST.includes(name)) return FIRST.indexOf(name);
+  return FIRST.length + (isNamedReward(name) ? 0 : 1);
+}
+
+/** Headline number of an evaluation: a success rate if the agent reports one, else the reward. */
+export function headline(evaluation: EvalResult): { label: string; value: number | null } {
+  const first = sortMetrics(Object.keys(evaluation.metrics))[0];
+  if (first === undefined || !first.endsWith('Rate') || first === 'illegalRate' || !FIRST.includes(first)) {
+    return { label: 'reward', value: evaluation.reward };
+  }
+  return { label: metricLabel(first), value: evaluation.metrics[first] ?? null };
+}
+
+/** Value of a metric, or of the reward, by name: of an evaluation or a step. */
+export function valueOf({ reward, metrics }: Pick<EvalResult, 'reward' | 'metrics'>, name: string): number | null {
+  return name === 'reward' ? reward : (metrics[name] ?? null);
+}
+
+/** `0.925 win` */
+/** `60 held-out scenarios`, and how many attempts they were where each was played several times. */
+export function describeHeldOut({ attempts, scenarios = attempts }: EvalResult): string {
+  const played = scenarios === attempts ? '' : `, ${plural(attempts, 'attempt')}`;
+  return plural(scenarios, 'held-out scenario') + played;
+}
+
+export function describeHeadline(evaluation: EvalResult): string {
+  const { label, value } = headline(evaluation);
+  return `${formatNumber(value)} ${label}`;
+}
+
+/** `reward 0.120 · win 0.512 · illegal 0.081`; `spread` stands beside the reward. */
+export function describeMetrics(reward: number | null, metrics: Readonly<Record<string, number>>, spread = ''): string {
+  const parts = sortMetrics(Object.keys(metrics)).map((name) => `${metricLabel(name)} ${formatNumber(metrics[name])}`);
+  return [`reward ${formatNumber(reward)}${spread}`, ...parts].join(' · ');
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}
+
+/** `2026-11-21T03:00:00Z` */
+export function formatTime(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

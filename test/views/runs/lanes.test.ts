@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+
+import { encodeJson } from '../../../store/bytes/json.ts';
+import * as layout from '../../../store/layout.ts';
+import type { Store } from '../../../store/store.ts';
+import type { LaneSpan, LanesView } from '../../../views/api/run-views.ts';
+import { NotFound } from '../../../views/context/context.ts';
+import { viewLanes } from '../../../views/runs/lanes.ts';
+import { temporaryFolder, writeFixtureRun } from '../../cli/fixture-store.ts';
+import { contextOf } from '../context.ts';
+
+const START = Date.UTC(2026, 10, 1, 10);
+const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
+
+/** Each step is played for 8 s by two hosts, waits 1 s for the device and is trained for 3 s. */
+async function timedRun(steps: number): Promise<Store> {
+  const store = await writeFixtureRun(await temporaryFolder(), { steps });
+  for (let step = 1; step <= steps; step++) {
+    const place = { run: 'demo', branch: 0, step };
+    const startedAt = START + step * 20_000;
+    for (const group of [0, 1]) {
+      const times = { startedAt, endedAt: startedAt + 8000, host: `host-${group}`, activityAttempt: group + 1 };
+      await store.replace(layout.groupTimesKey({ ...place, group }), encodeJson(times));
+    }
+    const committedAt = new Date(startedAt + 12_000).toISOString();
+    const seconds = { wait: 1, load: 0.5, train: 2, commit: 0.5 };
+    await store.publish(layout.manifestTimesKey(place), encodeJson({ committedAt, seconds, host: 'gpu', attempt: 1 }));
+  }
+  return store;
+}
+
+const spansOf = ({ lanes }: LanesView, name: string): readonly LaneSpan[] =>
+  lanes.find((lane) => lane.name === name)?.spans ?? [];
+
+test('the store tells when groups were played and steps were trained, by whom, and at which attempt', async () => {
+  const view = await viewLanes(contextOf(await timedRun(2)), 'demo', new URLSearchParams());
+  expect(view.source).toBe('store');
+  expect(spansOf(view, 'rollout').map(({ step, group, host, attempt }) => [step, group, host, attempt])).toEqual([
+    [1, 0, 'host-0', 1],
+    [1, 1, 'host-1', 2],
+    [2, 0, 'host-0', 1],
+    [2, 1, 'host-1', 2],
+  ]);
+  expect(spansOf(view, 'train').slice(0, 2)).toMatchObject([
+    { kind: 'wait', startedAt: at(28), endedAt: at(29) },
+    { kind: 'work', startedAt: at(29), endedAt: at(32), host: 'gpu', step: 1 },
+  ]);
+});
+
+test('the newest twenty steps are shown, or those that are named', async () => {
+  const context = contextOf(await timedRun(24));
+  const stepsIn = async (query: Record<string, string>) => {
+    const spans = spansOf(await viewLanes(context, 'demo', new URLSearchParams(query)), 'rollout');
+    return [...new Set(spans.map(({ step }) => step))];
+  };
+  expect(await stepsIn({})).toEqual(Array.from({ length: 20 }, (_, index) => index + 5));
+  expect(await stepsIn({ from: '3', to: '4' })).toEqual([3, 4]);
+  await expect(stepsIn({ from: 'x' })).rejects.toThrow('from must be');
+});
+
+test('a group that waited for rewards shows it from its last attempt to the decision', async () => {
+  const store = await timedRun(1);
+  const row = { schema: 1, kind: 'closed', reason: 'complete', at: at(100) };
+  await store.publish(layout.givenKey({ run: 'demo', branch: 0, step: 1, group: 1 }, 0), encodeJson(row));
+  const view = await viewLanes(contextOf(store), 'demo', new URLSearchParams());
+  expect(spansOf(view, 'wait')).toMatchObject([{ group: 1, kind: 'wait', startedAt: at(28), endedAt: at(100) }]);
+});
+
+test('what a server still knows goes before the store, which tells of the steps before', async () => {
+  const span = { label: 'step 2 · group 0', step: 2, group: 0, startedAt: at(41), endedAt: at(47), attempt: 3 };
+  const told = { ...span, host: 'host-9', failure: 'AgentFailed: once', kind: 'work' } as const;
+  const early = {
+    ...told,
+    label: 'set',
+    step: null,
+    group: null,
+    startedAt: at(-90),
+    endedAt: at(-90),
+    kind: 'message',
+  } as const;
+  const history: LanesView = {
+    lanes: [
+      { name: 'rollout', spans: [told] },
+      { name: 'wait', spans: [early] },
+    ],
+    source: 'temporal',
+  };
+  const context = contextOf(await timedRun(2), { readHistory: () => Promise.resolve(history) });
+  const view = await viewLanes(context, 'demo', new URLSearchParams());
+  expect(view.source).toBe('temporal');
+  expect(spansOf(view, 'rollout').map(({ step, host }) => [step, host])).toEqual([
+    [1, 'host-0'],
+    [1, 'host-1'],
+    [2, 'host-9'],
+  ]);
+  // Long before the first step that is shown.
+  expect(spansOf(view, 'wait')).toEqual([]);
+});
+
+test('a run that there is not has no lanes', async () => {
+  await expect(viewLanes(contextOf(await timedRun(1)), 'none', new URLSearchParams())).rejects.toBeInstanceOf(NotFound);
+});

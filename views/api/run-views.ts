@@ -1,0 +1,162 @@
+/**
+ * A store as `temper ui`, `temper mcp` and scripts see it, in JSON. Each type names the path that answers it, below
+ * `/api/`. Missing values are `null`; times are ISO 8601 in UTC, durations are seconds, money is US dollars.
+ */
+import type { EvalResult, RunConfig, RunState, SettingChange, StepSummary } from '../../core/contract.ts';
+
+/** `info`: once, at start. */
+export interface ServerInfo {
+  readonly version: string;
+  readonly store: string;
+  /** No actions, no chat: `--read-only`, or a static export. */
+  readonly isReadOnly: boolean;
+  readonly isExport: boolean;
+  /** Whether a Temporal server answers; actions and lanes of live runs need one. */
+  readonly hasTemporal: boolean;
+  /** Address of Temporal's UI; null if it is not known. */
+  readonly temporalUi: string | null;
+  /** Says what a static export does not contain; absent: nothing is left out. */
+  readonly leftOut?: string | null;
+}
+
+export type RunStateName = RunState['state'] | 'starting';
+
+/** `runs`: one row each, newest first. */
+export interface RunRow {
+  readonly run: string;
+  readonly agent: string;
+  readonly baseModel: string;
+  readonly state: RunStateName;
+  readonly step: number;
+  readonly steps: number;
+  readonly reward: number | null;
+  /** At most 60 rewards of steps, evenly spaced, first and last included. */
+  readonly sparkline: readonly (number | null)[];
+  readonly waitingFor: string | null;
+  readonly waitingSince: string | null;
+  readonly updatedAt: string | null;
+  readonly wallSeconds: number;
+  /** Null if nothing has a price. */
+  readonly usd: number | null;
+  /** Rewards from outside that it waits for. */
+  readonly awaited: number;
+  /** Host of the worker that played its newest group; null if it is not recorded. */
+  readonly host: string | null;
+  readonly advisories: number;
+  readonly parent: string | null;
+}
+
+export interface Advisory {
+  readonly kind:
+    | 'stalled'
+    | 'aborts'
+    | 'no-variance'
+    | 'truncation'
+    | 'entropy'
+    | 'dominant-reward'
+    | 'reward-against-goal'
+    | 'length-drift'
+    | 'constant-reward'
+    | 'drift'
+    | 'mismatch'
+    | 'row-by-row'
+    | 'unused-role';
+  /** `alarm`: the run is not making progress. `advice`: it could be better. Alarms come first. */
+  readonly level: 'alarm' | 'advice';
+  /** Finding, with the numbers that were measured. */
+  readonly text: string;
+  readonly remedy: string;
+  /** Steps that show it, first to last; null if it is no matter of steps. */
+  readonly steps: readonly [number, number] | null;
+  /** Attempts to look at. */
+  readonly attempts: readonly string[];
+}
+
+/** A branch of a run's lineage, or of a fork. */
+export interface LineageNode {
+  /** `demo` branch 0 is `demo/0`. */
+  readonly id: string;
+  readonly run: string;
+  readonly branch: number;
+  /** Node and step that it continues; null for a run that began anew. */
+  readonly from: { readonly id: string; readonly step: number } | null;
+  /** The last step of it. */
+  readonly step: number;
+  readonly state: RunStateName;
+}
+
+/** `runs/RUN` */
+export interface RunView {
+  readonly row: RunRow;
+  readonly state: RunState | null;
+  readonly config: RunConfig;
+  /** Versions of Temper, Node and packages that started it. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** All changes by `temper set`, in order. */
+  readonly changes: readonly SettingChange[];
+  readonly lineage: readonly LineageNode[];
+  readonly advisories: readonly Advisory[];
+  readonly trainScenarios: number | null;
+  readonly evalScenarios: number | null;
+}
+
+/** `runs/RUN/curve?after=STEP&branch=B`: lines after that step. Branch: default the newest with all before it. */
+export interface CurveView {
+  readonly run: string;
+  readonly branch: number;
+  readonly steps: readonly StepSummary[];
+  readonly evals: readonly EvalResult[];
+  /** Parts of the curve: the branch from this step on. */
+  readonly parts: readonly { readonly branch: number; readonly fromStep: number }[];
+  /** 95 % interval of the mean reward of each evaluation, by its step, as far as its attempts are indexed. */
+  readonly evalRewards?: Readonly<Record<number, readonly [low: number, high: number]>>;
+}
+
+/** `compare?runs=A,B,…`: 2 to 6 runs. */
+export interface CompareView {
+  readonly curves: readonly CurveView[];
+  /** Settings that differ, by the flag's name; a value for each run. */
+  readonly settings: readonly { readonly setting: string; readonly values: readonly string[] }[];
+}
+
+/** `runs/RUN/lanes?from=STEP&to=STEP`: what happened when. */
+export interface LanesView {
+  readonly lanes: readonly {
+    readonly name: 'rollout' | 'judge' | 'train' | 'checkpoint' | 'eval' | 'wait' | 'worker';
+    readonly spans: readonly LaneSpan[];
+  }[];
+  /** Source of the times: files of the store, and Temporal's history where it has one. */
+  readonly source: 'store' | 'temporal';
+}
+
+export interface LaneSpan {
+  readonly label: string;
+  readonly step: number | null;
+  readonly group: number | null;
+  readonly startedAt: string;
+  /** Null: still in progress. */
+  readonly endedAt: string | null;
+  /** Attempt of the activity; above 1, it was retried. */
+  readonly attempt: number;
+  readonly host: string | null;
+  /** Why an earlier attempt ended; null if none failed. */
+  readonly failure: string | null;
+  /** `message`: a signal or an update, such as `set`; it lasts nothing. */
+  readonly kind: 'work' | 'retry' | 'failure' | 'lost' | 'pause' | 'wait' | 'message';
+}
+
+/** `runs/RUN/checkpoints` */
+export interface CheckpointRow {
+  readonly branch: number;
+  readonly step: number;
+  /** `demo@12`, as commands take it; null on a branch that was left. */
+  readonly name: string | null;
+  readonly adapterSha256: string;
+  readonly bytes: number;
+  readonly weights: 'kept' | 'pruned' | 'missing';
+  readonly committedAt: string | null;
+  readonly reward: number | null;
+  readonly evaluation: EvalResult | null;
+  readonly deployments: readonly { readonly target: string; readonly state: string; readonly at: string | null }[];
+  readonly isProduction: boolean;
+}

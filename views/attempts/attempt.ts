@@ -1,0 +1,33 @@
+import type { AttemptView } from '../api/attempt-views.ts';
+import { NotFound, type ViewContext } from '../context/context.ts';
+import { describeGroup, factsOf } from './group.ts';
+import { parseAttemptOf } from './place.ts';
+import { requirePlayed, type PlayedRecords } from './read-played.ts';
+import { viewReplays } from './replays.ts';
+import { readRunInStore } from './step-facts.ts';
+import { viewAttempt, WHOLE_ATTEMPT } from './view-attempt.ts';
+
+export async function viewAttemptOf({ store }: ViewContext, run: string, id: string): Promise<AttemptView> {
+  const { place, attempt } = parseAttemptOf(run, id);
+  const facts = await readRunInStore({ store }, run);
+  const played = await requirePlayed(store, place);
+  const index = indexOf(played, attempt, run, id);
+  const group = await describeGroup(store, facts, played);
+  const view = viewAttempt(played.rollouts.attempts[index]!, factsOf(group, played, index), WHOLE_ATTEMPT);
+  return { ...view, ...(await viewReplays(store, run, id, played.rollouts.header)) };
+}
+
+/** The record of an attempt as it is stored. */
+export async function viewRawAttempt({ store }: ViewContext, run: string, id: string): Promise<object> {
+  const { place, attempt } = parseAttemptOf(run, id);
+  await readRunInStore({ store }, run);
+  const played = await requirePlayed(store, place);
+  return played.rollouts.attempts[indexOf(played, attempt, run, id)]!;
+}
+
+/** Its place among those that were played together. */
+export function indexOf({ rollouts }: PlayedRecords, attempt: number, run: string, id: string): number {
+  const index = rollouts.attempts.findIndex((record) => record.attempt === attempt);
+  if (index !== -1) return index;
+  throw new NotFound(`run ${run} has no attempt ${id}: its group has ${rollouts.attempts.length}`);
+}

@@ -1,0 +1,124 @@
+/** The attempts of one group, or of one evaluation, side by side. */
+import { readPrepared, streamStoredScenarios } from '../../store/records/run-reader.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { Store } from '../../store/store.ts';
+import type { GroupView } from '../api/attempt-views.ts';
+import type { ViewContext } from '../context/context.ts';
+import { groupRow, rowsOf } from './group-row.ts';
+import { viewJudge } from './judge.ts';
+import { attemptIdOf, groupIdOf, parsePlayId, titleOf, type PlayPlace } from './place.ts';
+import { requirePlayed, type PlayedRecords } from './read-played.ts';
+import { findSampler, findUse, readRunInStore, type GroupUse, type RunInStore } from './step-facts.ts';
+import { verdictOf } from './verdict.ts';
+import { viewAttempt, type AttemptBounds, type AttemptFacts } from './view-attempt.ts';
+
+export interface GroupBounds extends AttemptBounds {
+  readonly attempts: number;
+  /** Characters of each message of a judge's prompt. */
+  readonly promptLength: number;
+  /** Characters of all attempts together; at least one is shown. */
+  readonly total: number;
+}
+
+const SIDE_BY_SIDE: GroupBounds = {
+  attempts: 64,
+  calls: 200,
+  textLength: 20_000,
+  tokens: 600,
+  promptLength: 500_000,
+  total: 8_000_000,
+};
+
+export async function viewGroupOf({ store }: ViewContext, run: string, id: string): Promise<GroupView> {
+  const place = parsePlayId(run, id);
+  const facts = await readRunInStore({ store }, run);
+  const played = await requirePlayed(store, place);
+  const group = await viewGroup(store, facts, played, SIDE_BY_SIDE);
+  return { ...group, scenarioValue: await readScenario(store, run, played.rollouts.header.scenario) };
+}
+
+/** Without the scenario's value, which is in another file. */
+export async function viewGroup(
+  store: Store,
+  facts: RunInStore,
+  played: PlayedRecords,
+  bounds: GroupBounds,
+): Promise<GroupView> {
+  const { place, rollouts, gifts } = played;
+  const group = await describeGroup(store, facts, played);
+  const attempts: GroupView['attempts'][number][] = [];
+  let room = bounds.total;
+  for (const [index, record] of rollouts.attempts.slice(0, bounds.attempts).entries()) {
+    const view = viewAttempt(record, factsOf(group, played, index), bounds);
+    // An answer of many megabytes helps nobody: the attempts beyond have pages of their own.
+    room -= JSON.stringify(view).length;
+    if (room < 0 && attempts.length > 0) break;
+    attempts.push(view);
+  }
+  return {
+    run: facts.run,
+    id: groupIdOf(place),
+    title: titleOf(place),
+    row: place.kind === 'group' ? groupRow(place, played, group.rows) : null,
+    scenario: rollouts.header.scenarioId ?? '',
+    scenarioValue: null,
+    attempts,
+    judge: await viewJudge(store, played, bounds.promptLength),
+    comparisons: gifts.filter(({ kind }) => kind === 'comparison').length,
+    leftOut: rollouts.attempts.length - attempts.length,
+  };
+}
+
+/** Facts that its attempts have in common. */
+export interface DescribedGroup {
+  readonly rows: ReturnType<typeof rowsOf>;
+  readonly policy: string | null;
+  readonly decided: GroupUse | null;
+}
+
+export async function describeGroup(store: Store, facts: RunInStore, played: PlayedRecords): Promise<DescribedGroup> {
+  const { place, rollouts } = played;
+  const decided = place.kind === 'group' ? await findUse(store, facts, place) : null;
+  const { replay, adapterSha256 } = rollouts.header;
+  const policy = replay?.model ?? (await findSampler(store, facts, sampledUpTo(place), adapterSha256));
+  return { rows: rowsOf(facts, played, decided), policy, decided };
+}
+
+/** An evaluation is played by the step's own policy, a group by one before it. */
+function sampledUpTo(place: PlayPlace): { branch: number; step: number } {
+  return { branch: place.branch, step: place.kind === 'group' ? place.step - 1 : place.step };
+}
+
+export function factsOf({ rows, policy }: DescribedGroup, played: PlayedRecords, index: number): AttemptFacts {
+  const { place, rollouts, judged, times, gifts } = played;
+  const record = rollouts.attempts[index]!;
+  const name = attemptIdOf(place, record.attempt);
+  return {
+    row: rows[index]!,
+    title: attemptTitle(place, record, name),
+    times,
+    gifts,
+    adapterSha256: rollouts.header.adapterSha256,
+    policy,
+    ...verdictOf(record, judged, index),
+  };
+}
+
+function attemptTitle(place: PlayPlace, { scenarioId }: AttemptRecord, name: string): string {
+  if (place.kind === 'replay') return titleOf(place);
+  return place.kind === 'group' ? `attempt ${name}` : (scenarioId ?? name);
+}
+
+const MAX_SCENARIO = 200_000;
+
+async function readScenario(store: Store, run: string, index: number | undefined): Promise<unknown> {
+  const prepared = index === undefined ? null : await readPrepared(store, run);
+  if (prepared === null || index === undefined || (await store.blobBytes(prepared.scenarios)) === null) return null;
+  for await (const { scenario } of streamStoredScenarios(store, prepared, index, index + 1)) {
+    const text = JSON.stringify(scenario) ?? 'null';
+    return text.length <= MAX_SCENARIO
+      ? scenario
+      : `${text.slice(0, MAX_SCENARIO)} … (${text.length - MAX_SCENARIO} more characters)`;
+  }
+  return null;
+}

@@ -1,0 +1,65 @@
+/** Reads what was played: a group's attempts with their verdict, times and given rewards. */
+import { isAwaited } from '../../core/external-rewards.ts';
+import { readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
+import { giftsOf, readGiven, type Gift } from '../../store/records/given-rewards.ts';
+import { readRollouts, readVerdict } from '../../store/records/group-files.ts';
+import { callOrder, checkRollouts } from '../../store/records/run-reader.ts';
+import type { AttemptRecord, CallRecord, Judged, Rollouts } from '../../store/records/trajectories.ts';
+import type { Store } from '../../store/store.ts';
+import { NotFound } from '../context/context.ts';
+import { filesOf, groupIdOf, type PlayPlace } from './place.ts';
+
+export interface PlayedRecords {
+  readonly place: PlayPlace;
+  /** Records as they are stored: calls in the order of the record. */
+  readonly rollouts: Rollouts;
+  /** Null: not judged yet, or no group of training. */
+  readonly judged: Judged | null;
+  readonly judgedSha256: string | null;
+  readonly times: TimesFile | null;
+  /** Rewards and comparisons from outside, oldest first. */
+  readonly gifts: readonly Gift[];
+}
+
+type CallSpan = readonly [asked: number, answered: number];
+
+/** One call in playing order. */
+export interface PlayedCall {
+  readonly call: CallRecord;
+  /** Index in the record. */
+  readonly index: number;
+  /** Milliseconds since 1970; null if the store does not tell. */
+  readonly time: CallSpan | null;
+}
+
+export async function readPlayed(store: Store, place: PlayPlace): Promise<PlayedRecords | null> {
+  const files = filesOf(place);
+  const stored = await readRollouts(store, files.rollouts);
+  if (stored === null) return null;
+  const rollouts = checkRollouts(stored.rollouts, files.rollouts);
+  const times = files.times === null ? null : await readStored(store, files.times, TimesFileSchema);
+  const verdict = place.kind === 'group' ? await readVerdict(store, place) : null;
+  const gifts = place.kind === 'group' ? await readGifts(store, place, verdict?.judged ?? null) : [];
+  return { place, rollouts, judged: verdict?.judged ?? null, judgedSha256: verdict?.sha256 ?? null, times, gifts };
+}
+
+export async function requirePlayed(store: Store, place: PlayPlace): Promise<PlayedRecords> {
+  const played = await readPlayed(store, place);
+  if (played !== null) return played;
+  throw new NotFound(`run ${place.run} has no attempts of ${groupIdOf(place)} in the store ${store.uri}`);
+}
+
+/** Gifts, as far as the group may have any. */
+async function readGifts(store: Store, place: PlayPlace & { kind: 'group' }, judged: Judged | null): Promise<Gift[]> {
+  return judged !== null && !isAwaited(judged.judge) ? [] : giftsOf(await readGiven(store, place));
+}
+
+export function playedCalls(record: AttemptRecord, times: TimesFile | null): PlayedCall[] {
+  const timed = times?.attemptTimes?.[record.attempt]?.calls;
+  const isTimed = timed?.length === record.calls.length;
+  return callOrder(record, times).map((index, turn) => ({
+    call: record.calls[index]!,
+    index,
+    time: isTimed ? (timed[turn] ?? null) : null,
+  }));
+}

@@ -1,0 +1,107 @@
+/** Which rows a query asks for, and in which order. Pure. */
+import { TemperError } from '../../core/failures.ts';
+import type { AttemptQuery, AttemptRow } from '../api/attempt-views.ts';
+
+type Matches = (row: AttemptRow) => boolean;
+type Compare = (one: AttemptRow, other: AttemptRow) => number;
+
+/** All that a row itself tells; text is looked for elsewhere. */
+export function rowMatcher(query: AttemptQuery): Matches {
+  const { tool, failure, truncated, minReward, maxReward, metric, scenario } = query;
+  const tests: Matches[] = [];
+  if (tool !== undefined) tests.push(({ tools }) => tools.includes(tool));
+  if (failure !== undefined) tests.push((row) => (failure === 'any' ? row.failure !== null : row.failure === failure));
+  if (truncated !== undefined) tests.push((row) => row.truncated === truncated);
+  if (minReward !== undefined) tests.push(({ reward }) => reward !== null && reward >= minReward);
+  if (maxReward !== undefined) tests.push(({ reward }) => reward !== null && reward <= maxReward);
+  if (scenario !== undefined) tests.push((row) => row.scenario === scenario);
+  if (metric !== undefined) tests.push(metricMatcher(metric));
+  return (row) => tests.every((matches) => matches(row));
+}
+
+/** A group of attempts as far as its place tells whether it can match. */
+export function canMatchGroup(query: AttemptQuery, { step, isEval }: { step: number; isEval: boolean }): boolean {
+  const { kind, fromStep = 0, toStep = Infinity } = query;
+  return step >= fromStep && step <= toStep && (kind === undefined || (kind === 'eval') === isEval);
+}
+
+const CONDITION = /^\s*(.+?)\s*(>=|<=|!=|==?|>|<)\s*(-?[0-9.]+(?:e[+-]?[0-9]+)?)\s*$/i;
+
+const OPERATORS: Readonly<Record<string, (value: number, bound: number) => boolean>> = {
+  '>=': (value, bound) => value >= bound,
+  '<=': (value, bound) => value <= bound,
+  '>': (value, bound) => value > bound,
+  '<': (value, bound) => value < bound,
+  '=': (value, bound) => value === bound,
+  '==': (value, bound) => value === bound,
+  '!=': (value, bound) => value !== bound,
+};
+
+/** `winRate>=0.5`: of an attempt, the rate of a metric that is true or false is 1 or 0. */
+function metricMatcher(condition: string): Matches {
+  const [, name, operator = '', bound = ''] = CONDITION.exec(condition) ?? [];
+  const compare = OPERATORS[operator];
+  if (name === undefined || compare === undefined || Number.isNaN(Number(bound)))
+    throw new TemperError(
+      'BadConfig',
+      `metric must be a name, one of >= <= > < = != and a number, such as moves<3, got ${JSON.stringify(condition)}; change or remove it`,
+    );
+  return ({ metrics }) => {
+    const value = metrics[name] ?? metrics[name.replace(/Rate$/, '')];
+    return value !== undefined && compare(value, Number(bound));
+  };
+}
+
+const placed: Compare = (one, other) =>
+  one.branch - other.branch ||
+  one.step - other.step ||
+  (one.group ?? Infinity) - (other.group ?? Infinity) ||
+  one.attempt - other.attempt;
+const newestFirst: Compare = (one, other) => other.branch - one.branch || other.step - one.step || placed(one, other);
+
+/** Rows without a number come last, whatever the direction. */
+function byNumber(valueOf: (row: AttemptRow) => number | null, sign: 1 | -1): Compare {
+  return (one, other) => {
+    const [left, right] = [valueOf(one), valueOf(other)];
+    if (left === null || right === null)
+      return Number(left === null) - Number(right === null) || newestFirst(one, other);
+    return sign * (left - right) || newestFirst(one, other);
+  };
+}
+
+const ORDERS = {
+  newest: newestFirst,
+  oldest: placed,
+  reward: byNumber(({ reward }) => reward, 1),
+  '-reward': byNumber(({ reward }) => reward, -1),
+  tokens: byNumber(({ sampledTokens }) => sampledTokens, 1),
+  '-tokens': byNumber(({ sampledTokens }) => sampledTokens, -1),
+  turns: byNumber(({ turns }) => turns, 1),
+  '-turns': byNumber(({ turns }) => turns, -1),
+} as const satisfies Record<NonNullable<AttemptQuery['sort']>, Compare>;
+
+export const SORTS = Object.keys(ORDERS) as readonly NonNullable<AttemptQuery['sort']>[];
+
+/** The best of many in bounded memory. */
+export class BestMatches<T extends { readonly row: AttemptRow }> {
+  readonly #most: number;
+  readonly #compare: Compare;
+  #kept: T[] = [];
+  /** Number of all that were added. */
+  total = 0;
+
+  constructor(sort: NonNullable<AttemptQuery['sort']>, most: number) {
+    this.#compare = ORDERS[sort];
+    this.#most = most;
+  }
+
+  add(match: T): void {
+    this.total += 1;
+    this.#kept.push(match);
+    if (this.#kept.length > 2 * this.#most + 1000) this.#kept = this.sorted();
+  }
+
+  sorted(): T[] {
+    return this.#kept.toSorted((one, other) => this.#compare(one.row, other.row)).slice(0, this.#most);
+  }
+}

@@ -1,0 +1,143 @@
+/** Search over an index's files, in bounded memory: rows first, then words of the rows that match. */
+import { open, type FileHandle } from 'node:fs/promises';
+import { errorCode } from '../../store/bytes/file-system.ts';
+import type { AttemptQuery, AttemptRow, AttemptsView } from '../api/attempt-views.ts';
+import { lowerInPlace } from './attempt-text.ts';
+import type { IndexedRow, IndexFiles, LoggedGroup } from './index-files.ts';
+import { BestMatches, canMatchGroup, rowMatcher } from './match.ts';
+
+const READ_BYTES = 4 << 20;
+const DEFAULT_LIMIT = 100;
+const EXCERPT_BYTES = 60;
+/** Ranges with fewer bytes between them are read at once. */
+const GAP_BYTES = 64 << 10;
+
+interface Range {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+interface Match extends Range {
+  readonly row: AttemptRow;
+  /** Place of the text in the words; -1: none was looked for. */
+  readonly found: number;
+}
+
+type Found = Pick<AttemptsView, 'total' | 'rows' | 'excerpts'>;
+
+export async function searchFiles(files: IndexFiles, query: AttemptQuery): Promise<Found> {
+  const { sort = 'newest', offset = 0, limit = DEFAULT_LIMIT, text } = query;
+  const matches = rowMatcher(query);
+  const best = new BestMatches<Match>(sort, offset + limit);
+  const groups = [...files.groups.values()].filter((group) =>
+    canMatchGroup(query, { step: group.step, isEval: group.group < 0 }),
+  );
+  const needle = text === undefined || text === '' ? null : Buffer.from(lowerInPlace(text.toWellFormed()));
+  const readers = await openAll([files.path('attempts.log'), files.path('lower'), files.path('text')]);
+  if (readers === null) return { total: 0, rows: [], excerpts: {} };
+  const [log, lower, words] = readers as [FileHandle, FileHandle, FileHandle];
+  try {
+    for await (const rows of rowsOf(files, log, groups)) {
+      const own = rows.filter(([row]) => matches(row)).map(toMatch);
+      const found = needle === null ? own : await lookFor(lower, own, needle);
+      for (const match of found) best.add(match);
+    }
+    const shown = best.sorted().slice(offset);
+    const excerpts =
+      needle === null ? [] : await Promise.all(shown.map((match) => excerptOf(words, match, needle.length)));
+    return { total: best.total, rows: shown.map(({ row }) => row), excerpts: Object.fromEntries(excerpts) };
+  } finally {
+    await Promise.all(readers.map((reader) => reader.close()));
+  }
+}
+
+const toMatch = ([row, at, bytes]: IndexedRow): Match => ({ row, at, bytes, found: -1 });
+
+/** Null: the files are not there, or not any more. */
+async function openAll(paths: readonly string[]): Promise<FileHandle[] | null> {
+  const opened: FileHandle[] = [];
+  try {
+    for (const path of paths) opened.push(await open(path, 'r'));
+    return opened;
+  } catch (error) {
+    await Promise.all(opened.map((handle) => handle.close()));
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return null;
+    throw error;
+  }
+}
+
+/** Rows of the groups, those in memory first, then some thousand of the file at once. */
+async function* rowsOf(
+  files: IndexFiles,
+  log: FileHandle,
+  groups: readonly LoggedGroup[],
+): AsyncGenerator<readonly IndexedRow[]> {
+  const known: IndexedRow[] = [];
+  const others: LoggedGroup[] = [];
+  for (const group of groups) {
+    const rows = files.knownRows(group);
+    if (rows === null) others.push(group);
+    else known.push(...rows);
+  }
+  yield known;
+  for (const together of coalesce(others)) {
+    const { at, chunk } = await readRange(log, together);
+    yield together.flatMap((group) => {
+      const start = group.at - at;
+      const rows = JSON.parse(chunk.toString('utf8', start, start + group.bytes)) as IndexedRow[];
+      files.keepRows(group, rows);
+      return rows;
+    });
+  }
+}
+
+/** The matches whose words have the text, with its place. */
+async function lookFor(lower: FileHandle, matches: readonly Match[], needle: Buffer): Promise<Match[]> {
+  const found: Match[] = [];
+  for (const together of coalesce(matches)) {
+    const { at, chunk } = await readRange(lower, together);
+    let next = -2;
+    for (const match of together) {
+      const start = match.at - at;
+      // One search over the whole chunk answers for all rows before the next place.
+      if (next !== -1 && next < start) next = chunk.indexOf(needle, start);
+      if (next !== -1 && next + needle.length <= start + match.bytes) found.push({ ...match, found: at + next });
+    }
+  }
+  return found;
+}
+
+/** Neighbours in the file, in its order, that are read at once. */
+function coalesce<T extends Range>(ranges: readonly T[]): T[][] {
+  const chunks: T[][] = [];
+  let [start, end] = [0, -Infinity];
+  for (const range of ranges.toSorted((a, b) => a.at - b.at)) {
+    const last = range.at + range.bytes;
+    if (range.at - end < GAP_BYTES && last - start <= READ_BYTES) chunks.at(-1)!.push(range);
+    else {
+      chunks.push([range]);
+      start = range.at;
+    }
+    end = last;
+  }
+  return chunks;
+}
+
+async function readRange(file: FileHandle, ranges: readonly Range[]): Promise<{ at: number; chunk: Buffer }> {
+  const at = ranges[0]!.at;
+  const last = ranges.at(-1)!;
+  const length = last.at + last.bytes - at;
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at);
+  return { at, chunk: buffer.subarray(0, bytesRead) };
+}
+
+/** The text with some words around it, in its own case. */
+async function excerptOf(words: FileHandle, match: Match, needleBytes: number): Promise<[string, string]> {
+  const from = Math.max(match.at, match.found - EXCERPT_BYTES);
+  const to = Math.min(match.at + match.bytes, match.found + needleBytes + EXCERPT_BYTES);
+  const { chunk } = await readRange(words, [{ at: from, bytes: to - from }]);
+  // A range may begin or end within a character.
+  const text = chunk.toString('utf8').replaceAll(/^\uFFFD+|\uFFFD+$/g, '');
+  const [before, after] = [from > match.at ? '… ' : '', to < match.at + match.bytes ? ' …' : ''];
+  return [match.row.id, `${before}${text.replaceAll(/\s+/g, ' ').trim()}${after}`];
+}

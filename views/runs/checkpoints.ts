@@ -1,0 +1,167 @@
+/** Checkpoints of a run, newest first: what is kept of each, how good it is, and where it is deployed. */
+import pLimit from 'p-limit';
+
+import type { BlobRef, EvalResult } from '../../core/contract.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { policyName } from '../../core/policy-name.ts';
+import { manifestTimesKey, stepPrefix, type StepPlace } from '../../store/layout.ts';
+import { listSteps } from '../../store/records/checkpoints.ts';
+import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
+import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
+import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
+import { readBranches } from '../../store/records/lineage.ts';
+import { weightsOf } from '../../store/records/manifest.ts';
+import { findPromoted } from '../../store/records/promotions.ts';
+import { isMarkedPruned } from '../../store/records/pruned.ts';
+import { readCommit, readEval, type RunFile } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import type { CheckpointRow } from '../api/run-views.ts';
+import type { ViewContext } from '../context/context.ts';
+import { requireHead } from './require-run.ts';
+import { runCacheOf } from './run-cache.ts';
+
+export async function viewCheckpoints(context: ViewContext, run: string): Promise<CheckpointRow[]> {
+  const { store } = context;
+  const head = await requireHead(context, run);
+  const curve = await runCacheOf(store).readSteps(head);
+  const rewards = new Map(curve.map(({ step, reward }) => [step, reward]));
+  const [places, branches, deployments, promoted] = await Promise.all([
+    listSteps(store, run),
+    readBranches(store, run),
+    listDeployments(store, run),
+    findPromoted(store, run),
+  ]);
+  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const newest = new Map(places.map(({ branch, step }) => [branch, step]));
+  const isOld = ({ branch, step }: StepPlace) => step + STEPS_IN_PROGRESS < newest.get(branch)!;
+  const steps = await Promise.all(places.map((place) => limit(() => readStep(store, head.file, place, isOld(place)))));
+  const known = knownWeights(context, head.file);
+  const isFollowed = (place: StepPlace) => branchOfStep(lineage, place.step) === place.branch;
+  const rows = withEvaluations(steps).map(async ({ place, fixed, evaluation }) => ({
+    branch: place.branch,
+    step: place.step,
+    name: isFollowed(place) ? policyName(place) : null,
+    adapterSha256: fixed.adapterSha256,
+    bytes: fixed.weights.reduce((sum, ref) => sum + ref.bytes, 0),
+    weights: await limit(() => known.describe(place, fixed.weights)),
+    committedAt: fixed.committedAt,
+    // The curve is that of the branches that the run follows.
+    reward: (isFollowed(place) ? rewards.get(place.step) : null) ?? fixed.reward,
+    evaluation,
+    deployments: deployments.filter(({ checkpoint }) => isAt(checkpoint, place)).map(viewDeployment),
+    isProduction: promoted?.checkpoint.manifestSha256 === fixed.manifestSha256 && promoted.checkpoint.run === run,
+  }));
+  return (await Promise.all(rows)).toReversed();
+}
+
+/** Facts of a commit, which never change. */
+interface Fixed {
+  readonly manifestSha256: string;
+  readonly adapterSha256: string;
+  readonly weights: readonly BlobRef[];
+  readonly committedAt: string | null;
+  /** Mean over the groups that were trained, for a step that is not in the curve. */
+  readonly reward: number | null;
+}
+
+interface Step {
+  readonly place: StepPlace;
+  /** Null: not committed, because it trained nothing or is in progress. */
+  readonly fixed: Fixed | null;
+  readonly evaluation: EvalResult | null;
+}
+
+/** The newest steps of a branch may still get files. */
+const STEPS_IN_PROGRESS = 8;
+
+/** Write-once files of a run of thousands of steps are read once a process, and again for another run of the same name. */
+const read = new WeakMap<RunFile, Map<string, Step>>();
+
+async function readStep(store: Store, file: RunFile, place: StepPlace, isOld: boolean): Promise<Step> {
+  const known = read.get(file) ?? new Map<string, Step>();
+  read.set(file, known);
+  const key = stepPrefix(place);
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const step = { place, fixed: await readFixed(store, place), evaluation: await readEval(store, place) };
+  if (isOld) known.set(key, step);
+  return step;
+}
+
+async function readFixed(store: Store, place: StepPlace): Promise<Fixed | null> {
+  const commit = await readCommit(store, place);
+  if (commit === null) return null;
+  const { manifest, sha256 } = commit;
+  const times = await readStored(store, manifestTimesKey(place), ManifestTimesSchema);
+  return {
+    manifestSha256: sha256,
+    adapterSha256: manifest.adapter.sha256,
+    weights: weightsOf(manifest),
+    committedAt: times?.committedAt ?? null,
+    reward: manifest.metrics['rewardMean'] ?? null,
+  };
+}
+
+type Committed = Step & { readonly fixed: Fixed };
+
+/** A step that trained nothing was evaluated with the weights of the one before it. */
+function withEvaluations(steps: readonly Step[]): Committed[] {
+  const committed: Committed[] = [];
+  for (const { place, fixed, evaluation } of steps) {
+    const before = committed.at(-1);
+    if (fixed !== null) committed.push({ place, fixed, evaluation });
+    else if (before?.place.branch === place.branch)
+      committed[committed.length - 1] = { ...before, evaluation: before.evaluation ?? evaluation };
+  }
+  return committed;
+}
+
+type WeightsState = CheckpointRow['weights'];
+
+/** Thousands of files are not looked for at each view: weights come and go by commands alone. */
+const KNOWN_FOR_MS = 15_000;
+
+class KnownWeights {
+  readonly #states = new Map<string, { readonly state: Promise<WeightsState>; readonly at: number }>();
+  readonly #context: ViewContext;
+
+  constructor(context: ViewContext) {
+    this.#context = context;
+  }
+
+  describe(place: StepPlace, weights: readonly BlobRef[]): Promise<WeightsState> {
+    const key = stepPrefix(place);
+    const now = this.#context.now();
+    const known = this.#states.get(key);
+    if (known !== undefined && now - known.at < KNOWN_FOR_MS) return known.state;
+    const state = readWeights(this.#context.store, place, weights);
+    this.#states.set(key, { state, at: now });
+    // A failure is asked again.
+    state.catch(() => this.#states.delete(key));
+    return state;
+  }
+}
+
+const weightsKnown = new WeakMap<RunFile, KnownWeights>();
+
+function knownWeights(context: ViewContext, file: RunFile): KnownWeights {
+  const known = weightsKnown.get(file) ?? new KnownWeights(context);
+  weightsKnown.set(file, known);
+  return known;
+}
+
+async function readWeights(store: Store, place: StepPlace, weights: readonly BlobRef[]): Promise<WeightsState> {
+  if (await isMarkedPruned(store, place)) return 'pruned';
+  const lengths = await Promise.all(weights.map((ref) => store.blobBytes(ref)));
+  return lengths.every((length) => length !== null) ? 'kept' : 'missing';
+}
+
+function isAt(checkpoint: RecordedDeployment['checkpoint'], place: StepPlace): boolean {
+  return checkpoint.run === place.run && checkpoint.branch === place.branch && checkpoint.step === place.step;
+}
+
+function viewDeployment(deployment: RecordedDeployment): CheckpointRow['deployments'][number] {
+  const at = deployment.status?.at ?? deployment.finished.at(-1)?.at ?? deployment.at;
+  return { target: deployment.target, state: stateOfDeployment(deployment), at };
+}

@@ -1,0 +1,51 @@
+/** Two to six runs beside each other. */
+import type { RunConfig } from '../../core/contract.ts';
+import { configSettings } from '../../core/config-differences.ts';
+import { applyChanges } from '../../core/settings.ts';
+import { readAllChanges } from '../../store/records/lineage.ts';
+import type { CompareView } from '../api/run-views.ts';
+import type { ViewContext } from '../context/context.ts';
+import { wrongParameter } from '../context/query.ts';
+import { readCurveView } from './curve.ts';
+import { requireHead } from './require-run.ts';
+import type { RunHead } from './run-cache.ts';
+import { settingName } from './setting-names.ts';
+
+const [LEAST, MOST] = [2, 6];
+
+export async function viewComparison(context: ViewContext, query: URLSearchParams): Promise<CompareView> {
+  const names = [...new Set((query.get('runs') ?? '').split(',').filter((name) => name !== ''))];
+  if (names.length < LEAST || names.length > MOST)
+    throw wrongParameter('runs', `${LEAST} to ${MOST} names of runs with commas between`, names.join(','));
+  const heads = await Promise.all(names.map((name) => requireHead(context, name)));
+  const configs = await Promise.all(heads.map((head) => readConfig(context, head)));
+  return {
+    curves: await Promise.all(heads.map((head) => readCurveView(context.store, head))),
+    settings: differingSettings(configs),
+  };
+}
+
+/** With what was changed since the start. */
+async function readConfig({ store }: ViewContext, { run, file }: RunHead): Promise<RunConfig> {
+  return applyChanges(file.config, (await readAllChanges(store, run)).changes);
+}
+
+/** Values that differ, in the order of their names; the names of the runs differ always. */
+function differingSettings(configs: readonly RunConfig[]): CompareView['settings'] {
+  const all = configs.map(configSettings);
+  const paths = [...new Set(all.flatMap((settings) => [...settings.keys()]))].filter((path) => path !== 'run');
+  const rows = paths.map((path) => ({
+    setting: settingName(path),
+    values: all.map((settings) => settings.get(path) ?? 'null'),
+  }));
+  return rows
+    .filter(({ values }) => new Set(values).size > 1)
+    .map(({ setting, values }) => ({ setting, values: values.map(showSetting) }))
+    .toSorted((a, b) => a.setting.localeCompare(b.setting));
+}
+
+/** JSON as a person writes it; `none` where a run has no such setting. */
+function showSetting(json: string): string {
+  if (json === 'null') return 'none';
+  return json.startsWith('"') ? (JSON.parse(json) as string) : json;
+}

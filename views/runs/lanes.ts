@@ -1,0 +1,179 @@
+/** Times of all that happened: from Temporal's history where a server has it, else from the store. */
+import pLimit from 'p-limit';
+
+import {
+  branchesPrefix,
+  evalTimesKey,
+  groupTimesKey,
+  manifestTimesKey,
+  stepsPrefix,
+  type GroupPlace,
+  type StepPlace,
+} from '../../store/layout.ts';
+import { childNumbers, GROUPS_AT_ONCE } from '../../store/records/children.ts';
+import { ManifestTimesSchema, readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
+import { readGiven } from '../../store/records/given-rewards.ts';
+import { listGroups } from '../../store/records/group-files.ts';
+import type { Store } from '../../store/store.ts';
+import type { LaneSpan, LanesView } from '../api/run-views.ts';
+import type { ViewContext } from '../context/context.ts';
+import { readCount } from '../context/query.ts';
+import { requireHead } from './require-run.ts';
+import { inLanes, type PlacedSpan } from './lane-spans.ts';
+
+/** Steps that are shown if none are named, and at most. */
+const DEFAULT_STEPS = 20;
+const MAX_STEPS = 200;
+
+export async function viewLanes(context: ViewContext, run: string, query: URLSearchParams): Promise<LanesView> {
+  const { store } = context;
+  const { file } = await requireHead(context, run);
+  const history = (await context.readHistory?.(run)) ?? null;
+  const places = await listPlaces(store, run);
+  const range = readRange(query, Math.max(0, ...places.map(({ step }) => step)));
+  const told = history === null ? [] : spansIn(history).filter(({ span }) => isWithin(span, range));
+  // Temporal forgets executions, and only the newest are read: the store tells of the steps before.
+  const covered = new Set(told.flatMap(({ lane, span }) => (lane === 'train' || lane === 'rollout' ? span.step : [])));
+  const asked = places.filter(({ step }) => step >= range.from && step <= range.to);
+  // How long a group waited for rewards is in its ledger alone.
+  const read = file.config.external === undefined ? asked.filter(({ step }) => !covered.has(step)) : asked;
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const stored = (await Promise.all(read.map((place) => readSpans(store, place, limit)))).flat();
+  const kept = stored.filter(({ lane, span }) => lane === 'wait' || span.step === null || !covered.has(span.step));
+  const spans = withinTime([...kept, ...told]);
+  return { lanes: inLanes(spans), source: history === null ? 'store' : 'temporal' };
+}
+
+interface StepRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+function readRange(query: URLSearchParams, last: number): StepRange {
+  const to = readCount(query, 'to') ?? last;
+  const from = readCount(query, 'from') ?? to - DEFAULT_STEPS + 1;
+  return { from: Math.max(0, from, to - MAX_STEPS + 1), to };
+}
+
+/** A pause, a message or a lost worker belongs to no step. */
+function isWithin({ step }: LaneSpan, { from, to }: StepRange): boolean {
+  return step === null || (step >= from && step <= to);
+}
+
+/** Without what belongs to no step and happened before the first of the steps, or after the last. */
+function withinTime(spans: readonly PlacedSpan[]): PlacedSpan[] {
+  const ofSteps = spans.filter(({ span }) => span.step !== null);
+  if (ofSteps.length === 0) return [...spans];
+  const start = ofSteps.map(({ span }) => span.startedAt).reduce((first, at) => (at < first ? at : first));
+  return spans.filter(({ span }) => span.step !== null || span.endedAt === null || span.endedAt >= start);
+}
+
+function spansIn({ lanes }: LanesView): PlacedSpan[] {
+  return lanes.flatMap(({ name, spans }) => spans.map((span) => ({ lane: name, span })));
+}
+
+/** Steps of all branches: what a run did before it was rolled back took its time as well. */
+async function listPlaces(store: Store, run: string): Promise<StepPlace[]> {
+  const numbers = await childNumbers(store, branchesPrefix(run));
+  const places = numbers.map(async (branch) =>
+    (await childNumbers(store, stepsPrefix(run, branch))).map((step) => ({ run, branch, step })),
+  );
+  return (await Promise.all(places)).flat();
+}
+
+type Limit = ReturnType<typeof pLimit>;
+
+async function readSpans(store: Store, place: StepPlace, limit: Limit): Promise<PlacedSpan[]> {
+  const groups = await limit(() => listGroups(store, place));
+  const read = await Promise.all([
+    ...groups.map((group) => limit(() => readGroupSpans(store, { ...place, group }))),
+    limit(() => readTrainSpans(store, place)),
+    limit(() => readEvalSpans(store, place)),
+  ]);
+  return read.flat();
+}
+
+async function readGroupSpans(store: Store, place: GroupPlace): Promise<PlacedSpan[]> {
+  const times = await readStored(store, groupTimesKey(place), TimesFileSchema);
+  const played = playedSpan(place, times, { label: `group ${place.group}`, group: place.group });
+  if (played === null) return [];
+  const closed = (await readGiven(store, place)).find((row) => row.kind === 'closed');
+  if (closed === undefined || played.endedAt === null) return [{ lane: 'rollout', span: played }];
+  const label = `group ${place.group} · rewards from outside`;
+  const waited: LaneSpan = { ...played, label, startedAt: played.endedAt, endedAt: closed.at, kind: 'wait' };
+  return [
+    { lane: 'rollout', span: played },
+    { lane: 'wait', span: waited },
+  ];
+}
+
+async function readEvalSpans(store: Store, place: StepPlace): Promise<PlacedSpan[]> {
+  const times = await readStored(store, evalTimesKey(place), TimesFileSchema);
+  const span = playedSpan(place, times, { label: 'evaluation', group: null });
+  return span === null ? [] : [{ lane: 'eval', span }];
+}
+
+function playedSpan(
+  { step }: StepPlace,
+  times: TimesFile | null,
+  { label, group }: Pick<LaneSpan, 'label' | 'group'>,
+): LaneSpan | null {
+  if (times?.startedAt === undefined || times.endedAt === undefined) return null;
+  return {
+    label: `step ${step} · ${label}`,
+    step,
+    group,
+    startedAt: new Date(times.startedAt).toISOString(),
+    endedAt: new Date(times.endedAt).toISOString(),
+    ...workedBy(times['host'], times['activityAttempt']),
+  };
+}
+
+/** The store does not keep why an earlier attempt ended. */
+function workedBy(host: unknown, attempt: unknown): Pick<LaneSpan, 'attempt' | 'host' | 'failure' | 'kind'> {
+  return {
+    attempt: typeof attempt === 'number' ? attempt : 1,
+    host: typeof host === 'string' ? host : null,
+    failure: null,
+    kind: 'work',
+  };
+}
+
+/** Time before the commit, by what the trainer says of its phases: waiting for the device, then the work. */
+async function readTrainSpans(store: Store, place: StepPlace): Promise<PlacedSpan[]> {
+  const times = await readStored(store, manifestTimesKey(place), ManifestTimesSchema);
+  if (times === null) return [];
+  const { wait = 0, ...phases } = (times['seconds'] ?? {}) as Readonly<Record<string, unknown>>;
+  const seconds = Object.values(phases).reduce<number>((sum, value) => sum + secondsOf(value), 0);
+  const endedAt = new Date(times.committedAt).getTime();
+  const startedAt = new Date(endedAt - seconds * 1000).toISOString();
+  const { step } = place;
+  const label = step === 0 ? 'step 0 · adapter' : `step ${step} · train`;
+  const worked: LaneSpan = {
+    label,
+    step,
+    group: null,
+    startedAt,
+    endedAt: new Date(endedAt).toISOString(),
+    ...workedBy(times['host'], times['attempt']),
+  };
+  const waitedSince = new Date(endedAt - (seconds + secondsOf(wait)) * 1000).toISOString();
+  const waited: LaneSpan = {
+    ...worked,
+    label: `${label} · waits for the device`,
+    startedAt: waitedSince,
+    endedAt: startedAt,
+    kind: 'wait',
+  };
+  return [
+    ...(secondsOf(wait) >= LEAST_WAIT ? [{ lane: 'train' as const, span: waited }] : []),
+    { lane: 'train', span: worked },
+  ];
+}
+
+/** Shorter waits are not worth a span. */
+const LEAST_WAIT = 0.1;
+
+function secondsOf(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? value : 0;
+}

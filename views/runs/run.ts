@@ -1,0 +1,85 @@
+/** One run: where it is, how it is set, what it came from, and what could be wrong with it. */
+import type { StepSummary } from '../../core/contract.ts';
+import { readAllChanges } from '../../store/records/lineage.ts';
+import { readPrepared } from '../../store/records/run-reader.ts';
+import type { Advisory, RunView } from '../api/run-views.ts';
+import type { ViewContext } from '../context/context.ts';
+import { byLevel, findAdvisories, findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
+import { findDominantReward } from './dominant-reward.ts';
+import { findGoalConflict } from './goal-conflict.ts';
+import { viewLineage } from './lineage.ts';
+import { requireHead } from './require-run.ts';
+import { runCacheOf, type RunHead } from './run-cache.ts';
+import { readRunProgress, viewRunRow } from './runs.ts';
+
+const SHOWN_ATTEMPTS = 5;
+/** Attempts over which rewards by name are compared. */
+const COMPARED_ATTEMPTS = 400;
+
+export async function viewRun(context: ViewContext, run: string): Promise<RunView> {
+  const head = await requireHead(context, run);
+  const { store } = context;
+  const [row, { changes }, prepared, lineage, advisories] = await Promise.all([
+    viewRunRow(context, head),
+    readAllChanges(store, run),
+    readPrepared(store, run),
+    viewLineage(context, head),
+    viewAdvisories(context, head),
+  ]);
+  const { config, versions } = head.file;
+  return {
+    row: { ...row, advisories: advisories.length },
+    state: head.state,
+    config,
+    versions,
+    changes,
+    lineage,
+    advisories,
+    trainScenarios: prepared?.trainScenarios ?? null,
+    evalScenarios: prepared?.evalScenarios ?? null,
+  };
+}
+
+interface KnownAdvisories {
+  /** Step of the run and number of indexed groups. */
+  readonly of: string;
+  readonly advisories: readonly Advisory[];
+}
+
+const known = new WeakMap<RunHead['file'], KnownAdvisories>();
+
+/** With attempts to look at, as far as they are indexed. */
+async function viewAdvisories(context: ViewContext, head: RunHead): Promise<Advisory[]> {
+  const steps = await runCacheOf(context.store).readSteps(head);
+  const { atMs } = await readRunProgress(context, head, null);
+  const stall = findStall(head.state, usualSeconds(steps), atMs, context.now());
+  const lasting = await lastingAdvisories(context, head, steps);
+  return stall === null ? lasting : [await withAttempts(context, head.run, stall), ...lasting];
+}
+
+/** Those that change with steps alone: a page that is open asks again and again. */
+async function lastingAdvisories(
+  context: ViewContext,
+  { run, file, state }: RunHead,
+  steps: readonly StepSummary[],
+): Promise<Advisory[]> {
+  const of = [state?.branch, state?.step, state?.adapterSha256, context.index.progress(run).indexed].join(' ');
+  const before = known.get(file);
+  if (before?.of === of) return [...before.advisories];
+  const { rows } = await context.index.search(run, { kind: 'train', sort: 'newest', limit: COMPARED_ATTEMPTS });
+  const found = [...findAdvisories(steps), findGoalConflict(state), findDominantReward(rows)].filter(
+    (each) => each !== null,
+  );
+  const advisories = await Promise.all(byLevel(found).map((advisory) => withAttempts(context, run, advisory)));
+  known.set(file, { of, advisories });
+  return advisories;
+}
+
+async function withAttempts(
+  context: ViewContext,
+  run: string,
+  { look, ...advisory }: FoundAdvisory,
+): Promise<Advisory> {
+  const rows = look === null ? [] : (await context.index.search(run, { ...look, limit: SHOWN_ATTEMPTS })).rows;
+  return { ...advisory, attempts: rows.map(({ id }) => id) };
+}
