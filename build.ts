@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { bundlePage } from './browser/bundle.ts';
 
 interface Manifest {
   exports: Record<string, string>;
@@ -20,7 +21,6 @@ const COPIED = [
   'CHANGELOG.md',
   'LICENSE',
   'cli/temper.js',
-  'cli/report/browser',
   'cli/review/browser',
   'cli/init/templates',
   'workers/typescript.js',
@@ -35,6 +35,7 @@ compile();
 dropHiddenDeclarations();
 for (const path of COPIED) copy(path);
 await bundleWorkflows();
+await bundlePages();
 writeManifest();
 
 /** Editors show the comments of declarations. Those of the JavaScript would be a fortieth of what is downloaded. */
@@ -105,6 +106,29 @@ function withPackagePaths(code: string): string {
     map.sources = map.sources.map((source) => source.replaceAll(join(dist, '/'), '').replaceAll(root, ''));
     return Buffer.from(JSON.stringify(map)).toString('base64');
   });
+}
+
+/** Pages have their packages in them: an installation needs neither these nor esbuild. */
+async function bundlePages(): Promise<void> {
+  mkdirSync(join(dist, 'browser'));
+  const packages = new Set<string>();
+  for (const name of ['ui', 'report'] as const) {
+    const { js, css, packages: used } = await bundlePage(name);
+    writeFileSync(join(dist, 'browser', `${name}.js`), js);
+    writeFileSync(join(dist, 'browser', `${name}.css`), css);
+    for (const folder of used) packages.add(join(root, 'browser', folder));
+  }
+  writeFileSync(join(dist, 'browser', 'LICENSES.txt'), [...packages].toSorted().map(licenseOf).join('\n'));
+}
+
+function licenseOf(folder: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+  const head = `${String(name)} ${String(version)} (${String(license)})\n`;
+  if (file !== undefined) return `${head}\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+  // In the public domain: nothing has to be said.
+  if (license === 'Unlicense') return head;
+  throw new Error(`${folder} must have its license in a file, it has none; leave the package out`);
 }
 
 /** That of the clone without what serves development, its entries compiled. */

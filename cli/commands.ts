@@ -13,6 +13,7 @@ import { forkCommand } from './fork/command.ts';
 import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
+import { mcpCommand } from './mcp/command.ts';
 import { productionCommand } from './production/command.ts';
 import { promoteCommand } from './promote/command.ts';
 import { reportCommand } from './report/command.ts';
@@ -36,13 +37,14 @@ import {
 import { trackCommand } from './track/command.ts';
 import { trainCommand } from './train/command.ts';
 import { tryCommand } from './try/command.ts';
+import { uiCommand } from './ui/command.ts';
 import { verifyCommand } from './verify/command.ts';
 import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
 const GROUPS: readonly (readonly Command[])[] = [
   [initCommand, autoCommand, scenariosCommand, estimateCommand, trainCommand, sftCommand, distillCommand, forkCommand],
-  [runsCommand, showCommand, watchCommand],
+  [runsCommand, showCommand, watchCommand, uiCommand, mcpCommand],
   [rewardCommand, rewardsCommand, reviewCommand],
   [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
   [reportCommand, trackCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],

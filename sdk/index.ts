@@ -79,7 +79,7 @@ export {
   type TrajectoryInit,
   type TurnReward,
 } from './loop/trajectory.ts';
-export type { Conversation } from '../play/judge/conversation.ts';
+export type { Conversation } from '../store/records/judging/conversation.ts';
 export type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
 export type { RulerOptions } from './ruler/create-ruler.ts';
 export type { Ruler } from '../play/judge/ruler.ts';

@@ -1,5 +1,5 @@
 /** The evaluation: base model and trained model play the held-out scenarios, and the judge compares their attempts. */
-import { conversationOf } from '../../play/judge/conversation.ts';
+import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';

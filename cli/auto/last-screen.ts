@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { defaultReportFile } from '../report/write-report.ts';
 import type { Estimate } from '../report/statistics.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
 import type { AutoWork } from './auto-work.ts';
 import type { Evaluation } from './evaluation-stage.ts';
 import { AGENT_FILE, EVALUATION_FILE, HELD_OUT_FILE, RUBRIC_FILE, TRAIN_FILE } from './file-names.ts';

@@ -10,7 +10,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { findPlayers } from '../eval/players.ts';
 import { packageNameOf } from '../init/plan-init.ts';
-import { flagWords } from '../planning/project-flags.ts';
+import { flagText } from '../planning/project-flags.ts';
 import { parseMcp, readToolServer, type McpOptions, type ToolServerFacts } from '../scenarios/origin.ts';
 import { checkPrices } from '../scenarios/plan-scenarios.ts';
 import { AutoState, newState, readAutoState, workOf } from './auto-state.ts';
@@ -46,7 +46,7 @@ export async function openAuto(context: AutoContext): Promise<OpenAuto> {
   const settings = readAutoSettings(context, known?.settings ?? null, isKept);
   const environment: CommandEnvironment = { ...context, cwd: folder, project: folder };
   const train = trainFlags(flags, folder, cwd);
-  const trainWords = flagWords({ train });
+  const trainWords = flagText({ train });
   const run = isUpTo('run', until) ? await checkRunFlags({ environment, trainWords }) : null;
   const store = await openProjectStore(folder, env);
   if (redo !== null) await refuseEdited({ store, folder }, redo);

@@ -2,7 +2,7 @@
 import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
-import { conversationOf, type Conversation } from '../../play/judge/conversation.ts';
+import { conversationOf, type Conversation } from '../../store/records/judging/conversation.ts';
 import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { playSingle } from '../../play/single-attempt.ts';
 import { WorkFailed } from '../command-line/errors.ts';

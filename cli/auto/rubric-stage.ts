@@ -11,7 +11,7 @@ import { openAgentResources } from '../../play/resources/open-agent-resources.ts
 import type { Score } from '../../store/records/verdicts.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { AgentFile } from '../planning/load-agent.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
 import { ask, isEdited, writeOwn, type AutoWork } from './auto-work.ts';
 import { AGENT_FILE, RUBRIC_FILE } from './file-names.ts';
 import { templateLiteral } from './literals.ts';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { copyRun, type Copied } from '../../store/records/copy/copy-run.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { formatBytes, plural } from '../terminal/format.ts';
+import { formatBytes, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CheckpointsContext } from './command.ts';

@@ -2,7 +2,7 @@ import type { CheckpointName } from '../../core/policy-name.ts';
 import { deleteRun, planRunDeletion, type RunDeletion } from '../../store/records/delete-run.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { formatBytes, plural } from '../terminal/format.ts';
+import { formatBytes, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import type { CheckpointsContext } from './command.ts';
 import { removeWeights } from './prune.ts';

@@ -3,7 +3,7 @@ import { listCheckpoints, type CheckpointEntry } from '../../store/records/check
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readSteps } from '../../store/records/run-reader.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
+import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { createTable } from '../terminal/table.ts';

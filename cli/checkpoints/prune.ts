@@ -1,6 +1,6 @@
 import { planPrune, prune, type PrunePlan, type Retention } from '../../store/records/prune.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { formatBytes, plural } from '../terminal/format.ts';
+import { formatBytes, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CheckpointsContext } from './command.ts';

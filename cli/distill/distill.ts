@@ -15,7 +15,7 @@ import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { formatNumber, plural } from '../terminal/format.ts';
+import { formatNumber, plural } from '../../core/format.ts';
 import type { distillCommand } from './command.ts';
 import { readSavedAttempts } from './saved-attempts.ts';
 import { toLine, writeNew } from './chats/write-new.ts';

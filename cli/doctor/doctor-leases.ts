@@ -9,7 +9,7 @@ import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
-import { formatDuration, plural } from '../terminal/format.ts';
+import { formatDuration, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';

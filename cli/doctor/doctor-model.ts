@@ -13,7 +13,7 @@ import { createTable } from '../terminal/table.ts';
 import { doctorCommand, MEMORY_FLAGS } from './command.ts';
 import type { TrainConfig } from '../../core/contract.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
-import { flagWords } from '../planning/project-flags.ts';
+import { flagText } from '../planning/project-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 
@@ -112,7 +112,7 @@ const count = (value: number) => value.toLocaleString('en-US');
 /** Flags of the command line; the missing ones from `train` of temporal.config.ts. */
 async function readPlannedFlags(context: CommandContext<typeof doctorCommand>): Promise<PlannedFlags> {
   const { flags, project, env } = context;
-  const words = flagWords(await loadConfig(project, env));
+  const words = flagText(await loadConfig(project, env));
   const line = parseCommandLine({ ...doctorCommand, flags: RUN_FLAGS }, words);
   const usual = line.isHelp ? flags : line.flags;
   const chosen = PLANNED_FLAGS.map((name) => [name, flags[name] ?? usual[name]]);

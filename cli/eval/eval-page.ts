@@ -1,9 +1,15 @@
 /** Page of `temper eval`: models as bars with intervals, and their attempts at the same scenarios side by side. */
 import { planMeasures, type EvalSummary, type Measure, type Outcome } from './summarise.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
+import type { AttemptSet } from '../../views/api/report-page.ts';
+import { clipText } from '../../views/attempts/messages.ts';
+import { NO_VERDICT } from '../../views/attempts/verdict.ts';
+import { viewAttempt } from '../../views/attempts/view-attempt.ts';
+import { attemptRows } from '../../views/rows/attempt-row.ts';
 import type { Estimate } from '../report/statistics.ts';
-import { NO_VERDICT, viewAttempt } from '../report/attempt-view.ts';
-import { BOUNDS, clipText, type AttemptSet, type GroupView } from '../report/data.ts';
+import { BOUNDS, GROUP_BOUNDS } from '../report/data.ts';
 import { markup, type Html } from '../report/html.ts';
 import { renderPage } from '../report/shell.ts';
 
@@ -14,7 +20,7 @@ export interface EvalReport {
   readonly version: string;
 }
 
-export function renderEvalReport({ summary, outcomes, scenarioIds, version }: EvalReport): string {
+export function renderEvalReport({ summary, outcomes, scenarioIds, version }: EvalReport): Promise<string> {
   const { agent, scenarios, models, notes } = summary;
   const measures = planMeasures(summary);
   const names = models.map(({ model }) => model);
@@ -31,7 +37,6 @@ export function renderEvalReport({ summary, outcomes, scenarioIds, version }: Ev
     <h2>Numbers</h2>
     ${table(measures, summary)}
     <h2>Attempts</h2>
-    <div id="picker" class="picker"></div>
     <div id="attempts"></div>
     <footer><p>Made by Temper ${version}. This file is self-contained and loads nothing from the network.</p></footer>`,
   });
@@ -113,14 +118,26 @@ function compareAttempts(outcomes: readonly Outcome[], scenarioIds: readonly str
   for (const [index, id] of shown.entries()) {
     const attempts = played.flatMap(({ model, games }) => {
       const record = games.attempts[index];
-      return record === undefined
-        ? []
-        : [viewAttempt(record, model, { own: record.reward, mean: null, ...NO_VERDICT })];
+      return record === undefined ? [] : [viewPlayed(record, model)];
     });
-    const group = { title: clipText(id, 200), scenario: '', attempts };
+    const group = compared(clipText(id, 200), attempts);
     room -= JSON.stringify(group).length;
     if (room > 0) groups.push(group);
   }
   const leftOut = groups.length < scenarioIds.length ? `${groups.length} of ${scenarioIds.length} are shown` : null;
   return [{ kind: 'eval', step: 0, label: 'held-out scenarios', groups, leftOut }];
+}
+
+/** Belongs to no run: it has no place in a store. */
+function compared(id: string, attempts: readonly AttemptView[]): GroupView {
+  const none = { scenarioValue: null, judge: null, comparisons: 0, leftOut: 0 };
+  return { run: '', id, title: id, row: null, scenario: id, attempts, ...none };
+}
+
+function viewPlayed(record: AttemptRecord, model: string): AttemptView {
+  const place = { branch: 0, step: 0 };
+  const files = { place, group: null, judged: null, times: null, use: 'eval' } as const;
+  const [row] = attemptRows({ ...files, rollouts: { header: {}, attempts: [record] } });
+  const facts = { times: null, gifts: [], adapterSha256: null, policy: null, ...NO_VERDICT };
+  return viewAttempt(record, { ...facts, row: row!, title: model }, GROUP_BOUNDS);
 }

@@ -9,7 +9,7 @@ import { renderEvalReport } from './eval-page.ts';
 import { planEval, type EvalPlan } from './plan-eval.ts';
 import { summariseOutcomes, type EvalSummary, planMeasures, type Outcome } from './summarise.ts';
 import { shortModelName } from '../../core/describe-config.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
 import type { Estimate } from '../report/statistics.ts';
 import { createTable } from '../terminal/table.ts';
 import { TemperError } from '../../core/failures.ts';
@@ -42,7 +42,7 @@ export async function compareModels(
   const summary = summariseOutcomes(agentFile.agent.name, scenarios, notes, outcomes);
   const file = reportFile(context, summary.agent);
   const scenarioIds = scenarios.map(({ id }) => id);
-  await writePage(file, renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
+  await writePage(file, await renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
   return { summary, file };
 }
 

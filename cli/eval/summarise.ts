@@ -5,7 +5,7 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
-import { isRate, metricLabel, sortMetrics } from '../terminal/format.ts';
+import { isRate, metricLabel, sortMetrics } from '../../core/format.ts';
 
 interface ModelSummary {
   readonly model: string;

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { formatBytes, plural } from '../terminal/format.ts';
+import { formatBytes, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { readCardFacts } from './card-facts.ts';
 import type { ExportContext } from './command.ts';

@@ -3,7 +3,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
 import { LIST_PRICES_OF } from '../../core/prices.ts';
 import { supervisedSteps } from '../../core/supervised.ts';
-import { formatDuration, plural } from '../terminal/format.ts';
+import { formatDuration, plural } from '../../core/format.ts';
 import type { Estimated } from './estimate-run.ts';
 import { sumSpreads, type Spread } from './forecast.ts';
 

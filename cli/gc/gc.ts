@@ -4,7 +4,7 @@ import { planGarbage, removeGarbage, type Garbage, type GarbageKind } from '../.
 import { sizeOf } from '../../store/records/prune.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { formatBytes, plural } from '../terminal/format.ts';
+import { formatBytes, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { GcContext } from './command.ts';

@@ -12,11 +12,11 @@ export async function readProjectFlags(
   taken: object,
 ): Promise<string[]> {
   const { train } = await loadConfig(project, env);
-  const words = flagWords({ train });
+  const words = flagText({ train });
   return words.filter((word) => Object.hasOwn(taken, word.slice(2).split('=', 1)[0] ?? ''));
 }
 
-export function flagWords({ train }: Pick<TemperConfig, 'train'>): string[] {
+export function flagText({ train }: Pick<TemperConfig, 'train'>): string[] {
   return Object.entries(train).flatMap(([name, value]) => asWords(name, value));
 }
 

@@ -3,7 +3,7 @@ import type { SupervisedConfig } from '../../core/contract.ts';
 import { planRendering } from '../../core/supervised.ts';
 import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { findLocalModel } from './base-model.ts';

@@ -4,7 +4,7 @@ import { describeLeftOut } from '../../core/production.ts';
 import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
 import type { FlagValues } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import type { Parent } from './find-parent.ts';
 import { CONVERSATIONS_PER_STEP, MAX_POLICY_AGE, PLAY_FLAGS, PRODUCTION_FLAGS } from './production-flags.ts';
 

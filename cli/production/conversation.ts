@@ -5,7 +5,7 @@ import { requireRun } from '../../store/records/run-reader.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ProductionContext } from './command.ts';
 

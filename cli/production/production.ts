@@ -9,7 +9,7 @@ import { findPromoted } from '../../store/records/promotions.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { formatNumber, plural } from '../terminal/format.ts';
+import { formatNumber, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { ProductionContext } from './command.ts';

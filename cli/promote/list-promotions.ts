@@ -3,7 +3,7 @@ import { promotionsInEffect, readPromotions, type Promotion } from '../../store/
 import { requireRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { PromoteContext } from './command.ts';

@@ -1,6 +1,8 @@
 /** Data of a report, and the limits that keep it small enough to mail. */
 import type { RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 import type { ReviewAgreement } from '../../store/records/review-agreement.ts';
+import type { AttemptSet } from '../../views/api/report-page.ts';
+import type { GroupBounds } from '../../views/attempts/group.ts';
 
 export interface ReportData {
   readonly state: RunState;
@@ -13,57 +15,6 @@ export interface ReportData {
   readonly agreement: ReviewAgreement | null;
   readonly storeUri: string;
   readonly version: string;
-}
-
-/** One step's groups, or one evaluation's games. */
-export interface AttemptSet {
-  readonly kind: 'step' | 'eval';
-  /** Label of its button; default: kind and step. */
-  readonly label?: string;
-  readonly step: number;
-  readonly groups: readonly GroupView[];
-  readonly leftOut: string | null;
-}
-
-export interface GroupView {
-  /** `group 3 · game-17`, or what an evaluation's games have in common. */
-  readonly title: string;
-  readonly scenario: string;
-  readonly attempts: readonly AttemptView[];
-}
-
-export interface AttemptView {
-  readonly title: string;
-  readonly reward: number | null;
-  readonly advantage: number | null;
-  /** Judge's reason; null if there is none. */
-  readonly explanation: string | null;
-  readonly failure: string | null;
-  readonly metrics: Readonly<Record<string, number | boolean>>;
-  readonly logs: readonly string[];
-  readonly truncated: boolean;
-  readonly turns: readonly TurnView[];
-  readonly leftOut: string | null;
-  /** Answers of hosted models, a line each. */
-  readonly hosted: readonly string[];
-}
-
-export interface MessageView {
-  readonly role: string;
-  readonly text: string;
-}
-
-export interface TurnView {
-  /** True if the conversation starts anew instead of growing. */
-  readonly fresh: boolean;
-  readonly messages: readonly MessageView[];
-  readonly answer: MessageView;
-  readonly finishReason: string | null;
-  /** Reward of the turn alone; null if none was reported. */
-  readonly reward: number | null;
-  readonly promptTokens: number;
-  readonly tokenIds: readonly number[];
-  readonly logprobs: readonly number[];
 }
 
 export const BOUNDS = {
@@ -79,12 +30,12 @@ export const BOUNDS = {
   total: 6_000_000,
 } as const;
 
-/** First, last, and evenly spaced ones between. */
-export function sampleEvenly<T>(items: readonly T[], limit: number): T[] {
-  if (items.length <= limit) return [...items];
-  return Array.from({ length: limit }, (_, index) => items[Math.round((index * (items.length - 1)) / (limit - 1))]!);
-}
-
-export function clipText(text: string, limit: number = BOUNDS.textLength): string {
-  return text.length <= limit ? text : `${text.slice(0, limit)} … (${text.length - limit} more characters)`;
-}
+/** The same for one group. */
+export const GROUP_BOUNDS: GroupBounds = {
+  attempts: BOUNDS.attemptsPerGroup,
+  calls: BOUNDS.callsPerAttempt,
+  textLength: BOUNDS.textLength,
+  tokens: BOUNDS.tokensPerTurn,
+  promptLength: BOUNDS.textLength,
+  total: BOUNDS.total,
+};

@@ -1,14 +1,14 @@
 /** A run's report. */
-import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
-import { agreementCharts } from './agreement.ts';
-import type { Section } from './chart.ts';
-import { findConstants, planCharts } from './charts.ts';
+import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
+import { agreementCharts } from '../../views/charts/agreement.ts';
+import type { Section } from '../../views/charts/chart.ts';
+import { findConstants, planCharts } from '../../views/charts/charts.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
 import { renderPage } from './shell.ts';
 import { renderSummary } from './summary.ts';
 
-export function renderReport(data: ReportData): string {
+export function renderReport(data: ReportData): Promise<string> {
   const charts = [...planCharts(data.steps, data.state.evals), ...agreementCharts(data.agreement)];
   return renderPage({
     title: data.state.run,
@@ -20,7 +20,6 @@ ${renderCurves(new Set(charts.map(({ section }) => section)), data)}
 ${stepTable(data)}
 <h2>Attempts</h2>
 <p class="note">The calls of an attempt are listed in the order in which it made them.</p>
-<div id="picker" class="picker"></div>
 <div id="attempts"></div>
 ${footer(data)}`,
   });

@@ -16,8 +16,8 @@ import {
   plural,
   sortMetrics,
   valueOf,
-} from '../terminal/format.ts';
-import { describeAgreement } from './agreement.ts';
+} from '../../core/format.ts';
+import { describeAgreement } from '../../views/charts/agreement.ts';
 import { estimateShare } from './statistics.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';

@@ -19,7 +19,7 @@ export async function writeReport(store: Store, run: string, file: string, versi
   if (state === null)
     throw new TemperError('BadConfig', `run ${run} has no results yet; wait for its first evaluation`);
   const { sets, leftOut } = await readAttempts(store, state);
-  const page = renderReport({
+  const page = await renderReport({
     state,
     config: recorded.config,
     steps,

@@ -5,7 +5,7 @@ import { listAwaited, type AwaitedGroup } from '../../store/records/awaited-grou
 import { requireRun } from '../../store/records/run-reader.ts';
 import { inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
-import { viewMessage } from '../report/attempt-view.ts';
+import { messageText, viewMessage } from '../../views/attempts/messages.ts';
 
 export interface AwaitedAttempt {
   readonly attempt: string;
@@ -58,8 +58,10 @@ function describe(
   };
 }
 
+const MAX_TEXT = 8000;
+
 /** The text that the attempt ended with. */
 function lastMessage({ calls }: AttemptRecord): string {
   const last = inPlayOrder(calls).at(-1);
-  return last === undefined ? '' : viewMessage(last.message).text;
+  return last === undefined ? '' : messageText(viewMessage(last.message, MAX_TEXT));
 }

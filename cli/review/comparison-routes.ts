@@ -1,5 +1,5 @@
 /** Comparisons as JSON, for programs that have the review key. */
-import { conversationOf } from '../../play/judge/conversation.ts';
+import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import type { PairQuestion, AskedAttempt } from './questions/questions.ts';
 import { readFields, readIdempotencyKey, readText, wrong } from './read-body.ts';

@@ -1,6 +1,6 @@
 /** The page behind a signed link: a person reads one attempt and gives its reward, once. */
 import { createHash } from 'node:crypto';
-import { conversationOf } from '../../play/judge/conversation.ts';
+import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { attemptPage, FIELDS, SCORE, type GivenView } from './pages/attempt-page.ts';
 import { noticePage } from './pages/page.ts';

@@ -1,11 +1,11 @@
 /** `temper reward`: checks all rewards before it gives the first, and wakes the run once a group is complete. */
-import { openGiver, type GivingAnswer, type Giver } from '../../store/records/give-reward.ts';
+import { openGiver, type GivingAnswer, type Giver, type RefusedReward } from '../../store/records/give-reward.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import type { Output } from '../terminal/output.ts';
 import type { rewardCommand } from './command.ts';
 import { wakeOverServer } from '../connections/wake.ts';
@@ -74,12 +74,14 @@ function tell(output: Output, gifts: readonly NamedGift[], answers: readonly Giv
     return;
   }
   const [answer] = answers;
-  if (answer === undefined || answer.outcome === 'refused') return;
-  const { attempt } = first.gift;
+  if (answer !== undefined && answer.outcome !== 'refused') output.line(describeGiving(first.gift.attempt, answer));
+}
+
+export function describeGiving(attempt: string, answer: Exclude<GivingAnswer, RefusedReward>): string {
   const { reward } = answer.row;
-  if (answer.outcome === 'same') output.line(`${attempt} has the reward ${reward} already`);
-  else if (answer.missing === 0) output.line(`${attempt} has the reward ${reward}; its group is complete`);
-  else output.line(`${attempt} has the reward ${reward}; ${plural(answer.missing, 'attempt')} of its group still wait`);
+  if (answer.outcome === 'same') return `${attempt} has the reward ${reward} already`;
+  if (answer.missing === 0) return `${attempt} has the reward ${reward}; its group is complete`;
+  return `${attempt} has the reward ${reward}; ${plural(answer.missing, 'attempt')} of its group still wait`;
 }
 
 /** Wakes the run; the sentence says whether it was. */

@@ -5,7 +5,7 @@ import { isUnreadable } from '../../core/later-version.ts';
 import { listRuns, readRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
-import { describeHeadline, formatDuration, formatNumber } from '../terminal/format.ts';
+import { describeHeadline, formatDuration, formatNumber } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { runsCommand } from './command.ts';

@@ -1,7 +1,7 @@
 /** Tokens and dollars that scenarios will cost, as a range: nobody knows how much a model will say. */
 import { formatUsd } from '../../core/judge-spending.ts';
 import type { PricedModel } from '../../play/hosted/hosted-ledger.ts';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import { MOST_PER_ROUND, planProposals } from './make-scenarios.ts';
 import type { MakePlan } from './make-plan.ts';
 import { proposeQuestion } from './propose.ts';

@@ -2,7 +2,7 @@
 import type { JudgeSpending } from '../../core/contract.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { mean } from '../../core/statistics.ts';
-import { formatNumber, plural } from '../terminal/format.ts';
+import { formatNumber, plural } from '../../core/format.ts';
 import { createTable } from '../terminal/table.ts';
 import type { MadeScenarios, MadeScenario } from './make-plan.ts';
 import type { ScenarioOrigin } from './origin.ts';

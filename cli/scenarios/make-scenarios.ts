@@ -5,7 +5,7 @@ import { askStructured } from '../../play/hosted/ask-structured.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import type { SendLimits } from '../../play/recorder/retry-call.ts';
 import { WorkFailed } from '../command-line/errors.ts';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import type { MadeScenarios, MakePlan, MakeWorld, MadeScenario } from './make-plan.ts';
 import { proposeQuestion, type KnownScenario } from './propose.ts';
 import type { ScenarioRow } from './scenario-rows.ts';

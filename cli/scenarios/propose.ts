@@ -1,7 +1,7 @@
 /** The question that asks a hosted model for scenarios. */
 import { hashOf } from '../../core/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
-import { block, quoteTools } from '../../play/judge/quote.ts';
+import { block, quoteTools } from '../../store/records/judging/quote.ts';
 import type { ScenarioOrigin } from './origin.ts';
 import { toRow, type ScenarioRow } from './scenario-rows.ts';
 

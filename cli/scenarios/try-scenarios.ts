@@ -4,7 +4,7 @@ import { hashOf } from '../../core/hashes.ts';
 import type { Agent } from '../../play/agent.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { askStructured } from '../../play/hosted/ask-structured.ts';
-import { conversationOf } from '../../play/judge/conversation.ts';
+import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { Attempts } from '../../play/play-attempts.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';
 import { triedJournalPrefix, triedKey } from '../../store/layout.ts';

@@ -1,7 +1,7 @@
 /** The question whether an attempt solved its scenario. */
 import { hashOf } from '../../core/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
-import { block, quoteMessages, quoteTools } from '../../play/judge/quote.ts';
+import { block, quoteMessages, quoteTools } from '../../store/records/judging/quote.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { ScenarioOrigin } from './origin.ts';
 

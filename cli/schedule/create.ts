@@ -18,7 +18,7 @@ import { trackingOf } from '../session/start-run.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import { formatTime } from '../terminal/format.ts';
+import { formatTime } from '../../core/format.ts';
 import { describeWork } from './describe.ts';
 import type { ScheduleCreateContext } from './command.ts';
 import { readProductionSource } from '../planning/read-production.ts';

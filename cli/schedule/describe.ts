@@ -10,7 +10,7 @@ import { newestOf, readFirings, type Firing } from '../../store/records/schedule
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
 import { findStoreId } from '../connections/server.ts';
-import { formatTime, plural } from '../terminal/format.ts';
+import { formatTime, plural } from '../../core/format.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { createTable } from '../terminal/table.ts';
 

@@ -4,7 +4,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import { recordScheduleDeleted } from '../../store/records/schedules.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { formatTime } from '../terminal/format.ts';
+import { formatTime } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { listSchedules, scheduleLines, scheduleTable, summariseSchedule, type ScheduleSummary } from './describe.ts';
 import { withSchedule, withSchedules } from './server.ts';

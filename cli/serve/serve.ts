@@ -1,25 +1,20 @@
 import { aborted } from 'node:util';
-import { checkTrainedWeights } from '../../core/engine-rules.ts';
 import type { TrainedName } from '../../core/policy-name.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
-import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
-import { cacheFolder } from '../../workers/project/folders.ts';
-import { trainedBase } from '../../workers/config/loaded-base.ts';
-import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
-import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
+import { loadPolicy, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import type { ServedPolicy } from '../../workers/serving/policy-answerer.ts';
 import { servePolicy } from '../../workers/serving/serve-policy.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
 import { SERVE_KEY_VARIABLE, type ServeContext } from './command.ts';
 import { followProduction } from './follow-production.ts';
 import { servedJson, servedLines } from './lines.ts';
 import { planRecording } from './plan-recording.ts';
 import { planServe } from './plan-serve.ts';
+import { startPolicyEngine } from './start-policy-engine.ts';
 import { startRecording } from './start-recording.ts';
 
 export async function serve(context: ServeContext): Promise<number> {
@@ -79,41 +74,27 @@ function servedAs({ name, adapter, config }: TrainedPolicy, names: readonly stri
   return { name, adapterSha256: adapter.sha256, names, rollout: config.rollout };
 }
 
-async function startEngine(
+function startEngine(
   { project, env, output, signal, flags }: ServeContext,
   config: TemperConfig,
-  { manifest, name, config: run }: TrainedPolicy,
+  trained: TrainedPolicy,
 ): Promise<ServedEngine> {
   const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
-  const { device, dtype } = flags;
-  // In another type of numbers the same policy gives other tokens.
-  const trained = trainedBase(manifest);
-  const wanted = {
-    ...config.engine,
-    device: device ?? config.engine.device,
-    dtype: dtype ?? trained.dtype,
-    devices: 1,
-    shardBaseModel: false,
-    compileLayers: false,
-    // Beside other weights, too.
-    loadIn4bit: flags['load-in-4bit'] || trained.loadIn4bit,
-  };
-  checkTrainedWeights(`${name} must be served`, wanted);
-  const use = { ...ANY_USE, trained: [run.train.lora] };
-  const decided = await decideEngine(wanted, {}, use, { env, cache: cacheFolder(env) });
-  const why = describeDecision(decided);
-  if (why !== null && output.isTerminal) output.errorLine(why);
-  const engine = { ...wanted, kind: decided.kind };
-  return startServedEngine({
-    project,
-    env: others,
-    signal,
-    onEvent: createEventPrinter((line) => output.errorLine(line)),
-    config: { ...config, engine },
-    models: writeKnownModels(project, config),
-    // These flags name the differences.
-    anyBase: engine.dtype !== trained.dtype || engine.loadIn4bit !== trained.loadIn4bit,
-  });
+  const tell = (line: string): void => output.errorLine(line);
+  return startPolicyEngine(
+    {
+      project,
+      env: others,
+      signal,
+      config,
+      device: flags.device,
+      dtype: flags.dtype,
+      loadIn4bit: flags['load-in-4bit'],
+      tell,
+      tellChoice: (line) => (output.isTerminal ? tell(line) : undefined),
+    },
+    trained,
+  );
 }
 
 async function untilStopped(engine: ServedEngine, signal: AbortSignal): Promise<void> {

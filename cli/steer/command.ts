@@ -1,5 +1,5 @@
 /** Commands that tell a running workflow one thing. */
-import { describeChange, SETTINGS } from '../../core/settings.ts';
+import { SETTINGS } from '../../core/settings.ts';
 import { defineCommand, REASON_FLAG, RUN_ARGUMENT } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 
@@ -12,15 +12,8 @@ export const pauseCommand = defineCommand({
   arguments: { run: RUN_ARGUMENT },
   flags: { reason: REASON_FLAG },
   async run(context): Promise<number> {
-    const { steerRun } = await import('./steer-run.ts');
-    const { pauseUpdate } = await import('../../workflows/messages.ts');
-    const { run } = context.args;
-    const { reason } = context.flags;
-    const { first, afterStep, since } = await steerRun(context, run, (handle) =>
-      handle.executeUpdate(pauseUpdate, { args: [{ reason }] }),
-    );
-    const told = first ? `${run} pauses after step ${afterStep}` : `${run} has been paused since ${since}`;
-    context.output.line(`${told}; continue it with temper resume ${run}`);
+    const { pauseRun } = await import('./tell-run.ts');
+    context.output.line(await pauseRun(context, context.args.run, context.flags.reason));
     return EXIT.ok;
   },
 });
@@ -31,11 +24,8 @@ export const resumeCommand = defineCommand({
   arguments: { run: RUN_ARGUMENT },
   flags: {},
   async run(context): Promise<number> {
-    const { steerRun } = await import('./steer-run.ts');
-    const { resumeUpdate } = await import('../../workflows/messages.ts');
-    const { run } = context.args;
-    const { first } = await steerRun(context, run, (handle) => handle.executeUpdate(resumeUpdate));
-    context.output.line(first ? `${run} continues` : `${run} is not paused`);
+    const { resumeRun } = await import('./tell-run.ts');
+    context.output.line(await resumeRun(context, context.args.run));
     return EXIT.ok;
   },
 });
@@ -46,14 +36,8 @@ export const stopCommand = defineCommand({
   arguments: { run: RUN_ARGUMENT },
   flags: { reason: REASON_FLAG },
   async run(context): Promise<number> {
-    const { steerRun } = await import('./steer-run.ts');
-    const { stopUpdate } = await import('../../workflows/messages.ts');
-    const { run } = context.args;
-    const { reason } = context.flags;
-    const { first, afterStep } = await steerRun(context, run, (handle) =>
-      handle.executeUpdate(stopUpdate, { args: [{ reason }] }),
-    );
-    context.output.line(`${run} ${first ? 'stops' : 'is already stopping'} after step ${afterStep}`);
+    const { stopRun } = await import('./tell-run.ts');
+    context.output.line(await stopRun(context, context.args.run, context.flags.reason));
     return EXIT.ok;
   },
 });
@@ -86,18 +70,9 @@ export const setCommand = defineCommand({
   arguments: { run: RUN_ARGUMENT, settings: { placeholder: 'KEY=VALUE', repeats: true } },
   flags: { reason: REASON_FLAG },
   async run(context): Promise<number> {
-    const { parseSettings } = await import('./parse-settings.ts');
-    const { steerRun } = await import('./steer-run.ts');
-    const { setUpdate } = await import('../../workflows/messages.ts');
-    const { run, settings: texts } = context.args;
-    const { reason } = context.flags;
-    const { output } = context;
-    const settings = parseSettings(texts, { prefix: '', help: 'temper set --help' });
-    const { changes } = await steerRun(context, run, (handle) =>
-      handle.executeUpdate(setUpdate, { args: [{ settings, reason }] }),
-    );
-    for (const change of changes) output.line(`${run}: ${describeChange(change)}`);
-    if (changes.length === 0) output.line(`${run} has ${texts.join(' ')} already`);
+    const { setRun } = await import('./tell-run.ts');
+    const { run, settings } = context.args;
+    for (const line of await setRun(context, run, settings, context.flags.reason)) context.output.line(line);
     return EXIT.ok;
   },
 });
@@ -128,18 +103,13 @@ export const rollbackCommand = defineCommand({
   },
   async run(context): Promise<number> {
     const { parseSettings } = await import('./parse-settings.ts');
-    const { rollBackRun } = await import('./roll-back-run.ts');
+    const { describeRollback, rollBackRun } = await import('./roll-back-run.ts');
     const { openProjectStore } = await import('../../workers/config/project-store.ts');
     const { run } = context.args;
     const { step, set, reason } = context.flags;
     const settings = set.length === 0 ? null : parseSettings(set, { prefix: '--set ', help: 'temper rollback --help' });
     const store = await openProjectStore(context.project, context.env);
-    const { kept, undone, isAgain, first } = await rollBackRun(store, context, { run, step, settings, reason });
-    const told = first
-      ? `${run} goes back from step ${undone} to step ${kept}`
-      : `${run} is already going back to step ${kept}`;
-    const again = isAgain ? '; if no worker is running, start temper train or temper dev --agent FILE' : '';
-    context.output.line(`${told}; see temper show ${run} for its branch${again}`);
+    context.output.line(describeRollback(run, await rollBackRun(store, context, { run, step, settings, reason })));
     return EXIT.ok;
   },
 });

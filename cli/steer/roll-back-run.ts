@@ -61,6 +61,14 @@ export async function rollBackRun(
   }
 }
 
+export function describeRollback(run: string, { kept, undone, isAgain, first }: RolledBack): string {
+  const told = first
+    ? `${run} goes back from step ${undone} to step ${kept}`
+    : `${run} is already going back to step ${kept}`;
+  const again = isAgain ? '; if no worker is running, start temper train or temper dev --agent FILE' : '';
+  return `${told}; see temper show ${run} for its branch${again}`;
+}
+
 /** Checks for an ended run, as a running one makes them itself. Returns the last finished step. */
 async function checkEnded(store: Store, started: RunConfig, { step, settings }: RollbackRequest): Promise<number> {
   const { run } = started;

@@ -3,18 +3,24 @@ import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type Wor
 import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection/connection.ts';
+import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { ANSWER_WITHIN_MS, findStoreId, requireServer, type ProjectPlace } from '../connections/server.ts';
 
+/** The project's store, unless another one was opened. */
+export interface SteeredPlace extends ProjectPlace {
+  readonly store?: Store;
+}
+
 export async function steerRun<T>(
-  place: ProjectPlace,
+  place: SteeredPlace,
   run: string,
   tell: (handle: WorkflowHandle) => Promise<T>,
 ): Promise<T> {
   const server = await requireServer(place);
   try {
-    const store = await openProjectStore(place.project, place.env);
+    const store = place.store ?? (await openProjectStore(place.project, place.env));
     const storeId = await findStoreId(store);
     const answer = storeId === null ? null : await tellRun(server.client, { storeId, run }, tell);
     if (answer !== null) return answer;

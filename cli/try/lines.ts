@@ -1,10 +1,13 @@
 /** Output of `temper try`: a conversation for each attempt, then a table of scenarios, warnings and notes. */
+import { formatUsd } from '../../core/judge-spending.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { mean } from '../../core/statistics.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { viewAttempt, NO_VERDICT } from '../report/attempt-view.ts';
-import type { MessageView, TurnView } from '../report/data.ts';
-import { formatDuration, formatNumber, plural } from '../terminal/format.ts';
+import type { HostedCallView, MessageView, TurnView } from '../../views/api/attempt-views.ts';
+import { messageText } from '../../views/attempts/messages.ts';
+import { playedCalls } from '../../views/attempts/read-played.ts';
+import { viewHosted, viewTurns } from '../../views/attempts/view-attempt.ts';
+import { formatDuration, formatNumber, plural } from '../../core/format.ts';
 import { printable } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { TriedAttempt, TriedGroup, TrySummary } from './tried.ts';
@@ -15,6 +18,8 @@ const MOST_WIDTH = 100;
 /** Line limit of one message. */
 const MOST_LINES = 14;
 const MOST_LOG_LINES = 10;
+const BOUNDS = { calls: 40, textLength: 8000, tokens: 0 } as const;
+const MAX_HOSTED = 500;
 
 export function groupLines({ scenarioId, attempts }: TriedGroup, columns: number): string[] {
   return attempts.flatMap((attempt, index) => [
@@ -26,15 +31,13 @@ export function groupLines({ scenarioId, attempts }: TriedGroup, columns: number
 
 function attemptLines(tried: TriedAttempt, columns: number): string[] {
   const { record, asked } = tried;
-  const { turns, leftOut, hosted } = viewAttempt({ ...record, calls: [...asked] }, '', {
-    own: null,
-    mean: null,
-    ...NO_VERDICT,
-  });
+  const turns = viewTurns(playedCalls({ ...record, calls: [...asked] }, null), BOUNDS);
+  const leftOut = asked.length - turns.length;
+  const hosted = (record.hostedCalls ?? []).slice(0, BOUNDS.calls);
   return [
     ...turns.flatMap((turn) => turnLines(turn, columns)),
-    ...(leftOut === null ? [] : [`… ${leftOut}`]),
-    ...hosted.flatMap((text) => messageLines({ role: 'hosted', text }, columns)),
+    ...(leftOut === 0 ? [] : [`… ${leftOut} more calls`]),
+    ...hosted.flatMap((call) => textLines('hosted', hostedText(viewHosted(call, MAX_HOSTED)), columns)),
     ...logLines(record.logs, columns),
     ...outcomeLines(tried),
   ];
@@ -51,7 +54,24 @@ function turnLines({ fresh, messages, answer, finishReason, reward }: TurnView, 
   ];
 }
 
-function messageLines({ role, text }: MessageView, columns: number): string[] {
+function messageLines(message: MessageView, columns: number): string[] {
+  const cut = message.cut > 0 ? ` … (${message.cut} more characters)` : '';
+  return textLines(message.role, `${messageText(message)}${cut}`, columns);
+}
+
+/** `openai/gpt-5-mini, 412 + 9 tokens, $0.001: Yes.` */
+function hostedText({ model, role, answers, refusal, promptTokens, completionTokens, usd }: HostedCallView): string {
+  const name = role === null ? model : `${role}, ${model}`;
+  if (refusal !== null) return `${name} refused: ${refusal}`;
+  const tokens =
+    promptTokens === null || completionTokens === null
+      ? 'tokens unknown'
+      : `${promptTokens} + ${completionTokens} tokens`;
+  const cost = usd === null ? [] : [`$${formatUsd(usd)}`];
+  return `${[name, tokens, ...cost].join(', ')}: ${answers.map(messageText).join('\n')}`;
+}
+
+function textLines(role: string, text: string, columns: number): string[] {
   const lines = hanging(role, text === '' ? '(empty)' : text, columns);
   if (lines.length <= MOST_LINES) return lines;
   const shown = lines.slice(0, MOST_LINES - 1);

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { withEngine } from '../eval/with-engine.ts';
 import { printJson } from '../terminal/output.ts';

@@ -13,7 +13,7 @@ import { projectFolders } from '../../workers/project/folders.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import { WorkFailed } from '../command-line/errors.ts';
-import { formatNumber } from '../terminal/format.ts';
+import { formatNumber } from '../../core/format.ts';
 import type { RecomputePlan } from './read-recompute-plan.ts';
 
 const Difference = z.object({ max: z.number().nullable(), share: z.number().nullable() }).nullable();

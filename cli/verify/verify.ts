@@ -5,7 +5,7 @@ import { verifyRun, type Verification } from '../../store/records/verify/verify-
 import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { plural } from '../terminal/format.ts';
+import { plural } from '../../core/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

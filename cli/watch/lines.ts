@@ -15,7 +15,7 @@ import {
   metricLabel,
   plural,
   sortMetrics,
-} from '../terminal/format.ts';
+} from '../../core/format.ts';
 
 /** Judge metrics that a line leaves out, except the cost; the report has them. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);

@@ -10,7 +10,7 @@ import {
   formatDuration,
   formatNumber,
   formatRate,
-} from '../terminal/format.ts';
+} from '../../core/format.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { mean } from '../../core/statistics.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';

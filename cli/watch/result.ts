@@ -13,7 +13,7 @@ import {
   plural,
   sortMetrics,
   valueOf,
-} from '../terminal/format.ts';
+} from '../../core/format.ts';
 
 /**
  * Table of both evaluations, the adapter, and the headline at the end, where users look. A hint follows if the reward did

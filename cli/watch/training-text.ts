@@ -1,6 +1,6 @@
 /** Training metrics of a step that a user acts on. The report and `show --json` have all of them. */
 import type { StepSummary } from '../../core/contract.ts';
-import { formatDuration, formatNumber } from '../terminal/format.ts';
+import { formatDuration, formatNumber } from '../../core/format.ts';
 
 type Train = StepSummary['train'];
 

@@ -2,7 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
-import { DEFAULT_RUBRIC } from '../../play/judge/prompt.ts';
+import { DEFAULT_RUBRIC } from '../../store/records/judging/prompt.ts';
 import { checkBudget, LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface RulerOptions {

@@ -7,7 +7,7 @@ import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from 
 import { checkOptions } from '../options/check-options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';
-import type { Conversation } from '../../play/judge/conversation.ts';
+import type { Conversation } from '../../store/records/judging/conversation.ts';
 import { openJudge } from '../../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../../play/judge/judge-conversations.ts';
 import { createRuler, type RulerOptions } from './create-ruler.ts';

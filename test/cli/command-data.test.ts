@@ -193,6 +193,7 @@ describe('before a command runs', () => {
         "core/settings.ts",
         "core/show-value.ts",
         "core/supervised.ts",
+        "core/ui-key.ts",
         "core/wire-constants.ts",
         "play/connections/providers.ts",
         "store/cache-folder.ts",

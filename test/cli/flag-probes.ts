@@ -6,6 +6,7 @@ import { DOCTOR_FLAGS } from './doctor-flags.ts';
 import { AUTO_FLAGS } from './auto/auto-flags.ts';
 import { REWARD_FLAGS } from './reward-flags.ts';
 import { SERVING_FLAGS } from './serving-flags.ts';
+import { UI_FLAGS } from './ui-flags.ts';
 
 export const TRAIN = 'train agent.ts --base-model pocket';
 const ESTIMATE = 'estimate agent.ts --base-model pocket';
@@ -285,4 +286,5 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
   ),
   ...DOCTOR_FLAGS,
+  ...UI_FLAGS,
 };

@@ -23,6 +23,8 @@ test('temper alone lists every command', async () => {
       runs         list the runs of this project
       show         show one run: its state, its results and what it is waiting for
       watch        watch a run live
+      ui           open a window on the runs of a store in the browser, live; steer them from there
+      mcp          let a coding agent look at runs: a read-only MCP server on stdin and stdout
       reward       give an attempt of a run its reward, or many by a file
       rewards      list the attempts of a run that wait for a reward, oldest first
       review       take rewards for attempts over HTTP and behind signed links; needs no engine and no GPU

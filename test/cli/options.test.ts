@@ -16,7 +16,7 @@ import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
 import { autoCommand } from '../../cli/auto/command.ts';
 import { openAuto } from '../../cli/auto/open-auto.ts';
-import { flagWords } from '../../cli/planning/project-flags.ts';
+import { flagText } from '../../cli/planning/project-flags.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
@@ -275,7 +275,7 @@ describe('temporal.config.ts', () => {
     return {
       spec,
       models,
-      flags: flagWords(config),
+      flags: flagText(config),
       targets: namesOfTargets(config),
       metrics: configuredMetrics(config),
       price: findPrice(config.prices, 'openai/gpt-5-mini'),

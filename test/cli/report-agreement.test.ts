@@ -1,7 +1,7 @@
 /** Agreement of reviewers in the report: from the ledgers of the groups, by step and for the run. */
 import { expect, test } from 'vitest';
 
-import { agreementCharts, describeAgreement } from '../../cli/report/agreement.ts';
+import { agreementCharts, describeAgreement } from '../../views/charts/agreement.ts';
 import type { PairAnswer } from '../../core/bradley-terry.ts';
 import { addGift, type Gift } from '../../store/records/given-rewards.ts';
 import { readAgreement } from '../../store/records/review-agreement.ts';

@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
 
-import { viewAttempt } from '../../cli/report/attempt-view.ts';
-import { findConstants, planCharts } from '../../cli/report/charts.ts';
+import { findConstants, planCharts } from '../../views/charts/charts.ts';
 import { renderReport } from '../../cli/report/page.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
-import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
 import { evaluation, summary } from './fixture-store.ts';
 
 /** Steps as the trainer told of them: what there was none of has no name. */
@@ -16,9 +14,9 @@ function stepsWith(...trained: Record<string, number>[]) {
   });
 }
 
-function tableHeads(trained: Record<string, number>[]): string[] {
+async function tableHeads(trained: Record<string, number>[]): Promise<string[]> {
   const config = defaultRunConfig({ run: 'demo', agent: 'game', baseModel: 'pocket' });
-  const page = renderReport({
+  const page = await renderReport({
     state: newRunState(config),
     config,
     steps: stepsWith(...trained),
@@ -31,10 +29,10 @@ function tableHeads(trained: Record<string, number>[]): string[] {
   return [...page.matchAll(/<th>([^<]*)<\/th>/g)].map((match) => match[1]!);
 }
 
-test('the table of steps counts what happened to rows, where it happened', () => {
+test('the table of steps counts what happened to rows, where it happened', async () => {
   const names = ['truncated', 'forks', 'histories', 'rewardedTurns'];
-  expect(tableHeads([{ truncated: 0, forks: 0 }]).filter((head) => names.includes(head))).toEqual([]);
-  const heads = tableHeads([
+  expect((await tableHeads([{ truncated: 0, forks: 0 }])).filter((head) => names.includes(head))).toEqual([]);
+  const heads = await tableHeads([
     { truncated: 0, forks: 2 },
     { truncated: 1, forks: 0, histories: 3, rewardedTurns: 4 },
   ]);
@@ -85,11 +83,11 @@ test('every number of training has its line in a chart, and one that never chang
   expect(planCharts(still, []).map(({ title }) => title)).not.toContain('unheardOf');
 });
 
-test('an older sampler from the second step on is a curve from 0, and a column of the table', () => {
+test('an older sampler from the second step on is a curve from 0, and a column of the table', async () => {
   const trained = [{}, { staleness: 1 }, { staleness: 1 }];
   const chart = planCharts(stepsWith(...trained), []).find(({ title }) => title === 'staleness');
   expect(chart?.series[0]?.values).toEqual([0, 1, 1]);
-  expect(tableHeads(trained)).toContain('staleness');
+  expect(await tableHeads(trained)).toContain('staleness');
 });
 
 test('seconds of all phases are drawn: those of the run, of the judge, of the trainer', () => {
@@ -102,44 +100,4 @@ test('seconds of all phases are drawn: those of the run, of the judge, of the tr
   const charts = planCharts(steps, []).filter(({ title }) => title.startsWith('Seconds'));
   const drawn = charts.map(({ series }) => series.map(({ label }) => label));
   expect(drawn).toEqual([Object.keys(seconds), Object.keys(ofTrainer)]);
-});
-
-const CALL: CallRecord = {
-  key: 'k',
-  occurrence: 0,
-  label: null,
-  request: { messages: [{ role: 'user', content: '?' }] },
-  message: { role: 'assistant', content: '!' },
-  finishReason: 'stop',
-  promptTokenIds: [1],
-  tokenIds: [2],
-  logprobs: [-1],
-  adapterSha256: null,
-};
-
-function turnsOf(calls: CallRecord[]) {
-  const record: AttemptRecord = {
-    attempt: 0,
-    status: 'ok',
-    failure: null,
-    reward: 0.5,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls,
-  };
-  return viewAttempt(record, 'one', { own: 0.5, mean: null, explanation: null, judged: {} }).turns;
-}
-
-test('a turn shows what it earned by itself', () => {
-  const turns = turnsOf([{ ...CALL, turn: 0, reward: 0.5 }, CALL]);
-  expect(turns.map(({ reward }) => reward)).toEqual([0.5, null]);
-});
-
-test('calls of tools are shown as one would write them, and what is none of them as it is', () => {
-  const called = { id: 'a', type: 'function', function: { name: 'search', arguments: '{"query": "</script>"}' } };
-  const message = { role: 'assistant', content: 'Let me see.', tool_calls: [called, { odd: 1 }] };
-  const [turn] = turnsOf([{ ...CALL, message }]);
-  expect(turn!.answer.text).toBe('Let me see.\nsearch({"query": "</script>"})\n{"odd":1}');
 });

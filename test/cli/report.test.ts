@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sampleEvenly } from '../../cli/report/data.ts';
+import { sampleEvenly } from '../../core/statistics.ts';
 import { embedJson, htmlText, markup } from '../../cli/report/html.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
@@ -30,9 +30,9 @@ test('what a model wrote is text, never markup', async () => {
   });
   expect(page).not.toContain('<img');
   expect(page).not.toContain('<script>alert');
-  // Data, uPlot and the page's own script: nothing that was written by a model has opened a fourth.
+  // Data and the page's own script: nothing that was written by a model has opened a third.
   const bodies = scriptBodies(page);
-  expect(bodies).toHaveLength(3);
+  expect(bodies).toHaveLength(2);
   const data = JSON.parse(bodies[0]!) as {
     attemptSets: { groups: { attempts: { turns: { answer: { text: string } }[] }[] }[] }[];
   };
@@ -46,13 +46,13 @@ test('what a judge said stands beside the attempt, as text, with its score and t
   const page = await writeReport({ steps: 1, explanation: HOSTILE });
   expect(page).not.toContain('<img');
   const bodies = scriptBodies(page);
-  expect(bodies).toHaveLength(3);
+  expect(bodies).toHaveLength(2);
   const { attemptSets } = JSON.parse(bodies[0]!) as {
     attemptSets: { kind: string; groups: { attempts: object[] }[] }[];
   };
   const attempts = attemptSets.find(({ kind }) => kind === 'step')!.groups[0]!.attempts;
-  expect(attempts[2]).toMatchObject({ reward: 0.25, explanation: HOSTILE, metrics: { rulerScore: 0.25 } });
-  expect(attempts[2]).toHaveProperty('metrics.agentReward');
+  expect(attempts[2]).toMatchObject({ row: { reward: 0.25 }, explanation: HOSTILE, scores: { rulerScore: 0.25 } });
+  expect(attempts[2]).toHaveProperty('scores.agentReward');
   const held = attemptSets.find(({ kind }) => kind === 'eval')!.groups[0]!.attempts;
   expect(held[0]).toMatchObject({ explanation: null });
 });
@@ -64,7 +64,7 @@ test('rewards that rewardGroup gave by name stand beside the attempt', async () 
     attemptSets: { kind: string; groups: { attempts: object[] }[] }[];
   };
   const [group] = attemptSets.find(({ kind }) => kind === 'step')!.groups;
-  expect(group?.attempts[3]).toHaveProperty(['metrics', 'reward/novel'], 3);
+  expect(group?.attempts[3]).toHaveProperty(['scores', 'reward/novel'], 3);
 });
 
 test('the page may load nothing, and runs only its own scripts', async () => {

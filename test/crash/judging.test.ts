@@ -67,7 +67,7 @@ afterAll(async () => {
 function received(): string[] {
   const folder = project.path('store', 'runs', 'killed', 'branches');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    /\.answers\/[^/]+\.json$/.test(file),
+    /\.answers\/[^/]+\.\d+\.json$/.test(file),
   );
   return files.map((file) => {
     const { text } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { text: string };

@@ -32,6 +32,7 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'cli/review/review.test.ts',
     'a new key is made for a terminal; one of the environment is never shown',
   ),
+  TEMPER_UI_KEY: byTest('cli/ui/admission.test.ts', 'what is wrong is told in one line'),
   TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),
   TEMPER_FEEDBACK_KEY: byTest(
     'cli/plan-recording.test.ts',

@@ -5,7 +5,7 @@ import { SCRIPT as sums } from '../../examples/auto/script.ts';
 import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
 import { SCRIPT as notes } from '../../examples/mcp/script.ts';
 import type { ChatServer } from '../../examples/tic-tac-toe-ruler/chat-server.ts';
-import { block, quoteMessages, quoteTools } from '../../play/judge/quote.ts';
+import { block, quoteMessages, quoteTools } from '../../store/records/judging/quote.ts';
 import { ruler } from '../../sdk/index.ts';
 
 const asked: string[] = [];

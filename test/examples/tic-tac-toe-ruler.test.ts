@@ -5,7 +5,7 @@ import agent from '../../examples/tic-tac-toe-ruler/agent.ts';
 import { judgePlay, parseBoard } from '../../examples/tic-tac-toe-ruler/judge-play.ts';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
 import { ruler, seededRandom, type Ruler } from '../../sdk/index.ts';
-import type { Conversation } from '../../play/judge/conversation.ts';
+import type { Conversation } from '../../store/records/judging/conversation.ts';
 import { readGroup } from '../../store/records/run-reader.ts';
 import { ROLLOUT } from '../play/play.ts';
 import { call, openWorld, rolloutInput } from '../activities/world.ts';

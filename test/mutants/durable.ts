@@ -37,8 +37,8 @@ export const DURABLE: readonly Mutant[] = [
   {
     name: 'what a manifest alone names is garbage',
     file: 'store/records/named.ts',
-    find: 'run|prepared|scenarios\\/[0-9a-f]{64}|branches',
-    replace: 'run|prepared|scenarios\\/[0-9a-f]{64}|branch',
+    find: 'run|prepared|vocabulary|scenarios\\/[0-9a-f]{64}|branches',
+    replace: 'run|prepared|vocabulary|scenarios\\/[0-9a-f]{64}|branch',
     test: 'test/store/records/garbage.test.ts',
   },
   {

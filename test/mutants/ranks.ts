@@ -57,8 +57,8 @@ export const RANKS: readonly Mutant[] = [
   {
     name: 'a pass for other ranks counts',
     file: `${TRAINING}/step.py`,
-    find: '        if turn.counts:\n            sums',
-    replace: '        if True:\n            sums',
+    find: '        if turn.counts:\n            log_ratio_N',
+    replace: '        if True:\n            log_ratio_N',
     test: RANKS_TEST,
   },
 ];

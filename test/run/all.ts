@@ -10,8 +10,13 @@ import { runStep, type Showing, type Step } from './command.ts';
 import { readPytestReport, type Counts } from './pytest-report.ts';
 import { openTools } from './tools.ts';
 
-const { python, temporalCli, versitygw } = await openTools();
-const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
+const { python, temporalCli, versitygw, chromium } = await openTools();
+const tools = {
+  TEMPER_PYTHON: python,
+  TEMPER_TEMPORAL_CLI: temporalCli,
+  TEMPER_VERSITYGW: versitygw,
+  ...(chromium !== null && { TEMPER_CHROMIUM: chromium }),
+};
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
 const env = { ...process.env, ...tools, ...keptBytecode() };
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };

@@ -8,6 +8,7 @@ export function checks(python: string): Step[] {
     { title: 'format', command: ['oxfmt', '--check'] },
     { title: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
     { title: 'types of workflows', command: ['tsc', '-p', 'workflows/tsconfig.json'] },
+    { title: 'types of pages', command: ['tsc', '-p', 'browser/tsconfig.json'] },
     { title: 'unused code and dependencies', command: ['knip'] },
     { title: 'lint of Python', command: [python, '-m', 'ruff', 'check', '.', '../bench', '../test'], ...gpuWorker },
     {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const LIST = 'ls-files -co --exclude-standard core store play outbound sdk workflows activities workers cli';
+const LIST = 'ls-files -co --exclude-standard core store play outbound views sdk workflows activities workers cli';
 /** `import … from`, `export … from`, `import '…'` and `import('…')`, of a file of ours. */
 const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^'\n]+)'/g;
 
@@ -17,13 +17,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['core'],
   play: ['core', 'store'],
   outbound: ['core', 'store'],
+  views: ['core', 'store'],
   sdk: [...BELOW_SDK, 'workflows'],
   workflows: ['core'],
   activities: [...BELOW_SDK, 'outbound'],
   workers: [...BELOW_SDK, 'outbound', 'workflows', 'activities'],
   'workers/local-backend': [...BELOW_SDK, 'sdk', 'workflows'],
   'workers/workflow-agents': [...BELOW_SDK, 'sdk'],
-  cli: [...BELOW_SDK, 'outbound', 'workflows', 'workers'],
+  cli: [...BELOW_SDK, 'outbound', 'views', 'browser', 'workflows', 'workers'],
   'cli/scenarios': [...BELOW_SDK, 'sdk', 'workers'],
 };
 

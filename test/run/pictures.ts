@@ -1,7 +1,8 @@
 /**
  * `npm run pictures`: makes the pictures in docs/pictures anew, from real runs in a temporary project. With
  * `--project FOLDER` in that project, which is kept: its runs go on, and those that are complete are only reported. With
- * `--only review` those of the pages of `temper review` alone, which need no run. With `--temporal-ui URL` only that of
+ * `--only review` those of the pages of `temper review` alone, which need no run; with `--only ui` those of `temper ui`, of
+ * the runs `demo` and `email-small` in the project. With `--temporal-ui URL` only that of
  * attempts that are workflows: the UI of a server where examples/workflow-agent trains.
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -15,6 +16,7 @@ import { parseArgs } from 'node:util';
 import { chromium, type Browser, type Frame, type Page } from 'playwright-core';
 import { terminalPage } from './ansi.ts';
 import { takeReviewPictures } from './review-pictures.ts';
+import { takeUiPictures } from './ui-pictures.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const TEMPER = [process.execPath, join(ROOT, 'cli/temper.js')];
@@ -54,6 +56,7 @@ try {
 }
 
 async function takePictures(): Promise<void> {
+  if (values.only === 'ui') return takeUiPictures(browser, picture, { temper: TEMPER, project });
   await takeReviewPictures(browser, picture);
   if (values.only === 'review') return;
   await takeLivePictures();

@@ -11,6 +11,8 @@ const PRODUCT = [
   'store',
   'play',
   'outbound',
+  'views',
+  'browser',
   'sdk',
   'workflows',
   'activities',

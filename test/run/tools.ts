@@ -1,4 +1,4 @@
-/** Tools of the checks and tests: the Python environment with its packages, Temporal's CLI and an S3 server, installed where they are not. */
+/** Tools of the checks and tests: the Python environment with its packages, Temporal's CLI, an S3 server and a browser, installed where they are not. */
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { cacheFolder } from '../../workers/project/folders.ts';
@@ -6,12 +6,15 @@ import type { StackEvent } from '../../workers/events.ts';
 import type { InstallOptions } from '../../workers/install/install.ts';
 import { installDevTools, openPythonEnvironment } from '../../workers/install/python-environment.ts';
 import { findTemporalCli } from '../../workers/install/temporal-cli.ts';
+import { findChromium } from '../browser/chromium.ts';
 import { findVersitygw } from './versitygw.ts';
 
 export interface Tools {
   readonly python: string;
   readonly temporalCli: string;
   readonly versitygw: string;
+  /** Null where no Chromium can be had. */
+  readonly chromium: string | null;
 }
 
 export async function openTools(): Promise<Tools> {
@@ -19,7 +22,8 @@ export async function openTools(): Promise<Tools> {
   const python = await openTestPython(options);
   const { path } = await findTemporalCli({ ...options, databaseServer: null });
   const versitygw = await findVersitygw();
-  return { python, temporalCli: absolute(path), versitygw: absolute(versitygw) };
+  const chromium = await findChromium();
+  return { python, temporalCli: absolute(path), versitygw: absolute(versitygw), chromium };
 }
 
 /** The GPU worker's, with what its tests need. */

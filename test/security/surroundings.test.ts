@@ -44,13 +44,16 @@ describe('the environment of a child', () => {
     expect(gpuWorkerEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU })).toEqual({ ...SYSTEM, ...GPU });
   });
 
-  it.each(['TEMPER_REVIEW_KEY', 'TEMPER_FEEDBACK_KEY'])('of what plays or serves a policy has no %s', (key) => {
-    vi.stubEnv(key, 'k');
-    const context = { spec: { workerCommand: [] }, folders: {}, stack: {} } as unknown as ChildContext;
-    const worker = typescriptWorker(context, 'worker', null).env;
-    const envs = [worker, gpuWorkerEnvironment(process.env), programEnvironment(process.env)];
-    expect(envs.map((env) => env[key])).toEqual([undefined, undefined, undefined]);
-  });
+  it.each(['TEMPER_REVIEW_KEY', 'TEMPER_FEEDBACK_KEY', 'TEMPER_UI_KEY'])(
+    'of what plays or serves a policy has no %s',
+    (key) => {
+      vi.stubEnv(key, 'k');
+      const context = { spec: { workerCommand: [] }, folders: {}, stack: {} } as unknown as ChildContext;
+      const worker = typescriptWorker(context, 'worker', null).env;
+      const envs = [worker, gpuWorkerEnvironment(process.env), programEnvironment(process.env)];
+      expect(envs.map((env) => env[key])).toEqual([undefined, undefined, undefined]);
+    },
+  );
 
   it('of an agent’s program has what finds its language, and neither key nor setting of Temper’s', () => {
     const own = { VIRTUAL_ENV: '/v', PYTHONPATH: '/p' };

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 
 import { EXIT, UsageError } from '../../command-line/errors.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
-import { plural } from '../../terminal/format.ts';
+import { plural } from '../../../core/format.ts';
 import { distill } from '../chats/distilled-chats.ts';
 import { refuseExisting, toLine, writeNew } from '../chats/write-new.ts';
 import { readLangfuse } from './langfuse-traces.ts';

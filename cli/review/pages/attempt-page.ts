@@ -1,7 +1,7 @@
 /** The page behind a link: one attempt's conversation, and the form that gives its reward. */
-import type { Conversation } from '../../../play/judge/conversation.ts';
+import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { markup, type Html } from '../../report/html.ts';
-import { formatNumber } from '../../terminal/format.ts';
+import { formatNumber } from '../../../core/format.ts';
 import { conversationHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';
 

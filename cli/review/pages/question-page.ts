@@ -1,7 +1,7 @@
 /** Pages of a reviewer: two attempts side by side, or one, and the next question once it is answered. */
-import { commonLength, conversationOf, type Conversation } from '../../../play/judge/conversation.ts';
+import { commonLength, conversationOf, type Conversation } from '../../../store/records/judging/conversation.ts';
 import { markup, type Html } from '../../report/html.ts';
-import { plural } from '../../terminal/format.ts';
+import { plural } from '../../../core/format.ts';
 import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
 import { MAX_BY, MAX_NOTE } from '../../../store/records/give-reward.ts';
 import { FIELDS, SCORE } from './attempt-page.ts';

@@ -8,7 +8,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/eval\.rollouts\.jsonl\.gz$/, 'eval-rollouts'],
   [/\.rollouts\.jsonl\.gz$/, 'rollouts'],
   [/\.judged\.json$/, 'judged'],
-  [/\.answers\//, 'answer'],
+  [/\.answers\/[^/]+\.\d+\.json$/, 'answer'],
   [/\/judgments\//, 'verdict'],
   [/\/verdict\.json$/, 'step-verdict'],
   [/\.times\.json$/, 'times'],

@@ -1,0 +1,50 @@
+/** Which page is at which path. */
+import { useEffect } from 'preact/hooks';
+import { Route, Router, Switch } from 'wouter-preact';
+import { followEvents } from './live.ts';
+import { useHashPath } from './location.ts';
+import { AttemptPage } from './pages/attempt.tsx';
+import { ChatPage } from './pages/chat.tsx';
+import { CheckpointsPage } from './pages/checkpoints.tsx';
+import { ComparePage } from './pages/compare.tsx';
+import { GroupPage } from './pages/group.tsx';
+import { RewardsPage } from './pages/rewards.tsx';
+import { RunPage } from './pages/run.tsx';
+import { RunsPage } from './pages/runs.tsx';
+import { SearchPage } from './pages/search.tsx';
+import { StepPage } from './pages/step.tsx';
+import { Frame } from './parts/frame.tsx';
+import { PageBoundary } from './parts/page-boundary.tsx';
+
+export function App() {
+  useEffect(followEvents, []);
+  const [path] = useHashPath();
+  return (
+    <Router hook={useHashPath}>
+      <Frame>
+        <PageBoundary place={path}>
+          <Switch>
+            <Route path="/">{() => <RunsPage />}</Route>
+            <Route path="/compare">{() => <ComparePage />}</Route>
+            <Route path="/runs/:run">{({ run }) => <RunPage key={run} run={run} />}</Route>
+            <Route path="/runs/:run/attempts">{({ run }) => <SearchPage key={run} run={run} />}</Route>
+            <Route path="/runs/:run/attempts/:id">{({ run, id }) => <AttemptPage run={run} id={id} />}</Route>
+            <Route path="/runs/:run/groups/:id">{({ run, id }) => <GroupPage run={run} id={id} />}</Route>
+            <Route path="/runs/:run/steps/:step">{({ run, step }) => <StepPage run={run} step={Number(step)} />}</Route>
+            <Route path="/runs/:run/checkpoints">{({ run }) => <CheckpointsPage run={run} />}</Route>
+            <Route path="/runs/:run/chat">{({ run }) => <ChatPage run={run} />}</Route>
+            <Route path="/runs/:run/rewards">{({ run }) => <RewardsPage run={run} />}</Route>
+            <Route>
+              {() => (
+                <div class="empty">
+                  <h1>There is no page at this address</h1>
+                  <a href="#/">All runs</a>
+                </div>
+              )}
+            </Route>
+          </Switch>
+        </PageBoundary>
+      </Frame>
+    </Router>
+  );
+}

@@ -1,0 +1,87 @@
+/** Attempts of one scenario side by side, as on a group's page and in the report. */
+import { useState } from 'preact/hooks';
+import { formatNumber } from '../../core/format.ts';
+import type { AttemptView } from '../../views/api/attempt-views.ts';
+import { Logs, metricFacts, Outcome, Reward } from './attempt-facts.tsx';
+import { HostedCalls } from './hosted.tsx';
+import { Turn } from './turn.tsx';
+
+interface CardProps {
+  readonly attempt: AttemptView;
+  /** Address of its own page; null in the report, which has none. */
+  readonly href: string | null;
+}
+
+/** Turns that a card shows at first: a card beside fifteen others is read from its top. */
+const FIRST_TURNS = 30;
+
+export function AttemptCard({ attempt, href }: CardProps) {
+  const [isWhole, setWhole] = useState(attempt.turns.length <= FIRST_TURNS);
+  const turns = isWhole ? attempt.turns : attempt.turns.slice(0, FIRST_TURNS);
+  const facts = metricFacts(attempt);
+  return (
+    <article class={isLong(attempt) ? 'card attempt long' : 'card attempt'} aria-label={attempt.title}>
+      <header>
+        <span class="name">{href === null ? <bdi>{attempt.title}</bdi> : <a href={href}>{attempt.title}</a>}</span>
+        <Reward reward={attempt.row.reward} advantage={attempt.row.advantage} />
+      </header>
+      <p class="facts">{facts.length === 0 ? '\u00a0' : facts.join(' · ')}</p>
+      <Outcome attempt={attempt} />
+      {turns.map((turn, index) => (
+        <Turn key={turn.call} turn={turn} index={index} isCompact />
+      ))}
+      {!isWhole && (
+        <button type="button" class="more" onClick={() => setWhole(true)}>
+          Show {attempt.turns.length - FIRST_TURNS} more turns
+        </button>
+      )}
+      {attempt.leftOut !== null && <p class="note">{attempt.leftOut} not shown</p>}
+      <HostedCalls calls={attempt.hosted} />
+      <Logs lines={attempt.logs} />
+    </article>
+  );
+}
+
+function isLong({ turns }: AttemptView): boolean {
+  return turns.some((turn) =>
+    [...turn.messages, turn.answer].some((message) => message.text.length > 120 || message.toolCalls.length > 0),
+  );
+}
+
+/** One bar for each attempt: the group's spread at a glance. */
+export function RewardBars({ attempts }: { attempts: readonly Pick<AttemptView, 'row' | 'title'>[] }) {
+  const rewards = attempts.map(({ row }) => row.reward);
+  const known = rewards.filter((reward) => reward !== null);
+  const most = Math.max(1e-9, ...known.map(Math.abs));
+  const says = `Rewards: ${rewards.map((reward) => (reward === null ? 'none' : formatNumber(reward))).join(', ')}`;
+  const [width, height] = [12, 32];
+  // The line stands in the middle only if some rewards are negative.
+  const zero = known.some((reward) => reward < 0) ? height / 2 : height - 1;
+  return (
+    <svg
+      class="reward-bars"
+      width={attempts.length * width}
+      height={height}
+      viewBox={`0 0 ${attempts.length * width} ${height}`}
+      role="img"
+      aria-label={says}
+    >
+      <line x1="0" x2={attempts.length * width} y1={zero} y2={zero} />
+      {attempts.map(({ row: { reward }, title }, index) => {
+        const size = reward === null ? 0 : Math.max(1.5, (Math.abs(reward) / most) * (zero - 1));
+        return (
+          <rect
+            key={index}
+            class={reward === null ? 'none' : reward < 0 ? 'bad' : reward > 0 ? 'good' : ''}
+            x={index * width + 1}
+            width={width - 3}
+            y={reward === null ? zero - 4 : reward < 0 ? zero : zero - size}
+            height={reward === null ? 4 : size}
+          >
+            <title>{`${title}: ${reward === null ? 'no reward' : `reward ${formatNumber(reward)}`}`}</title>
+          </rect>
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,98 @@
+/** Rewards, scores and metrics of a group's attempts, a row for each. */
+import { useState } from 'preact/hooks';
+import type { AttemptView } from '../../views/api/attempt-views.ts';
+import { formatMetric } from './attempt-facts.tsx';
+
+type Cell = number | string | boolean | null;
+
+interface Column {
+  readonly name: string;
+  readonly of: (attempt: AttemptView) => Cell;
+}
+
+interface TableProps {
+  readonly attempts: readonly AttemptView[];
+  readonly hrefOf: (attempt: AttemptView) => string | null;
+}
+
+export function RewardTable({ attempts, hrefOf }: TableProps) {
+  const [sort, setSort] = useState<{ readonly name: string; readonly isDown: boolean } | null>(null);
+  const columns = columnsOf(attempts);
+  const by = columns.find(({ name }) => name === sort?.name);
+  const rows = by === undefined ? attempts : attempts.toSorted((a, b) => compare(by.of(a), by.of(b), sort!.isDown));
+  return (
+    <div class="card scroll" tabIndex={0} role="region" aria-label="Rewards and metrics">
+      <table class="facts-table">
+        <thead>
+          <tr>
+            <th scope="col">attempt</th>
+            {columns.map(({ name }) => (
+              <th
+                key={name}
+                scope="col"
+                aria-sort={sort?.name !== name ? 'none' : sort.isDown ? 'descending' : 'ascending'}
+              >
+                <button
+                  type="button"
+                  class="head"
+                  onClick={() => setSort({ name, isDown: sort?.name === name ? !sort.isDown : true })}
+                >
+                  <bdi>{name}</bdi>
+                  <span aria-hidden="true">{sort?.name !== name ? '' : sort.isDown ? ' ↓' : ' ↑'}</span>
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((attempt) => (
+            <tr key={attempt.row.id}>
+              <th scope="row">
+                {hrefOf(attempt) === null ? attempt.title : <a href={hrefOf(attempt)!}>{attempt.title}</a>}
+              </th>
+              {columns.map(({ name, of }) => (
+                <td key={name} class="number">
+                  {cellText(of(attempt))}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function columnsOf(attempts: readonly AttemptView[]): Column[] {
+  const names = (pick: (attempt: AttemptView) => object): string[] => [
+    ...new Set(attempts.flatMap((attempt) => Object.keys(pick(attempt)))),
+  ];
+  const all: Column[] = [
+    { name: 'reward', of: ({ row }) => row.reward },
+    { name: 'advantage', of: ({ row }) => row.advantage },
+    ...names(({ scores }) => scores).map((name) => ({ name, of: ({ scores }: AttemptView) => scores[name] ?? null })),
+    ...names(({ metrics }) => metrics).map((name) => ({
+      name,
+      of: ({ metrics }: AttemptView) => metrics[name] ?? null,
+    })),
+    { name: 'turns', of: ({ row }) => row.turns },
+    { name: 'tokens', of: ({ row }) => row.sampledTokens },
+    { name: 'seconds', of: ({ row }) => row.seconds },
+    { name: 'truncated', of: ({ row }) => row.truncated || null },
+    { name: 'failure', of: ({ row }) => row.failure },
+  ];
+  return all.filter(({ of }) => attempts.some((attempt) => of(attempt) !== null));
+}
+
+function cellText(cell: Cell): string {
+  if (cell === null) return '–';
+  return typeof cell === 'string' ? cell : formatMetric(cell);
+}
+
+/** Missing values come last in both directions. */
+function compare(a: Cell, b: Cell, isDown: boolean): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  const order =
+    typeof a === 'string' || typeof b === 'string' ? String(a).localeCompare(String(b)) : Number(a) - Number(b);
+  return isDown ? -order : order;
+}

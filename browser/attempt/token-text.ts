@@ -1,0 +1,23 @@
+/** How a token's text is shown: white space and control characters are visible, a token without text shows its id. */
+import type { TurnTokens } from '../../views/api/attempt-views.ts';
+
+export function isControlToken(turn: TurnTokens, index: number): boolean {
+  return turn.control.includes(index);
+}
+
+/** `isMarked`: each space as a dot; otherwise only those of tokens that are nothing else. */
+export function showToken(text: string, isMarked: boolean): string {
+  const visible = text
+    .replaceAll('\r', '␍')
+    .replaceAll('\n', '↵\n')
+    .replaceAll('\t', '⇥')
+    // Other control characters, and those that turn the direction of the text around.
+    .replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, codeOf);
+  return isMarked || text.trim() === '' ? visible.replace(/ /g, '·') : visible;
+}
+
+function codeOf(character: string): string {
+  // Parts of an emoji stand together: the joiner shows nothing by itself.
+  if (character === '\u200d') return character;
+  return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,43 @@
+/**
+ * Makes the scripts and styles of Temper's pages, one of each for a page. `npm run build` writes them into the package; in
+ * a clone they are made when a command needs them.
+ */
+import { build } from 'esbuild';
+
+export interface Bundle {
+  readonly js: string;
+  readonly css: string;
+  /** Folders of the npm packages that are part of it, relative to this folder, sorted. */
+  readonly packages: readonly string[];
+}
+
+/** `ui` for `temper ui`, `report` for the file that `temper report` writes. */
+export type BundleName = 'ui' | 'report';
+
+export async function bundlePage(name: BundleName): Promise<Bundle> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: import.meta.dirname,
+    entryPoints: { script: `${name}.tsx`, style: `${name}.css` },
+    outdir: 'out',
+    write: false,
+    metafile: true,
+    bundle: true,
+    minify: true,
+    // Not a module: browsers load none from a file.
+    format: 'iife',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    charset: 'utf8',
+    legalComments: 'none',
+    logLevel: 'error',
+  });
+  const textOf = (ending: string): string => outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? '';
+  return { js: textOf('.js'), css: textOf('.css'), packages: packagesOf(Object.keys(metafile.inputs)) };
+}
+
+/** `../node_modules/preact/dist/preact.mjs` is of `../node_modules/preact`. */
+function packagesOf(files: readonly string[]): string[] {
+  const folders = files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(folders)].toSorted();
+}

@@ -1,0 +1,115 @@
+/**
+ * Answers of a static export: scripts in `data/` put them into a global variable, because a page from a file may fetch
+ * nothing. `manifest.js` comes before the page's own script; the others are loaded when they are needed.
+ */
+import type { AttemptRow, AttemptsView } from '../views/api/attempt-views.ts';
+
+interface Exported {
+  /** Answers by path, as far as their scripts are loaded. */
+  readonly answers: Record<string, unknown>;
+  /** Number of the script with the answer, by path. */
+  readonly places: Readonly<Record<string, number>>;
+}
+
+declare global {
+  /** Undefined where a server answers. */
+  var temperExport: Exported | undefined;
+}
+
+const loading = new Map<number, Promise<void>>();
+/** Lists that are exported whole, and filtered here. */
+const LIST = /^runs\/[^/]+\/(attempts|curve|lanes)\?/;
+const DEFAULT_LIMIT = 100;
+
+export const isExport = (): boolean => globalThis.temperExport !== undefined;
+
+export async function readExported(path: string): Promise<unknown> {
+  const exact = await readAnswer(path);
+  if (exact !== undefined) return exact;
+  const [plain = '', query] = path.split('?');
+  const list = LIST.test(path) ? await readAnswer(plain) : undefined;
+  if (list === undefined) throw new Error(`this export does not contain ${path}; open it in temper ui`);
+  return plain.endsWith('/attempts') ? filterRows(list as AttemptsView, new URLSearchParams(query)) : list;
+}
+
+async function readAnswer(path: string): Promise<unknown> {
+  const { answers, places } = globalThis.temperExport ?? { answers: {}, places: {} };
+  if (Object.hasOwn(answers, path)) return answers[path];
+  const place = Object.hasOwn(places, path) ? places[path] : undefined;
+  if (place === undefined) return undefined;
+  await loadScript(place);
+  return answers[path];
+}
+
+function loadScript(number: number): Promise<void> {
+  const known = loading.get(number);
+  if (known !== undefined) return known;
+  const loaded = new Promise<void>((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = `data/${number}.js`;
+    script.addEventListener('load', () => resolve());
+    script.addEventListener('error', () => {
+      loading.delete(number);
+      reject(new Error(`data/${number}.js of this export could not be read; copy its whole folder`));
+    });
+    document.head.append(script);
+  });
+  loading.set(number, loaded);
+  return loaded;
+}
+
+/** Filters by what a row has. Texts of messages are in no row. */
+function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
+  if (query.get('text')) throw new Error('this export has no index of messages; search for text in temper ui');
+  const tests = [...query].flatMap(([name, value]) => {
+    const test = value === '' ? undefined : TESTS[name];
+    return test === undefined ? [] : [(row: AttemptRow) => test(row, value)];
+  });
+  const rows = sortRows(
+    view.rows.filter((row) => tests.every((test) => test(row))),
+    query.get('sort') ?? 'newest',
+  );
+  const offset = Number(query.get('offset') ?? 0);
+  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
+  return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit) };
+}
+
+type Test = (row: AttemptRow, value: string) => boolean;
+
+const TESTS: Readonly<Record<string, Test | undefined>> = {
+  tool: ({ tools }, value) => tools.includes(value),
+  failure: ({ failure }, value) => (value === 'any' ? failure !== null : failure === value),
+  truncated: ({ truncated }, value) => truncated === (value === 'true'),
+  minReward: ({ reward }, value) => reward !== null && reward >= Number(value),
+  maxReward: ({ reward }, value) => reward !== null && reward <= Number(value),
+  scenario: ({ scenario }, value) => scenario === value,
+  fromStep: ({ step }, value) => step >= Number(value),
+  toStep: ({ step }, value) => step <= Number(value),
+  kind: ({ use }, value) => (use === 'eval') === (value === 'eval'),
+  metric: passesMetric,
+};
+
+function passesMetric({ metrics }: AttemptRow, text: string): boolean {
+  const [, name = '', operator, bound] = /^(.+?)\s*(<=|>=|<|>|=)\s*(\S+)$/.exec(text) ?? [];
+  const value = metrics[name];
+  if (value === undefined) return false;
+  if (operator === '<') return value < Number(bound);
+  if (operator === '<=') return value <= Number(bound);
+  if (operator === '>') return value > Number(bound);
+  return operator === '>=' ? value >= Number(bound) : value === Number(bound);
+}
+
+const VALUES: Readonly<Record<string, (row: AttemptRow) => number>> = {
+  reward: ({ reward }) => reward ?? -Infinity,
+  tokens: ({ sampledTokens }) => sampledTokens,
+  turns: ({ turns }) => turns,
+};
+
+/** The rows are exported newest first. */
+function sortRows(rows: readonly AttemptRow[], sort: string): AttemptRow[] {
+  if (sort === 'oldest') return rows.toReversed();
+  const value = VALUES[sort.replace(/^-/, '')];
+  if (value === undefined) return [...rows];
+  const sign = sort.startsWith('-') ? -1 : 1;
+  return rows.toSorted((a, b) => sign * (value(a) - value(b)));
+}

@@ -1,0 +1,164 @@
+/** Attempts of one scenario side by side, their differences, numbers, and what the judge said. */
+import { useState } from 'preact/hooks';
+import { formatNumber, plural } from '../../core/format.ts';
+import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
+import { RewardBars } from '../attempt/attempt-card.tsx';
+import { ConversationDiff } from '../attempt/diff.tsx';
+import { Judge } from '../attempt/judge.tsx';
+import { LongText } from '../attempt/message.tsx';
+import { formatGroupAddress, parseGroupAddress } from '../attempt/places.ts';
+import { RewardTable } from '../attempt/reward-table.tsx';
+import { SideBySide } from '../attempt/side-by-side.tsx';
+import { UseChip } from '../attempt/use-chip.tsx';
+import { useData } from '../data.ts';
+import { navigate, pathTo, useQuery } from '../location.ts';
+import { useKeys } from '../parts/keys.ts';
+import { Shown } from '../parts/small.tsx';
+import { Tabs, type Tab } from '../parts/tabs.tsx';
+import { hrefTo, stepPath } from './addresses.ts';
+import { Neighbours } from './neighbours.tsx';
+
+export function GroupPage({ run, id }: { run: string; id: string }) {
+  const loaded = useData<GroupView>(`runs/${encodeURIComponent(run)}/groups/${encodeURIComponent(id)}`);
+  return (
+    <Shown loaded={loaded} what={`group ${id}`}>
+      {(view) => <Group view={view} />}
+    </Shown>
+  );
+}
+
+function Group({ view }: { view: GroupView }) {
+  const { run, id, row, attempts } = view;
+  const [query, setQuery] = useQuery();
+  const place = parseGroupAddress(id);
+  const to = (by: 1 | -1): string | null => {
+    if (place === null || place.group === null || place.group + by < 0) return null;
+    return pathTo('runs', run, 'groups', formatGroupAddress({ ...place, group: place.group + by }));
+  };
+  const go = (path: string | null): void => {
+    if (path !== null) navigate(path);
+  };
+  useKeys([
+    { keys: '[', label: 'Previous group', run: () => go(to(-1)) },
+    { keys: ']', label: 'Next group', run: () => go(to(1)) },
+  ]);
+  const tabs = tabsOf(view, query, setQuery);
+  return (
+    <>
+      <header class="masthead">
+        <h1>{place?.isEval === true ? `Evaluation after step ${place.step}` : `Group ${id}`}</h1>
+        {row !== null && <UseChip use={row.use} />}
+        {place !== null && !place.isEval && (
+          <a href={`#${stepPath(run, place.step, place.branch)}`}>step {place.step}</a>
+        )}
+        <Neighbours what="group" previous={to(-1)} next={to(1)} />
+      </header>
+      <div class="group-summary">
+        <RewardBars attempts={attempts} />
+        <p>
+          <bdi class="scenario">{view.scenario}</bdi>
+          <span class="note">{groupFacts(view).join(' · ')}</span>
+        </p>
+      </div>
+      <Tabs
+        label="Group"
+        tabs={tabs}
+        selected={query.get('tab') ?? 'attempts'}
+        onSelect={(tab) => setQuery({ tab: tab === 'attempts' ? null : tab })}
+      />
+    </>
+  );
+}
+
+function groupFacts({ row, attempts, leftOut, comparisons, judge }: GroupView): string[] {
+  return [
+    plural(attempts.length + leftOut, 'attempt') + (leftOut > 0 ? `, the first ${attempts.length} are shown` : ''),
+    row === null ? null : `mean reward ${formatNumber(row.mean)}, deviation ${formatNumber(row.deviation)}`,
+    row === null || row.failed === 0 ? null : `${row.failed} failed`,
+    judge === null ? null : `judged by ${judge.judge}`,
+    comparisons === 0 ? null : plural(comparisons, 'comparison by reviewers'),
+  ].filter((fact) => fact !== null);
+}
+
+function tabsOf(view: GroupView, query: URLSearchParams, setQuery: ReturnType<typeof useQuery>[1]): Tab[] {
+  const { run, attempts, judge, scenarioValue } = view;
+  const hrefOf = ({ row }: AttemptView): string => hrefTo('runs', run, 'attempts', row.id);
+  const shown = query.get('show')?.split(',') ?? null;
+  const side: Tab = {
+    key: 'attempts',
+    label: 'Side by side',
+    count: attempts.length,
+    content: () => (
+      <SideBySide
+        attempts={attempts}
+        shown={shown}
+        onShow={(ids) => setQuery({ show: ids === null ? null : ids.join(',') })}
+        hrefOf={hrefOf}
+      />
+    ),
+  };
+  const table: Tab = {
+    key: 'rewards',
+    label: 'Rewards and metrics',
+    content: () => <RewardTable attempts={attempts} hrefOf={hrefOf} />,
+  };
+  const diff: Tab = { key: 'diff', label: 'Compare two', content: () => <Compare attempts={attempts} /> };
+  const judged: Tab = {
+    key: 'judge',
+    label: 'Judge',
+    content: () => judge !== null && <Judge judge={judge} titles={attempts.map(({ title }) => title)} />,
+  };
+  const scenario: Tab = {
+    key: 'scenario',
+    label: 'Scenario',
+    content: () => (
+      <div class="card padded">
+        <LongText text={JSON.stringify(scenarioValue, null, 2)} />
+      </div>
+    ),
+  };
+  return [
+    side,
+    table,
+    ...(attempts.length > 1 ? [diff] : []),
+    ...(judge === null ? [] : [judged]),
+    ...(scenarioValue === null || scenarioValue === undefined ? [] : [scenario]),
+  ];
+}
+
+/** At first the best attempt beside the worst. */
+function Compare({ attempts }: { attempts: readonly AttemptView[] }) {
+  const ranked = attempts.toSorted((a, b) => (b.row.reward ?? -Infinity) - (a.row.reward ?? -Infinity));
+  const [left, setLeft] = useState(ranked[0]!.row.id);
+  const [right, setRight] = useState(ranked.at(-1)!.row.id);
+  const find = (id: string): AttemptView => attempts.find(({ row }) => row.id === id) ?? attempts[0]!;
+  const choice = (label: string, value: string, onChange: (id: string) => void) => (
+    <label class="note">
+      {label}{' '}
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {attempts.map(({ row, title }) => (
+          <option key={row.id} value={row.id}>
+            {title}, {row.reward === null ? 'no reward' : `reward ${formatNumber(row.reward)}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <>
+      <div class="choice">
+        {choice('Left', left, setLeft)} {choice('Right', right, setRight)}
+        <button
+          type="button"
+          onClick={() => {
+            setLeft(right);
+            setRight(left);
+          }}
+        >
+          ⇄ swap
+        </button>
+      </div>
+      <ConversationDiff left={find(left)} right={find(right)} />
+    </>
+  );
+}

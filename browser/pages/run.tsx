@@ -1,0 +1,69 @@
+/** Overview of a run: what it waits for, what is wrong with it, and its curves, steps, times, lineage and settings. */
+import type { CurveView, RunView } from '../../views/api/run-views.ts';
+import { useCurve } from '../curve-data.ts';
+import { useData, type Loaded } from '../data.ts';
+import { pathTo, useQuery } from '../location.ts';
+import { Shown } from '../parts/small.tsx';
+import { Tabs } from '../parts/tabs.tsx';
+import { Advisories } from '../run/advisories.tsx';
+import { Configuration } from '../run/configuration.tsx';
+import { Curves } from '../run/curves.tsx';
+import { RunFacts } from '../run/facts.tsx';
+import { Lanes } from '../run/lanes.tsx';
+import { LineageTree } from '../run/lineage.tsx';
+import { RunNotes } from '../run/notes.tsx';
+import { StepTable } from '../run/step-table.tsx';
+
+const FIRST_TAB = 'curves';
+
+export function RunPage({ run }: { run: string }) {
+  const loaded = useData<RunView>(pathTo('runs', run).slice(1));
+  const curve = useCurve(run);
+  return (
+    <Shown loaded={loaded} what={`run ${run}`}>
+      {(view) => <Overview view={view} curve={curve} />}
+    </Shown>
+  );
+}
+
+function Overview({ view, curve }: { view: RunView; curve: Loaded<CurveView> }) {
+  const [query, setQuery] = useQuery();
+  const run = view.row.run;
+  const tab = query.get('tab') ?? FIRST_TAB;
+  const ofCurve = (render: (value: CurveView) => preact.ComponentChildren) => () => (
+    <Shown loaded={curve} what="the curve">
+      {render}
+    </Shown>
+  );
+  const notes = view.state?.notes ?? [];
+  return (
+    <>
+      {view.state?.failure != null && <p class="card failure">{view.state.failure}</p>}
+      <Advisories run={run} advisories={view.advisories} isFolded={tab !== FIRST_TAB} />
+      {tab === FIRST_TAB && <RunFacts view={view} curve={curve.value} />}
+      <Tabs
+        label={`Parts of ${run}`}
+        selected={tab}
+        onSelect={(next) => setQuery({ tab: next === FIRST_TAB ? null : next })}
+        tabs={[
+          { key: FIRST_TAB, label: 'Curves', content: ofCurve((value) => <Curves curve={value} view={view} />) },
+          { key: 'steps', label: 'Steps', content: ofCurve((value) => <StepTable run={run} steps={value.steps} />) },
+          { key: 'timeline', label: 'Timeline', content: () => <Lanes view={view} /> },
+          { key: 'lineage', label: 'Lineage', content: () => <LineageTree view={view} /> },
+          {
+            key: 'configuration',
+            label: 'Configuration',
+            ...(view.changes.length > 0 && { count: view.changes.length }),
+            content: () => <Configuration view={view} />,
+          },
+          {
+            key: 'notes',
+            label: 'Notes',
+            ...(notes.length > 0 && { count: notes.length }),
+            content: () => <RunNotes notes={notes} />,
+          },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,108 @@
+/** Small pictures of numbers, as SVG. */
+import { formatNumber, plural } from '../../core/format.ts';
+
+interface HistogramProps {
+  readonly values: readonly number[];
+  /** Name of the values, for the label: `rewards`. */
+  readonly what: string;
+  readonly bins?: number;
+  readonly height?: number;
+  /** Range of the axis; default: that of the values. */
+  readonly range?: readonly [number, number] | undefined;
+  /** A click on a bar. */
+  readonly onPick?: (from: number, to: number) => void;
+}
+
+const UNIT = 10;
+
+export function Histogram({ values, what, bins = 12, height = 40, range, onPick }: HistogramProps) {
+  if (values.length === 0) return <p class="note">no {what}</p>;
+  const [low, high] = range ?? [Math.min(...values), Math.max(...values)];
+  const counts = countBins(values, low, high, bins);
+  const most = Math.max(...counts);
+  const edge = (bin: number): number => low + ((high - low) * bin) / bins;
+  return (
+    <figure class="histogram-figure">
+      <svg
+        class="histogram"
+        viewBox={`0 0 ${bins * UNIT} ${height}`}
+        height={height}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${plural(values.length, 'value')} of ${what}, ${formatNumber(low)} to ${formatNumber(high)}`}
+      >
+        {counts.map((count, bin) => {
+          const size = count === 0 ? 0 : Math.max(2, (count / most) * (height - 2));
+          return (
+            <rect
+              key={bin}
+              x={bin * UNIT + 1}
+              y={height - size}
+              width={UNIT - 2}
+              height={size}
+              class={onPick === undefined ? undefined : 'is-linked'}
+              onClick={onPick && (() => onPick(edge(bin), edge(bin + 1)))}
+            >
+              <title>{`${plural(count, 'attempt')}, ${formatNumber(edge(bin))} to ${formatNumber(edge(bin + 1))}`}</title>
+            </rect>
+          );
+        })}
+        <line x1="0" x2={bins * UNIT} y1={height} y2={height} />
+      </svg>
+      <figcaption class="note ends">
+        <span>{formatNumber(low)}</span>
+        <span>{formatNumber(high)}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+function countBins(values: readonly number[], low: number, high: number, bins: number): number[] {
+  const counts = Array.from({ length: bins }, () => 0);
+  for (const value of values) {
+    const share = high === low ? 0.5 : (value - low) / (high - low);
+    const bin = Math.min(bins - 1, Math.max(0, Math.floor(share * bins)));
+    counts[bin]! += 1;
+  }
+  return counts;
+}
+
+const SPARK = { width: 100, height: 24, edge: 2 };
+
+/** Curve without axes; its label says the numbers. */
+export function Sparkline({ values, what }: { values: readonly (number | null)[]; what: string }) {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return <span class="faint">–</span>;
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const x = (at: number): number => SPARK.edge + (at / Math.max(1, values.length - 1)) * (SPARK.width - 2 * SPARK.edge);
+  const y = (value: number): number => {
+    const share = high === low ? 0.5 : (value - low) / (high - low);
+    return SPARK.height - SPARK.edge - share * (SPARK.height - 2 * SPARK.edge);
+  };
+  const points = values.flatMap((value, at) => (value === null ? [] : [[x(at), y(value)] as const]));
+  const [lastX, lastY] = points.at(-1)!;
+  return (
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${SPARK.width} ${SPARK.height}`}
+      width={SPARK.width}
+      height={SPARK.height}
+      role="img"
+      aria-label={`${what} from ${formatNumber(known[0])} to ${formatNumber(known.at(-1))}, lowest ${formatNumber(low)}, highest ${formatNumber(high)}`}
+    >
+      <path d={`M${points.map(([px, py]) => `${px.toFixed(1)} ${py.toFixed(1)}`).join('L')}`} />
+      <circle cx={lastX} cy={lastY} r="2" />
+    </svg>
+  );
+}
+
+export function ProgressBar({ value, of, what }: { value: number; of: number; what: string }) {
+  return (
+    <span class="progress">
+      <progress value={value} max={Math.max(1, of)} aria-label={what} />
+      <span>
+        {value} / {of}
+      </span>
+    </span>
+  );
+}

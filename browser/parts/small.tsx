@@ -1,0 +1,118 @@
+/** Smallest parts of the pages. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Loaded } from '../data.ts';
+
+export function Chip({ kind = '', title, children }: { kind?: string; title?: string; children: ComponentChildren }) {
+  return (
+    <span class={`chip ${kind}`} title={title}>
+      {children}
+    </span>
+  );
+}
+
+export type NoticeLevel = 'info' | 'good' | 'warn' | 'bad';
+
+/** Message in a box; `actions` stand at its end. */
+export function Notice(props: {
+  level?: NoticeLevel;
+  title?: string;
+  actions?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
+  const { level = 'info', title, actions, children } = props;
+  return (
+    <div class={`notice ${level}`} role={level === 'bad' ? 'alert' : 'status'}>
+      <div class="notice-text">
+        {title !== undefined && <strong>{title}</strong>}
+        {children !== undefined && <div>{children}</div>}
+      </div>
+      {actions !== undefined && <div class="notice-actions">{actions}</div>}
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <p class="loading" role="status">
+      Loading {what} …
+    </p>
+  );
+}
+
+export function Failed({ what, message }: { what: string; message: string }) {
+  return (
+    <Notice level="bad" title={`Cannot show ${what}`}>
+      {message}
+    </Notice>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <strong>{title}</strong>
+      {children !== undefined && <p>{children}</p>}
+    </div>
+  );
+}
+
+/** Shows an answer when there is one; the one before stays while it is fetched again. */
+export function Shown<T>(props: { loaded: Loaded<T>; what: string; children: (value: T) => ComponentChildren }) {
+  const { loaded, what, children } = props;
+  const failed = loaded.state === 'failed' ? <Failed what={what} message={loaded.message} /> : null;
+  if (loaded.value === null) return failed ?? <Loading what={what} />;
+  return (
+    <>
+      {failed}
+      {children(loaded.value)}
+    </>
+  );
+}
+
+const COPIED_MS = 1500;
+
+export function CopyButton({ text, label = 'Copy', title }: { text: string; label?: string; title?: string }) {
+  const [said, setSaid] = useState<string | null>(null);
+  useEffect(() => {
+    if (said === null) return undefined;
+    const timer = setTimeout(() => setSaid(null), COPIED_MS);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = (): void =>
+    void navigator.clipboard.writeText(text).then(
+      () => setSaid('Copied'),
+      () => setSaid('Not allowed by the browser'),
+    );
+  return (
+    <button type="button" class="copy" title={title} onClick={copy}>
+      <span aria-live="polite">{said ?? label}</span>
+    </button>
+  );
+}
+
+/** Explanation that opens on a click, and by the keyboard. */
+export function Tip({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <details class="tip">
+      <summary aria-label={label} title={label}>
+        ?
+      </summary>
+      <div class="tip-text">{children}</div>
+    </details>
+  );
+}
+
+/** Facts as label and value. */
+export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts-list">
+      {of.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,115 @@
+/** Curves of a run, in the sections of the report. */
+import { useMemo, useState } from 'preact/hooks';
+import { formatNumber, plural } from '../../core/format.ts';
+import type { CurveView, RunView } from '../../views/api/run-views.ts';
+import { addLeftBranches } from '../../views/charts/branch-series.ts';
+import { findConstants, planCharts } from '../../views/charts/charts.ts';
+import { CHART_SECTIONS, type Chart } from '../../views/charts/chart.ts';
+import { smoothChart } from '../../views/charts/smooth.ts';
+import { navigate, pathTo } from '../location.ts';
+import type { ChartMarker } from '../parts/chart-options.ts';
+import { ChartCard, type ChartZoom } from '../parts/chart.tsx';
+import { Empty } from '../parts/small.tsx';
+import { attemptsOfSteps } from './advisories.tsx';
+import { useLeftBranches } from './left-branches.ts';
+import { SmoothingSlider } from './smoothing.tsx';
+
+type Range = readonly [number, number] | null;
+
+export function Curves({ curve, view }: { curve: CurveView; view: RunView }) {
+  const [weight, setWeight] = useState(0);
+  const [range, setRange] = useState<Range>(null);
+  const left = useLeftBranches(view, curve);
+  const planned = useMemo(() => planCharts(curve.steps, curve.evals, curve.evalRewards), [curve]);
+  const charts = useMemo(() => {
+    const smooth = planned.map((chart) => smoothChart(chart, weight));
+    return smooth.map((chart) => (chart.title === 'Reward' ? addLeftBranches(chart, left) : chart));
+  }, [planned, weight, left]);
+  if (curve.steps.length === 0) {
+    return <Empty title="No step is finished yet">Curves begin with the first step that is committed.</Empty>;
+  }
+  const shared = {
+    markers: markersOf(curve, view),
+    zoom: { range, set: setRange } satisfies ChartZoom,
+    onPick: (step: number) => navigate(pathTo('runs', curve.run, 'steps', step)),
+  };
+  return (
+    <>
+      <div class="toolbar">
+        <SmoothingSlider weight={weight} onChange={setWeight} />
+        <span class="note">Drag over a chart to zoom; click a point to open its step.</span>
+        <RangeLinks run={curve.run} range={range} onReset={() => setRange(null)} />
+      </div>
+      {CHART_SECTIONS.map(([section, heading]) => {
+        const shown = charts.filter((chart) => chart.section === section);
+        if (shown.length === 0) return null;
+        return section === 'more' ? (
+          <details key={section} class="more-charts">
+            <summary>
+              {heading} <span class="dim">({plural(shown.length, 'chart')})</span>
+            </summary>
+            <ChartGrid charts={shown} {...shared} />
+          </details>
+        ) : (
+          <section key={section}>
+            <h2>{heading}</h2>
+            <ChartGrid charts={shown} wide={charts[0]} {...shared} />
+          </section>
+        );
+      })}
+      <Constants curve={curve} />
+    </>
+  );
+}
+
+interface GridProps {
+  readonly charts: readonly Chart[];
+  readonly wide?: Chart | undefined;
+  readonly markers: readonly ChartMarker[];
+  readonly zoom: ChartZoom;
+  readonly onPick: (step: number) => void;
+}
+
+function ChartGrid({ charts, wide, ...shared }: GridProps) {
+  return (
+    <div class="charts">
+      {charts.map((chart) => (
+        <ChartCard key={chart.title} chart={chart} isWide={chart === wide} {...shared} />
+      ))}
+    </div>
+  );
+}
+
+/** Marks the begin of a branch and the change of a setting. */
+function markersOf({ parts }: CurveView, { changes }: RunView): ChartMarker[] {
+  return [
+    ...parts
+      .filter(({ branch }) => branch > 0)
+      .map(({ branch, fromStep }) => ({ x: fromStep, label: `branch ${branch}` })),
+    ...changes.map(({ setting, to, step }) => ({ x: step, label: `${setting} ${to}` })),
+  ];
+}
+
+function RangeLinks({ run, range, onReset }: { run: string; range: Range; onReset: () => void }) {
+  if (range === null) return null;
+  const [from, to] = [Math.max(1, Math.ceil(range[0])), Math.max(1, Math.floor(range[1]))];
+  return (
+    <span class="range-links">
+      <a href={`#${attemptsOfSteps(run, from, to)}`}>
+        Attempts of steps {from} to {to}
+      </a>
+      <button type="button" onClick={onReset}>
+        Reset zoom
+      </button>
+    </span>
+  );
+}
+
+function Constants({ curve }: { curve: CurveView }) {
+  const constants = useMemo(() => findConstants(curve.steps), [curve]);
+  if (constants.length === 0) return null;
+  const text = constants
+    .map(({ name, value }) => `${name} ${Number.isInteger(value) ? value : formatNumber(value)}`)
+    .join(' · ');
+  return <p class="note constants">Not drawn, because they are the same in all steps: {text}</p>;
+}

@@ -1,0 +1,92 @@
+/** Requests of actions: what would happen, or, once confirmed, what has happened; a request that is sent again does nothing twice. */
+import { z } from 'zod';
+import { HttpRefusal } from '../../../play/transports/http-server.ts';
+import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts';
+import type { ActionPlace, ActionTable } from './planned-action.ts';
+
+const ACTIONS = ['pause', 'resume', 'stop', 'set', 'rollback', 'fork', 'evaluate', 'reward', 'replay'] as const;
+const MAX_TEXT = 4000;
+/** Confirmed requests whose results are kept. */
+const MOST_KEPT = 500;
+
+const text = z.string().max(MAX_TEXT);
+const count = z.int().min(0);
+const ActionSchema = z.strictObject({
+  action: z.enum(ACTIONS),
+  run: text.min(1),
+  isConfirmed: z.boolean(),
+  requestId: text.min(1).max(100).optional(),
+  step: count.optional(),
+  settings: z.record(text, text).optional(),
+  reason: text.optional(),
+  name: text.optional(),
+  attempt: text.optional(),
+  reward: z.number().optional(),
+  note: text.optional(),
+  fromTurn: count.optional(),
+  model: text.optional(),
+  agentFile: text.optional(),
+});
+
+export class ActionDesk {
+  readonly #table: ActionTable;
+  readonly #place: ActionPlace;
+  readonly #onDone: (run: string) => void;
+  readonly #done = new Map<string, { readonly body: string; readonly result: Promise<ActionResult> }>();
+
+  /** `onDone` is told the run that was acted on. */
+  constructor(table: ActionTable, place: ActionPlace, onDone: (run: string) => void) {
+    this.#table = table;
+    this.#place = place;
+    this.#onDone = onDone;
+  }
+
+  answer(body: string): Promise<ActionResult> {
+    const request = parseAction(body);
+    const { requestId } = request;
+    if (!request.isConfirmed || requestId === undefined) return this.#act(request);
+    const before = this.#done.get(requestId);
+    if (before === undefined) return this.#keep(requestId, body, this.#act(request));
+    if (before.body === body) return before.result;
+    throw new HttpRefusal(409, 'requestId was used for another action; send a new one', 'request_reused');
+  }
+
+  async #act(request: ActionRequest): Promise<ActionResult> {
+    const planned = await this.#table[request.action](request, this.#place);
+    const { command } = planned;
+    if (!request.isConfirmed) return { says: planned.says, isDone: false, command, made: null };
+    try {
+      const { says, made = null } = await planned.perform();
+      return { says, isDone: true, command, made };
+    } finally {
+      this.#onDone(request.run);
+    }
+  }
+
+  /** A request that failed may be sent again. */
+  #keep(requestId: string, body: string, result: Promise<ActionResult>): Promise<ActionResult> {
+    for (const oldest of this.#done.keys()) {
+      if (this.#done.size < MOST_KEPT) break;
+      this.#done.delete(oldest);
+    }
+    this.#done.set(requestId, { body, result });
+    result.catch(() => this.#done.delete(requestId));
+    return result;
+  }
+}
+
+function parseAction(body: string): ActionRequest {
+  const parsed = ActionSchema.safeParse(parseJsonBody(body));
+  if (parsed.success) return parsed.data as ActionRequest;
+  const [issue] = parsed.error.issues;
+  const place = issue?.path.join('.') || 'the body';
+  throw new HttpRefusal(422, `${place}: ${issue?.message ?? 'not an action'}; see docs/ui-api.md`, 'invalid_value');
+}
+
+export function parseJsonBody(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new HttpRefusal(400, `a body must be JSON, got ${JSON.stringify(body.slice(0, 80))}`, 'invalid_json');
+  }
+}

@@ -1,0 +1,157 @@
+/** Engines that answer chats and replays: the project's running one, else its own, started on first use. */
+import { TemperError } from '../../../core/failures.ts';
+import { UI_KEY_VARIABLE } from '../../../core/ui-key.ts';
+import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
+import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
+import type { Store } from '../../../store/store.ts';
+import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts';
+import { trainedBase } from '../../../workers/config/loaded-base.ts';
+import { runningEngine } from '../../../workers/local-stack/running-engine.ts';
+import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-engine.ts';
+import { SERVE_KEY_VARIABLE } from '../../serve/command.ts';
+import { startPolicyEngine } from '../../serve/start-policy-engine.ts';
+import type { EngineModel } from './find-model.ts';
+
+export interface EnginesOptions {
+  readonly project: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly store: Store;
+  /** URI of a store that is not the project's; null: the project's. */
+  readonly storeUri: string | null;
+}
+
+type Tell = (text: string) => void;
+
+interface Started {
+  readonly engine: Promise<ServedEngine>;
+  /** Those who wait for it. */
+  readonly listeners: Set<Tell>;
+  isReady: boolean;
+}
+
+/** Base models differ: one engine of ours serves one way of loading one of them. */
+const OWN_ENGINES = 2;
+
+export class Engines {
+  readonly #options: EnginesOptions;
+  readonly #own = new Map<string, Started>();
+  readonly #over = new AbortController();
+
+  constructor(options: EnginesOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the engine can be asked for the model; `tell` says what is waited for. */
+  async open(model: EngineModel, tell: Tell, signal: AbortSignal): Promise<EngineAddress> {
+    const config = await this.#config();
+    const running = this.#options.storeUri === null ? runningEngine(this.#options.project, config) : null;
+    if (running !== null) {
+      tell(await this.#describeShared());
+      return running;
+    }
+    const started = this.#start(model, config, tell);
+    try {
+      const engine = await unlessAborted(started.engine, signal);
+      await loadPolicy(engine, model.model, AbortSignal.any([signal, this.#over.signal]));
+      started.isReady = true;
+      return engine.address()!;
+    } finally {
+      started.listeners.delete(tell);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#over.abort();
+    const engines = [...this.#own.values()].map(({ engine }) => engine.then((started) => started.close()));
+    this.#own.clear();
+    await Promise.allSettled(engines);
+  }
+
+  async #config(): Promise<TemperConfig> {
+    const { project, env, storeUri } = this.#options;
+    const config = await loadConfig(project, env);
+    return storeUri === null ? config : { ...config, store: storeUri };
+  }
+
+  /** Never slows a run without saying so. */
+  async #describeShared(): Promise<string> {
+    const { store } = this.#options;
+    const names = await listRuns(store);
+    const live = (await Promise.all(names.map((name) => isUnderWay(store, name)))).flatMap((is, index) =>
+      is ? [names[index]!] : [],
+    );
+    if (live.length === 0) return "asking the engine of this project's local stack";
+    const [runs, use] = live.length === 1 ? [`run ${live[0]}`, 'uses it'] : [`runs ${live.join(', ')}`, 'use it'];
+    return `asking the engine of this project's local stack: ${runs} ${use}, too, and may be slowed down by this chat`;
+  }
+
+  #start(model: EngineModel, config: TemperConfig, tell: Tell): Started {
+    const { dtype, loadIn4bit } = trainedBase(model.trained.manifest);
+    const { baseModel } = model.trained.manifest;
+    const name = JSON.stringify([baseModel, dtype, loadIn4bit]);
+    const known = this.#own.get(name);
+    if (known !== undefined) {
+      // The one that was used last is the last to go.
+      this.#own.delete(name);
+      this.#own.set(name, known);
+      if (!known.isReady) tell(`waiting for the engine for ${baseModel}, which starts`);
+      known.listeners.add(tell);
+      return known;
+    }
+    tell(`starting an engine for ${baseModel}; it stays until temper ui ends`);
+    const started = this.#startNew(model, config, () => this.#forget(name, started));
+    started.listeners.add(tell);
+    this.#own.set(name, started);
+    this.#closeOldest();
+    return started;
+  }
+
+  #startNew({ trained }: EngineModel, config: TemperConfig, onEnd: () => void): Started {
+    const { project, env } = this.#options;
+    const { [UI_KEY_VARIABLE]: _ui, [SERVE_KEY_VARIABLE]: _serve, ...others } = env;
+    const listeners = new Set<Tell>();
+    const tellAll = (line: string): void => {
+      for (const listener of listeners) listener(line);
+    };
+    const options = {
+      project,
+      env: others,
+      signal: this.#over.signal,
+      config,
+      device: null,
+      dtype: null,
+      loadIn4bit: false,
+      tell: tellAll,
+      tellChoice: tellAll,
+    };
+    const engine = startPolicyEngine(options, trained);
+    // One that ended is started again by the next request.
+    void engine.then(({ ended }) => ended).then(onEnd, onEnd);
+    return { engine, listeners, isReady: false };
+  }
+
+  #forget(name: string, started: Started): void {
+    if (this.#own.get(name) === started) this.#own.delete(name);
+  }
+
+  #closeOldest(): void {
+    while (this.#own.size > OWN_ENGINES) {
+      const [[name, { engine }]] = this.#own as unknown as [[string, Started]];
+      this.#own.delete(name);
+      void engine.then(
+        (started) => started.close(),
+        () => undefined,
+      );
+    }
+  }
+}
+
+/** The work goes on: another chat may wait for it, too. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(new TemperError('EngineFailed', 'the request was given up'));
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

@@ -1,0 +1,82 @@
+/** Action `evaluate`: plays held-out scenarios with a checkpoint, as `temper eval` does, in a process of its own. */
+import { spawn } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TemperError } from '../../../core/failures.ts';
+import { plural } from '../../../core/format.ts';
+import { UI_KEY_VARIABLE } from '../../../core/ui-key.ts';
+import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
+import { readPrepared } from '../../../store/records/run-reader.ts';
+import { STORE_VARIABLE } from '../../../workers/config/config.ts';
+import { openProjectStore } from '../../../workers/config/project-store.ts';
+import { splitLines } from '../../../workers/process/command.ts';
+import { STATE_FOLDER } from '../../../workers/project/folders.ts';
+import { evalLines } from '../../eval/eval.ts';
+import type { EvalSummary } from '../../eval/summarise.ts';
+import type { ActionPlace, Performed, PlanAction } from '../actions/planned-action.ts';
+import { requireActed, requireStep } from '../actions/read-request.ts';
+import { shellText } from '../actions/shell-text.ts';
+import { findAgentOf } from '../agents/find-agent.ts';
+
+const CLI = fileURLToPath(new URL('../../temper.js', import.meta.url));
+const LAST_LINES = 3;
+
+export const planEvaluate: PlanAction = async (request, place) => {
+  const { store, project } = place;
+  const { run } = await requireActed(store, request);
+  const { name, file, config } = await findTrainedPolicy(store, { run, branch: null, step: requireStep(request) });
+  const agent = await findAgentOf(file, project, request.agentFile ?? null);
+  const prepared = await readPrepared(store, run);
+  const scenarios = Math.min(config.evalScenarios, prepared?.evalScenarios ?? 0);
+  if (scenarios === 0)
+    throw new TemperError(
+      'BadConfig',
+      `${run} must have held-out scenarios to be evaluated, but it has none; run temper eval with an agent that has some`,
+    );
+  const page = join(project, STATE_FOLDER, 'reports', `eval-${name.replaceAll(/[^\w.@~-]/g, '-')}.html`);
+  const words = ['eval', agent.path, '--model', name];
+  const changed = agent.isUnchanged ? '' : ` Its file has changed since the run was started: ${agent.path}.`;
+  return {
+    says: `${name} plays ${plural(scenarios, 'held-out scenario')} of ${run}, each once, with the agent ${config.agent}.${changed} The engine of this project's local stack answers; one is started if none runs, and runs on the same GPU worker may be slowed down. Nothing is stored in the run: the result is a page, ${relative(project, page)}.`,
+    command: shellText(['temper', ...words]),
+    perform: () => evaluate([...words, '--out', page], page, place),
+  };
+};
+
+async function evaluate(words: readonly string[], page: string, place: ActionPlace): Promise<Performed> {
+  await mkdir(dirname(page), { recursive: true });
+  const summary = await runEval(words, place);
+  return { says: [...evalLines(summary), `page: ${relative(place.project, page)}`].join('\n') };
+}
+
+async function runEval(words: readonly string[], { project, env, store, signal }: ActionPlace): Promise<EvalSummary> {
+  const { [UI_KEY_VARIABLE]: _key, ...others } = env;
+  const own = await openProjectStore(project, env);
+  const storeVariable = own.uri === store.uri ? {} : { [STORE_VARIABLE]: store.uri };
+  const child = spawn(process.execPath, [CLI, ...words, '--json'], {
+    cwd: project,
+    env: { ...others, ...storeVariable },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    windowsHide: true,
+  });
+  const stop = (): void => void child.kill('SIGINT');
+  signal.addEventListener('abort', stop, { once: true });
+  const last: string[] = [];
+  let json = '';
+  splitLines(child.stdout, (line) => void (json += line));
+  splitLines(child.stderr, (line) => {
+    last.push(line);
+    if (last.length > LAST_LINES) last.shift();
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  }).finally(() => signal.removeEventListener('abort', stop));
+  if (json === '')
+    throw new TemperError(
+      'EngineFailed',
+      `temper eval ended with ${code ?? 'a signal'}: ${last.join(' | ') || 'no message'}`,
+    );
+  return JSON.parse(json) as EvalSummary;
+}

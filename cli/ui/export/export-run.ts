@@ -1,0 +1,87 @@
+/** Answers of one run for an export: its overview whole, and the attempts of some of its steps. */
+import { plural } from '../../../core/format.ts';
+import type { AttemptsView, GroupView, StepView } from '../../../views/api/attempt-views.ts';
+import type { CurveView } from '../../../views/api/run-views.ts';
+import { NotFound } from '../../../views/context/context.ts';
+import { sampleEvenly } from '../../../core/statistics.ts';
+import { EXPORT_BOUNDS } from './bounds.ts';
+import type { SiteWriter } from './site-writer.ts';
+
+/** Answer of a view by its path. */
+export type AskView = (path: string) => Promise<object>;
+
+const OVERVIEW = ['', '/curve', '/lanes', '/checkpoints', '/rewards'];
+
+/** Returns what was left out, in words; null: nothing. */
+export async function exportRun(run: string, ask: AskView, writer: SiteWriter): Promise<string | null> {
+  const start = `runs/${encodeURIComponent(run)}`;
+  const firstBytes = writer.bytes;
+  const hasRoom = (): boolean => writer.bytes - firstBytes < EXPORT_BOUNDS.runBytes;
+  for (const part of OVERVIEW) await addIfThere(`${start}${part}`, ask, writer);
+  const rows = (await ask(`${start}/attempts?limit=${EXPORT_BOUNDS.rows}`)) as AttemptsView;
+  await writer.add(`${start}/attempts`, rows);
+  await writer.flush();
+  const { steps, evals } = (await ask(`${start}/curve`)) as CurveView;
+  const chosen = new Set(sampleEvenly(steps, EXPORT_BOUNDS.stepsWithAttempts).map(({ step }) => step));
+  const shown = { steps: 0, groups: 0, allGroups: 0, evals: 0 };
+  for (const { step } of steps) {
+    const view = (await ask(`${start}/steps/${step}`)) as StepView;
+    await writer.add(`${start}/steps/${step}`, view);
+    await writer.add(`${start}/steps/${step}?branch=${view.branch}`, view);
+    shown.allGroups += view.groups.length;
+    if (!chosen.has(step) || !hasRoom()) continue;
+    shown.steps += 1;
+    for (const { branch, step: dealt, group } of view.groups.slice(0, EXPORT_BOUNDS.groupsPerStep)) {
+      if (!hasRoom()) break;
+      shown.groups += 1;
+      await addGroup(`${branch}.${dealt}.${group}`, EXPORT_BOUNDS.attemptsPerGroup, { start, ask, writer });
+    }
+    await writer.flush();
+  }
+  for (const { step } of sampleEvenly(evals, EXPORT_BOUNDS.evalsWithAttempts)) {
+    const { branch } = (await ask(`${start}/steps/${step}`).catch(() => ({ branch: 0 }))) as { branch: number };
+    if (!hasRoom()) break;
+    shown.evals += 1;
+    await addGroup(`eval.${branch}.${step}`, EXPORT_BOUNDS.evalAttempts, { start, ask, writer });
+    await writer.flush();
+  }
+  const parts = [
+    ...leftOut(shown.groups, shown.allGroups, 'group'),
+    ...leftOut(shown.evals, evals.length, 'evaluation'),
+    ...leftOut(rows.rows.length, rows.total, 'row of attempts'),
+  ];
+  return parts.length === 0 ? null : `${run}: ${parts.join(', ')}`;
+}
+
+function leftOut(shown: number, all: number, noun: string): string[] {
+  return shown >= all
+    ? []
+    : [`${shown} of ${noun === 'row of attempts' ? `${all} rows of attempts` : plural(all, noun)}`];
+}
+
+interface Site {
+  readonly start: string;
+  readonly ask: AskView;
+  readonly writer: SiteWriter;
+}
+
+/** The group, and each of its attempts with its tokens. */
+async function addGroup(id: string, most: number, { start, ask, writer }: Site): Promise<void> {
+  const group = (await addIfThere(`${start}/groups/${id}`, ask, writer)) as GroupView | null;
+  for (const { row } of group?.attempts.slice(0, most) ?? []) {
+    await addIfThere(`${start}/attempts/${row.id}`, ask, writer);
+    await addIfThere(`${start}/attempts/${row.id}/tokens`, ask, writer);
+  }
+}
+
+/** Null if there is no such thing, such as the group of a step that was never played. */
+async function addIfThere(path: string, ask: AskView, writer: SiteWriter): Promise<object | null> {
+  try {
+    const answer = await ask(path);
+    await writer.add(path, answer);
+    return answer;
+  } catch (error) {
+    if (error instanceof NotFound) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+/** `temper ui --export DIR`: the pages as files that open without a server, with as much of each run as the report has. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { formatBytes, plural } from '../../../core/format.ts';
+import { listRuns } from '../../../store/records/run-reader.ts';
+import type { Store } from '../../../store/store.ts';
+import type { RunRow, ServerInfo } from '../../../views/api/run-views.ts';
+import type { ViewContext } from '../../../views/context/context.ts';
+import { version } from '../../../workers/version.ts';
+import { EXIT, UsageError } from '../../command-line/errors.ts';
+import type { CommandEnvironment } from '../../command-line/command.ts';
+import { readPageFiles } from '../../page-files/page-files.ts';
+import { answerView } from '../server/answer-view.ts';
+import { exportRun, type AskView } from './export-run.ts';
+import { SiteWriter } from './site-writer.ts';
+
+interface ExportContext extends Pick<CommandEnvironment, 'cwd' | 'output' | 'signal'> {
+  readonly flags: { readonly run: readonly string[] };
+}
+
+const MARK = join('data', 'manifest.js');
+/** The pages compare no more. */
+const MOST_COMPARED = 6;
+
+export async function exportStore(context: ExportContext, views: ViewContext, to: string): Promise<number> {
+  const { cwd, output, signal } = context;
+  const folder = resolve(cwd, to);
+  const runs = await chooseRuns(views.store, context.flags.run);
+  checkFolder(folder, to);
+  const ask: AskView = (path) => {
+    signal.throwIfAborted();
+    const [plain = '', query] = path.split('?');
+    return answerView(views, plain, new URLSearchParams(query));
+  };
+  const writer = new SiteWriter(folder);
+  await writer.begin(await readPageFiles('ui'));
+  const rows = ((await ask('runs')) as RunRow[]).filter(({ run }) => runs.includes(run));
+  await writer.add('runs', rows);
+  const left: string[] = [];
+  for (const run of runs) {
+    output.errorLine(`exporting ${run}`);
+    await views.index.update(run);
+    const missing = await exportRun(run, ask, writer);
+    if (missing !== null) left.push(missing);
+  }
+  await addComparison(runs, ask, writer);
+  await writer.add('info', exportInfo(views.store, left));
+  await writer.end();
+  output.line(
+    `${plural(runs.length, 'run')} exported to ${relative(cwd, folder) || '.'}, ${formatBytes(writer.bytes)}`,
+  );
+  for (const line of left) output.line(`attempts of some steps only, ${line}`);
+  output.line(`open ${join(folder, 'index.html')}`);
+  return EXIT.ok;
+}
+
+async function chooseRuns(store: Store, named: readonly string[]): Promise<string[]> {
+  const all = await listRuns(store);
+  const unknown = named.find((run) => !all.includes(run));
+  if (unknown !== undefined)
+    throw new UsageError(
+      `--run must be a run of the store ${store.uri} (${all.join(', ') || 'it has none yet'}), got ${unknown}`,
+    );
+  if (all.length === 0) throw new UsageError(`the store ${store.uri} has no run yet; start one with temper train`);
+  return named.length === 0 ? all : [...new Set(named)];
+}
+
+/** Files of something else are not mixed with the site's; an earlier export is replaced. */
+function checkFolder(folder: string, to: string): void {
+  if (!existsSync(folder) || existsSync(join(folder, MARK)) || readdirSync(folder).length === 0) return;
+  throw new UsageError(`--export must name a new or empty folder, or an earlier export, got ${to}; name another one`);
+}
+
+async function addComparison(runs: readonly string[], ask: AskView, writer: SiteWriter): Promise<void> {
+  if (runs.length < 2 || runs.length > MOST_COMPARED) return;
+  const path = `compare?runs=${runs.map(encodeURIComponent).join(',')}`;
+  await writer.add(path, await ask(path));
+}
+
+/** The place of the store is of no use to those who get the site, and tells of the machine. */
+function exportInfo({ uri }: Store, left: readonly string[]): ServerInfo {
+  return {
+    version: version(),
+    store: uri.split('/').at(-1) ?? '',
+    isReadOnly: true,
+    isExport: true,
+    hasTemporal: false,
+    temporalUi: null,
+    leftOut: left.length === 0 ? null : `attempts of some steps only: ${left.join('; ')}`,
+  };
+}

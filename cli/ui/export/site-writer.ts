@@ -1,0 +1,107 @@
+/**
+ * Files of a static site: its pages, and answers of views in scripts, which a page that was opened from a folder may load
+ * as it may not fetch.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PageFiles } from '../../page-files/page-files.ts';
+
+/** A script is begun anew above this: a page loads no more than what it shows. */
+const SCRIPT_BYTES = 256 * 1024;
+
+/** `file:` because browsers differ in what `'self'` is of a page from a file. */
+const POLICY =
+  "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' data:; base-uri 'none'; form-action 'none'";
+
+const INDEX = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="${POLICY}">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="dark light">
+<title>Temper</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="page.css">
+</head>
+<body>
+<div id="app"></div>
+<noscript><p>This page needs JavaScript.</p></noscript>
+<script src="data/manifest.js"></script>
+<script src="page.js"></script>
+</body>
+</html>
+`;
+
+export class SiteWriter {
+  readonly #folder: string;
+  readonly #places: Record<string, number> = {};
+  #waiting: [path: string, answer: object][] = [];
+  #waitingBytes = 0;
+  #scripts = 0;
+  /** Bytes of all answers so far. */
+  bytes = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async begin({ js, css }: PageFiles): Promise<void> {
+    await mkdir(join(this.#folder, 'data'), { recursive: true });
+    await this.#write('page.js', js);
+    await this.#write('page.css', css);
+    await this.#write('index.html', INDEX);
+  }
+
+  has(path: string): boolean {
+    return Object.hasOwn(this.#places, path);
+  }
+
+  /** `path`: as pages ask for it, below `/api/`. */
+  async add(path: string, answer: object): Promise<void> {
+    const bytes = Buffer.byteLength(JSON.stringify(answer));
+    this.#places[path] = this.#scripts;
+    this.#waiting.push([path, answer]);
+    this.#waitingBytes += bytes;
+    this.bytes += bytes;
+    if (this.#waitingBytes >= SCRIPT_BYTES) await this.flush();
+  }
+
+  /** Begins another script. */
+  async flush(): Promise<void> {
+    if (this.#waiting.length === 0) return;
+    const answers = Object.fromEntries(this.#waiting);
+    await this.#write(
+      `data/${this.#scripts}.js`,
+      `Object.assign(globalThis.temperExport.answers, ${parsedText(answers)});\n`,
+    );
+    this.#scripts += 1;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+
+  async end(): Promise<void> {
+    await this.flush();
+    await this.#write(
+      'data/manifest.js',
+      `globalThis.temperExport = { answers: {}, places: ${parsedText(this.#places)} };\n`,
+    );
+  }
+
+  #write(name: string, text: string): Promise<void> {
+    return writeFile(join(this.#folder, name), text);
+  }
+}
+
+/**
+ * JSON in a string of a script: nothing of it is read as code, and a member `__proto__` is a member. `<` is an escape for
+ * those who put the script into a document.
+ */
+function parsedText(value: object): string {
+  const literal = JSON.stringify(JSON.stringify(value))
+    .replaceAll('<', String.raw`\u003c`)
+    .replaceAll('\u2028', String.raw`\u2028`)
+    .replaceAll('\u2029', String.raw`\u2029`);
+  return `JSON.parse(${literal})`;
+}

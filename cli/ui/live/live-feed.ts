@@ -1,0 +1,141 @@
+/**
+ * Tells what has changed in the store, for all clients together: ten cost as much as one, and without any nothing is read. It
+ * also keeps the index of the runs that somebody looked at up to date.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LiveEvent } from '../../../views/api/requests.ts';
+import type { ViewContext } from '../../../views/context/context.ts';
+import { listRunRows } from '../../../views/runs/runs.ts';
+import { RunWatch } from './run-watch.ts';
+
+type Listener = (event: LiveEvent) => void;
+
+const FOLDER_EVERY_MS = 2000;
+/** Each request to a bucket has a price. */
+const BUCKET_EVERY_MS = 10_000;
+const PROGRESS_EVERY_MS = 500;
+
+export interface LiveFeedOptions {
+  readonly everyMs?: number;
+  /** Told once for each failure in a row. */
+  readonly onFailure?: (error: unknown) => void;
+}
+
+export class LiveFeed {
+  readonly #context: ViewContext;
+  readonly #options: LiveFeedOptions;
+  readonly #everyMs: number;
+  readonly #listeners = new Set<Listener>();
+  readonly #watch: RunWatch;
+  /** Runs whose attempts somebody looked at. */
+  readonly #wanted = new Set<string>();
+  readonly #stale = new Set<string>();
+  #polling: Promise<void> | null = null;
+  #indexing: Promise<void> | null = null;
+  #ended = new AbortController();
+  #hasFailed = false;
+  #revision = 0;
+
+  constructor(context: ViewContext, options: LiveFeedOptions = {}) {
+    this.#context = context;
+    this.#options = options;
+    this.#watch = new RunWatch(context.store);
+    this.#everyMs = options.everyMs ?? (context.store.uri.startsWith('s3:') ? BUCKET_EVERY_MS : FOLDER_EVERY_MS);
+  }
+
+  /** Grows with each event. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Returns how to end it. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    this.#polling ??= this.#poll();
+    return () => void this.#listeners.delete(listener);
+  }
+
+  tell(event: LiveEvent): void {
+    this.#revision += 1;
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  /**
+   * A run is looked at: its index is made, and kept up to date while somebody listens. `isSearch`: its attempts are
+   * searched, which is also done by those who do not listen.
+   */
+  want(run: string, isSearch: boolean): void {
+    if (this.#wanted.has(run) && !isSearch) return;
+    this.#wanted.add(run);
+    this.#index(run);
+  }
+
+  /** An action told a run something. */
+  forget(run: string): void {
+    this.#watch.forget(run);
+  }
+
+  async close(): Promise<void> {
+    this.#ended.abort();
+    this.#listeners.clear();
+    await this.#polling;
+    await this.#indexing;
+  }
+
+  async #poll(): Promise<void> {
+    const { signal } = this.#ended;
+    let isFirst = true;
+    while (this.#listeners.size > 0 && !signal.aborted) {
+      try {
+        await this.#look(isFirst);
+        this.#hasFailed = false;
+        isFirst = false;
+      } catch (error) {
+        if (!this.#hasFailed) this.#options.onFailure?.(error);
+        this.#hasFailed = true;
+      }
+      await sleep(this.#everyMs, undefined, { signal }).catch(() => undefined);
+    }
+    // In one go with the last look at the listeners: none comes between.
+    this.#polling = null;
+  }
+
+  /** The first look after a pause tells the rows alone: clients have just read the rest. */
+  async #look(isFirst: boolean): Promise<void> {
+    const { changes, isGone } = await this.#watch.look();
+    if (changes.length === 0 && !isGone && !isFirst) return;
+    this.tell({ kind: 'runs', runs: await listRunRows(this.#context) });
+    for (const { run, state } of changes) {
+      if (this.#wanted.has(run)) this.#index(run);
+      if (isFirst || state === null) continue;
+      this.tell({ kind: 'run', run, step: state.step, state: state.state });
+    }
+  }
+
+  /** One run after the other. */
+  #index(run: string): void {
+    this.#stale.add(run);
+    this.#indexing ??= this.#indexAll().finally(() => {
+      this.#indexing = null;
+    });
+  }
+
+  async #indexAll(): Promise<void> {
+    const { index } = this.#context;
+    for (const run of this.#stale) {
+      if (this.#ended.signal.aborted) return;
+      this.#stale.delete(run);
+      const tell = (): void => this.tell({ kind: 'index', run, progress: index.progress(run) });
+      const telling = setInterval(tell, PROGRESS_EVERY_MS);
+      try {
+        await index.update(run);
+      } catch (error) {
+        this.#wanted.delete(run);
+        this.#options.onFailure?.(error);
+      } finally {
+        clearInterval(telling);
+      }
+      tell();
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * Plays an attempt anew from one of its turns on, with another model: a new attempt beside the recorded one. The agent
+ * runs from its beginning; calls before the turn get their recorded answers.
+ */
+import { relative } from 'node:path';
+import { TemperError } from '../../../core/failures.ts';
+import { plural } from '../../../core/format.ts';
+import { hashOf } from '../../../core/hashes.ts';
+import { connectByKeys } from '../../../play/hosted/connect-hosted.ts';
+import { openAgentResources } from '../../../play/resources/open-agent-resources.ts';
+import { callName } from '../../../play/recorder/recorded-calls.ts';
+import { playSingle } from '../../../play/single-attempt.ts';
+import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/replays.ts';
+import type { AttemptRecord, CallRecord } from '../../../store/records/trajectories.ts';
+import type { ActionRequest } from '../../../views/api/requests.ts';
+import type { ActionPlace, PlanAction } from '../actions/planned-action.ts';
+import type { Engines } from '../chat/engines.ts';
+import { findModel, type FoundModel } from '../chat/find-model.ts';
+import { findAgentOf, type FoundAgent } from '../agents/find-agent.ts';
+import { findReplayed, firstNewCall, type ReplayedOrigin } from './origin.ts';
+import { answersOfEngine, answersOfHosted, RecordedHosted, ReplayEngine, type NewAnswers } from './replay-engine.ts';
+
+interface ReplayPlan {
+  readonly origin: ReplayedOrigin;
+  readonly fromCall: number;
+  readonly agent: FoundAgent;
+  readonly model: FoundModel;
+}
+
+/** Action `replay`; the engines are those of chats. */
+export function createReplayAction(engines: Engines): PlanAction {
+  return async (request, place) => {
+    const plan = await planReplay(request, place);
+    return {
+      says: describePlan(plan, place.project),
+      command: '',
+      perform: async () => {
+        const id = await replayOnce(plan, { place, engines });
+        return { says: `The replay ${id} is beside the attempt ${plan.origin.id}.`, made: `replay.${id}` };
+      },
+    };
+  };
+}
+
+async function planReplay(request: ActionRequest, { project, env, store }: ActionPlace): Promise<ReplayPlan> {
+  const { run, attempt, fromTurn, model, agentFile = null } = request;
+  if (attempt === undefined || fromTurn === undefined || model === undefined)
+    throw new TemperError('BadConfig', 'a replay must have attempt, fromTurn and model; pass all three');
+  const origin = await findReplayed(store, run, attempt);
+  const fromCall = firstNewCall(origin, fromTurn);
+  const found = await findModel(store, model, env);
+  const agent = await findAgentOf(origin.file, project, agentFile);
+  if (agent.agent.roles !== undefined)
+    throw new TemperError(
+      'BadConfig',
+      `a replay needs an agent that one policy plays, but ${agent.agent.name} has roles; play it with temper try`,
+    );
+  return { origin, fromCall, agent, model: found };
+}
+
+function describePlan({ origin, fromCall, agent, model }: ReplayPlan, project: string): string {
+  const { calls } = origin.record;
+  const anew = calls.slice(fromCall);
+  const kept = describeKept(fromCall, calls.length);
+  const prompt = sum(anew, ({ promptTokenIds }) => promptTokenIds.length);
+  const sampled = sum(anew, ({ tokenIds }) => tokenIds.length);
+  const file = shortPath(agent.path, project);
+  const changed = agent.isUnchanged ? '' : ', which has changed since the run was started';
+  return [
+    `${kept}; from turn ${fromCall + 1} on, ${model.title} answers.`,
+    `In the recorded attempt these were ${plural(anew.length, 'call')} with ${plural(prompt, 'prompt token')} and ${plural(sampled, 'sampled token')}; expect about as many.`,
+    `The agent's code (${file}${changed}) runs again from its beginning, with its tools and side effects.`,
+    'The result is a new attempt beside the recorded one. It is never trained, no judge rewards it, and no metric counts it.',
+  ].join(' ');
+}
+
+function describeKept(fromCall: number, calls: number): string {
+  if (fromCall === 0) return 'No recorded answer is used';
+  if (fromCall === 1) return `Turn 1 of ${calls} gets its recorded answer`;
+  return `Turns 1 to ${fromCall} of ${calls} get their recorded answers`;
+}
+
+interface Playing {
+  readonly place: ActionPlace;
+  readonly engines: Engines;
+}
+
+/** A checkpoint answers the same each time: what it answered before is not played again. */
+async function replayOnce(plan: ReplayPlan, playing: Playing): Promise<string> {
+  const replay = newReplay(plan);
+  const { store } = playing.place;
+  const isRepeatable = plan.model.kind === 'engine';
+  const before = isRepeatable ? await readReplay(store, plan.origin.file.config.run, replayId(replay)) : null;
+  if (before !== null) return before.id;
+  const record = await playReplay(plan, playing);
+  return (await publishReplay(store, plan.origin.file.config.run, { ...replay, record }, isRepeatable)).id;
+}
+
+async function playReplay(plan: ReplayPlan, { place, engines }: Playing): Promise<AttemptRecord> {
+  const { origin, fromCall, agent, model } = plan;
+  const { store, env, signal } = place;
+  const engine = new ReplayEngine(origin.record.calls, fromCall, await openAnswers(plan, engines, signal));
+  const hosted = new RecordedHosted(origin.record.hostedCalls ?? []);
+  const connect = connectByKeys(env);
+  const resources = openAgentResources(agent.agent, store);
+  const { scenario, scenarioIndex, rollout, seed, record } = origin;
+  const { branch, step } = origin.place;
+  try {
+    const played = await playSingle({
+      agent: agent.agent,
+      engine,
+      resources,
+      planned: { attempt: record.attempt, scenarioIndex, scenario },
+      policy: policyOf(model),
+      // Keys of requests are those of training; what an evaluation may ask goes through.
+      mode: 'eval',
+      acceptsAnyModel: true,
+      rollout,
+      place: { branch, step, seed },
+      signal,
+      onRecorder: (recorder) => engine.attach(recorder),
+      connectHosted: (named) => hosted.over(named.name, connect(named)),
+    });
+    if (engine.difference !== null) throw differs(plan, engine.difference, played.record);
+    return { ...played.record, calls: mixed(played.asked, engine) };
+  } finally {
+    await resources?.close();
+    await engine.close();
+  }
+}
+
+function policyOf(model: FoundModel): { model: string; adapterSha256: string | null } {
+  if (model.kind === 'hosted') return { model: model.hosted.model, adapterSha256: null };
+  return { model: model.model, adapterSha256: model.adapterSha256 };
+}
+
+async function openAnswers({ model, origin }: ReplayPlan, engines: Engines, signal: AbortSignal): Promise<NewAnswers> {
+  if (model.kind === 'hosted') return answersOfHosted(model.hosted, origin.rollout.temperature);
+  return answersOfEngine(await engines.open(model, () => undefined, signal), model);
+}
+
+/** Calls before the turn are the recorded ones, whoever the attempt's policy is now. */
+function mixed(asked: readonly CallRecord[], engine: ReplayEngine): CallRecord[] {
+  const seen = new Map<string, number>();
+  return asked.map((call) => {
+    const name = callName(call);
+    const choice = seen.get(name) ?? 0;
+    seen.set(name, choice + 1);
+    // Numbers of turns from two attempts tell no order: calls stay as they were asked.
+    const { turn: _turn, ...kept } = engine.recorded(name)?.[choice] ?? call;
+    return kept;
+  });
+}
+
+function newReplay({ origin, fromCall, model }: ReplayPlan): Omit<NewReplay, 'record'> {
+  const { id: attempt, place, group, rolloutsSha256, scenario, scenarioIndex } = origin;
+  const { adapterSha256 } = policyOf(model);
+  const replay = { attempt, rolloutsSha256, fromCall, model: model.kind === 'hosted' ? model.title : model.model };
+  const { branch, step } = place;
+  const header = {
+    branch,
+    step,
+    ...(group !== undefined && { group }),
+    scenarioId: scenario.id,
+    scenario: scenarioIndex,
+    adapterSha256,
+    replay,
+  };
+  return { inputsSha256: hashOf({ ...replay, adapterSha256 }), header };
+}
+
+function differs({ agent, origin }: ReplayPlan, difference: string, { failure }: AttemptRecord): TemperError {
+  const changed = agent.isUnchanged ? '' : `, or undo the changes of ${agent.path} since the run was started`;
+  const reason = failure === null ? '' : ` (the agent failed: ${failure.message})`;
+  return new TemperError(
+    'AgentFailed',
+    `the agent must ask for the recorded answers again to be played from a turn on, but in ${origin.id} ${difference}${reason}; choose an earlier turn${changed}`,
+  );
+}
+
+/** Relative, if it is in the project. */
+function shortPath(file: string, project: string): string {
+  const path = relative(project, file);
+  return path === '' || path.startsWith('..') ? file : path;
+}
+
+function sum(calls: readonly CallRecord[], of: (call: CallRecord) => number): number {
+  return calls.reduce((total, call) => total + of(call), 0);
+}

@@ -1,0 +1,126 @@
+/** `temper ui`: puts store, views, live events and actions together, and serves them until Ctrl-C. */
+import { constants, setPriority } from 'node:os';
+import { aborted } from 'node:util';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
+import type { Store } from '../../store/store.ts';
+import type { ServerInfo } from '../../views/api/run-views.ts';
+import { SharedAnswers } from '../../views/context/shared-answers.ts';
+import { version } from '../../workers/version.ts';
+import { EXIT, UsageError } from '../command-line/errors.ts';
+import { originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
+import { readPageFiles } from '../page-files/page-files.ts';
+import { printJson, type Output } from '../terminal/output.ts';
+import { ActionDesk } from './actions/answer-action.ts';
+import { uiActions } from './action-table.ts';
+import { createChat } from './chat/chat.ts';
+import { Engines } from './chat/engines.ts';
+import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
+import { uiEndpoints } from './endpoints.ts';
+import { nextLinkLine, uiJson, uiLines } from './lines.ts';
+import { exportStore } from './export/export-store.ts';
+import { historySource } from './history-source.ts';
+import { LiveFeed } from './live/live-feed.ts';
+import { localTemporalUi } from './local-temporal-ui.ts';
+import { openUiStore } from './open-ui-store.ts';
+import { answerView } from './server/answer-view.ts';
+import { openUiServer, type UiServer } from './server/server.ts';
+import { TemporalWatch } from './temporal-watch.ts';
+import { openViewContext } from './view-context.ts';
+
+const KEYED = { command: 'temper ui', keyVariable: UI_KEY_VARIABLE, defaultPort: DEFAULT_UI_PORT };
+
+/** A run needs the processor more than those who look at it. What a chat starts inherits the priority. */
+export function openInBackground(context: UiContext): Promise<number> {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  return openUi(context);
+}
+
+export async function openUi(context: UiContext): Promise<number> {
+  const store = await openUiStore(context);
+  checkExportFlags(context.flags);
+  if (context.flags.export !== null) return exportTo(context, store, context.flags.export);
+  await serveUntil(context, planKeyedPlace(KEYED, context), store);
+  return EXIT.ok;
+}
+
+async function exportTo(context: UiContext, store: Store, folder: string): Promise<number> {
+  const views = await openViewContext(store, context);
+  try {
+    return await exportStore(context, views, folder);
+  } finally {
+    await views.index.close();
+  }
+}
+
+function checkExportFlags({ export: folder, run }: UiContext['flags']): void {
+  if (folder === null && run.length > 0)
+    throw new UsageError('--run has no effect without --export: temper ui shows every run; leave it out');
+}
+
+async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): Promise<void> {
+  const { project, env, output, signal, flags } = context;
+  const temporal = new TemporalWatch({ project, env }, () => feed.tell({ kind: 'info', info: info() }));
+  const views = await openViewContext(
+    store,
+    context,
+    historySource(store, () => temporal.server),
+  );
+  const feed = new LiveFeed(views, { onFailure: (error) => output.errorLine(describeFailure(error)) });
+  const info = (): ServerInfo => ({
+    version: version(),
+    store: store.uri,
+    isReadOnly: flags['read-only'],
+    isExport: false,
+    hasTemporal: temporal.server !== null,
+    temporalUi: temporal.server === null ? null : localTemporalUi(project),
+  });
+  const engines = new Engines({ project, env, store, storeUri: flags.store === null ? null : store.uri });
+  const shared = new SharedAnswers();
+  const desk = new ActionDesk(uiActions(engines), { ...context, store }, (run) => feed.forget(run));
+  const chat = createChat({ env, store }, engines);
+  const server: UiServer = await openUiServer({
+    place,
+    endpoints: uiEndpoints({ info, feed, desk, chat, makeLink: () => `${origin}${server.makeLink()}` }),
+    answerView: (path, query) => {
+      // A name of a run needs no escape.
+      const [, run = ''] = /^runs\/([^/]+)(?:\/|$)/.exec(path) ?? [];
+      if (NAME_PATTERN.test(run)) feed.want(run, path === `runs/${run}/attempts`);
+      return shared.ask(`${feed.revision} ${path}?${query.toString()}`, () => answerView(views, path, query));
+    },
+    isReadOnly: flags['read-only'],
+    readPage: () => readPageFiles('ui'),
+    onOpened: () => {
+      if (output.isTerminal) output.line(nextLinkLine(told, server.makeLink()));
+    },
+  });
+  const told = { ...place, port: server.port };
+  const origin = originOf(told);
+  temporal.start();
+  try {
+    tell({ output, store, told, server, flags });
+    await aborted(signal, signal);
+  } finally {
+    await server.close();
+    // An index that is being made ends with the next group.
+    await Promise.all([engines.close(), views.index.close(), feed.close(), temporal.close()]);
+  }
+}
+
+interface Told {
+  readonly output: Output;
+  readonly store: Store;
+  readonly told: KeyedPlace;
+  readonly server: UiServer;
+  readonly flags: UiContext['flags'];
+}
+
+function tell({ output, store, told, server, flags }: Told): void {
+  if (flags.json) return printJson(output, uiJson(told, store.uri));
+  const link = output.isTerminal ? server.makeLink() : null;
+  for (const line of uiLines(told, { store: store.uri, isReadOnly: flags['read-only'], link })) output.line(line);
+}
+
+function describeFailure(error: unknown): string {
+  return `temper ui: the store could not be read (${(error as Error).message}); it is tried again`;
+}

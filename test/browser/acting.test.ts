@@ -1,0 +1,176 @@
+/**
+ * Acting from the pages: dialogs of actions, rewards that are awaited, chats. The server's answers to these alone are typed literals:
+ * what it does with them is tested in `test/cli/ui/`.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeUiStore } from '../../bench/ui/write-store.ts';
+import type { AttemptsView, AwaitedRewardsView } from '../../views/api/attempt-views.ts';
+import type { ActionRequest, ActionResult, ChatEvent, ChatRequest } from '../../views/api/requests.ts';
+import type { ServerInfo } from '../../views/api/run-views.ts';
+import { findViolations } from './axe.ts';
+import { goTo, openPages, type OpenedPages } from './open-pages.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'temper-acting-'));
+await writeUiStore({ folder, run: 'demo', steps: 3, groups: 1, attempts: 4, turns: 2, blobBytes: 100 });
+const pages = await openPages(folder);
+
+const json = (route: Route, body: object, status = 200): Promise<void> =>
+  route.fulfill({ status, contentType: 'application/json', body: JSON.stringify(body) });
+
+/** A Temporal server answers; actions are answered by `answer`, and kept. */
+async function takeActions(page: Page, answer: (request: ActionRequest) => ActionResult | string) {
+  const taken: ActionRequest[] = [];
+  await page.route('**/api/info', async (route) => {
+    const info = (await (await route.fetch()).json()) as ServerInfo;
+    await json(route, { ...info, hasTemporal: true });
+  });
+  await page.route('**/api/actions', async (route) => {
+    const request = route.request().postDataJSON() as ActionRequest;
+    taken.push(request);
+    const result = answer(request);
+    if (typeof result === 'string') await json(route, { error: { message: result, code: null } }, 422);
+    else await json(route, result);
+  });
+  return taken;
+}
+
+const result = (request: ActionRequest, says: string, made: string | null = null): ActionResult => ({
+  says,
+  isDone: request.isConfirmed,
+  command: 'temper rollback demo --step 2',
+  made: request.isConfirmed ? made : null,
+});
+
+describe.skipIf(pages === null)('acting', () => {
+  let { open, ask, close } = {} as OpenedPages;
+  beforeAll(() => {
+    ({ open, ask, close } = pages!);
+  });
+  afterAll(async () => {
+    await close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('an action is done only after the server said what will happen, and once', async () => {
+    const page = await open('/');
+    const taken = await takeActions(page, (request) => result(request, 'Run demo goes back to step 2.'));
+    await page.reload();
+    await goTo(page, '/runs/demo/checkpoints?at=demo@2');
+    await page.getByRole('button', { name: 'Roll back to it' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByText('Run demo goes back to step 2.').waitFor();
+    expect(await dialog.textContent()).toContain('temper rollback demo --step 2');
+    expect(taken.map(({ isConfirmed, step }) => [isConfirmed, step])).toEqual([[false, 2]]);
+    expect((await findViolations(page)).filter((line) => /^(serious|critical)/.test(line))).toEqual([]);
+    await dialog.getByRole('button', { name: 'Roll back', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(taken.map(({ action, isConfirmed }) => [action, isConfirmed])).toEqual([
+      ['rollback', false],
+      ['rollback', true],
+    ]);
+    expect(taken[1]!.requestId).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('a refusal is shown as the server wrote it, and the form stays', async () => {
+    const page = await open('/');
+    await takeActions(page, () => 'the run is at step 3; choose a step below it');
+    await page.reload();
+    await goTo(page, '/runs/demo/checkpoints?at=demo@3');
+    await page.getByRole('button', { name: 'Roll back to it' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Step').fill('');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    expect(await dialog.getByRole('alert').textContent()).toContain('Step is missing');
+    await dialog.getByLabel('Step').fill('3');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('the run is at step 3; choose a step below it').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  });
+
+  test('a replay begins at the turn whose button was pressed, and leads to what it made', async () => {
+    const page = await open('/');
+    const made = '0.2.0.1';
+    const taken = await takeActions(page, (request) => result(request, 'Turn 2 is asked anew.', made));
+    await page.reload();
+    await goTo(page, '/runs/demo/attempts/0.2.0.0');
+    await page.getByRole('button', { name: 'Replay from here' }).nth(1).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(/^Model/).fill('demo@3');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByRole('button', { name: 'Replay', exact: true }).click();
+    await dialog.getByRole('link', { name: 'Open the replay' }).click();
+    await page.waitForURL(/attempts\/0\.2\.0\.1$/);
+    expect(taken[1]).toMatchObject({ action: 'replay', attempt: '0.2.0.0', fromTurn: 1, model: 'demo@3' });
+  });
+
+  test('rewards are given one after the other by keys, each after its plan was shown', async () => {
+    const { rows } = await ask<AttemptsView>('runs/demo/attempts?toStep=1&limit=3');
+    const page = await open('/');
+    const taken = await takeActions(page, (request) => result(request, `${request.attempt} gets ${request.reward}.`));
+    const given = new Set<string>();
+    await page.route('**/api/runs/demo/rewards', (route) => {
+      const left = rows.filter(({ id }) => !given.has(id));
+      return json(route, { rows: left, deadline: null } satisfies AwaitedRewardsView);
+    });
+    await page.reload();
+    await goTo(page, '/runs/demo/rewards');
+    for (const [index, { id }] of rows.entries()) {
+      await page.getByLabel(`Reward of ${id}`).waitFor();
+      await page.getByLabel(`Reward of ${id}`).fill(`0.${index + 1}`);
+      await page.getByLabel('Note').fill('checked');
+      await page.getByText(`${id} gets 0.${index + 1}.`).waitFor();
+      given.add(id);
+      await page.keyboard.press('Enter');
+    }
+    await page.getByText('Nothing waits for a reward.').waitFor();
+    const confirmed = taken.filter(({ isConfirmed }) => isConfirmed);
+    expect(confirmed.map(({ attempt, reward, note }) => [attempt, reward, note])).toEqual(
+      rows.map(({ id }, index) => [id, Number(`0.${index + 1}`), 'checked']),
+    );
+  });
+
+  test('two models answer side by side, what they say is text, and Stop ends both', async () => {
+    const page = await open('/runs/demo/chat?left=demo@3&right=base:demo');
+    const asked: ChatRequest[] = [];
+    const events: ChatEvent[] = [
+      { kind: 'waiting', text: 'the engine starts' },
+      { kind: 'text', text: '<img src=x onerror="globalThis.owned = 1">' },
+      { kind: 'end', finishReason: 'stop', tokens: 7 },
+    ];
+    await page.route('**/api/chat', async (route) => {
+      const request = route.request().postDataJSON() as ChatRequest;
+      asked.push(request);
+      if (request.messages.at(-1)!.content === 'never') return;
+      const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+      await route.fulfill({ contentType: 'text/event-stream', body });
+    });
+    await page.getByLabel('System prompt').fill('Be short.');
+    await page.getByLabel('Temperature').fill('0.5');
+    await page.getByLabel('Message').fill('Hello');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.getByText('ended by stop, 7 tokens').count()).toBe(2);
+    expect(await page.locator('.chat-log img').count()).toBe(0);
+    expect(await page.evaluate('"owned" in globalThis')).toBe(false);
+    expect(asked.map(({ model }) => model).toSorted()).toEqual(['base:demo', 'demo@3']);
+    expect(asked[0]).toMatchObject({
+      temperature: 0.5,
+      messages: [
+        { role: 'system', content: 'Be short.' },
+        { role: 'user', content: 'Hello' },
+      ],
+    });
+    await page.getByLabel('Message').fill('never');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await expect.poll(() => page.locator('.chat-log').getByText('stopped').count()).toBe(2);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    expect(await page.locator('.chat-log .message').count()).toBe(0);
+  });
+});

@@ -1,0 +1,148 @@
+/** Frame of the pages: keys, themes, sizes, and what happens when the server ends. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeUiStore } from '../../bench/ui/write-store.ts';
+import { findViolations } from './axe.ts';
+import { goTo, openPages, type OpenedPages } from './open-pages.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'temper-frame-'));
+await writeUiStore({ folder, run: 'demo', steps: 12, groups: 2, attempts: 4, turns: 2, blobBytes: 100 });
+await writeUiStore({
+  folder,
+  run: 'other',
+  steps: 6,
+  groups: 2,
+  attempts: 4,
+  turns: 2,
+  blobBytes: 100,
+  bug: 'constant',
+});
+const pages = await openPages(folder);
+
+const PATHS = [
+  '/',
+  '/compare?runs=demo,other',
+  '/runs/demo',
+  '/runs/demo?tab=steps',
+  '/runs/demo?tab=timeline',
+  '/runs/demo?tab=lineage',
+  '/runs/demo?tab=configuration',
+  '/runs/demo?tab=notes',
+  '/runs/demo/attempts?text=question',
+  '/nowhere',
+];
+
+describe.skipIf(pages === null)('pages', () => {
+  let { open, ask, stop, close } = {} as OpenedPages;
+  beforeAll(() => {
+    ({ open, ask, stop, close } = pages!);
+  });
+  afterAll(async () => {
+    await close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('the first view is at most 400 kB over the wire', async () => {
+    const page = await open('/');
+    const debugging = await page.context().newCDPSession(page);
+    let total = 0;
+    debugging.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      total += encodedDataLength;
+    });
+    await debugging.send('Network.enable');
+    await debugging.send('Network.clearBrowserCache');
+    await page.reload();
+    await page.getByRole('grid', { name: 'Runs' }).waitFor();
+    expect(total).toBeGreaterThan(10_000);
+    expect(total).toBeLessThan(400_000);
+  });
+
+  test('keys: ? lists them, Esc closes, g r and / go places, typing is not a key', async () => {
+    const page = await open('/runs/demo');
+    await page.getByRole('heading', { level: 1, name: 'demo' }).waitFor();
+    await page.keyboard.press('?');
+    await expect.poll(() => page.getByRole('dialog', { name: 'Keys' }).textContent()).toContain('Go to all runs');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('/');
+    await page.keyboard.type('g r?');
+    expect(await page.getByRole('searchbox').inputValue()).toBe('g r?');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/runs\/demo\/attempts\?text=g\+r%3F$/);
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.waitForURL(/#\/$/);
+  });
+
+  test('j, Enter and Esc walk from the runs to one and back', async () => {
+    const page = await open('/');
+    const rows = page.getByRole('grid').getByRole('row');
+    await rows.nth(1).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await expect.poll(() => page.locator(':focus').getAttribute('aria-rowindex')).toBe('3');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/runs\/(demo|other)$/);
+    await page.keyboard.press('Escape');
+    await page.waitForURL(/#\/$/);
+  });
+
+  test('a chosen theme is kept, in this browser alone', async () => {
+    const page = await open('/', { colorScheme: 'dark' });
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const dark = await background();
+    await page.getByRole('button', { name: 'Theme: system' }).click();
+    const light = await background();
+    expect(light).not.toBe(dark);
+    await page.reload();
+    await page.getByRole('button', { name: 'Theme: light' }).waitFor();
+    expect(await background()).toBe(light);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    test(`axe finds nothing on any page, ${colorScheme}`, async () => {
+      const page = await open('/', { colorScheme });
+      const found: string[] = [];
+      for (const path of PATHS) {
+        await goTo(page, path);
+        await isLoaded(page);
+        found.push(...(await findViolations(page)).map((line) => `${path}: ${line}`));
+      }
+      expect(found).toEqual([]);
+    });
+
+  test('no page is wider than a window of 360 pixels', async () => {
+    const page = await open('/', { viewport: { width: 360, height: 700 } });
+    for (const path of PATHS) {
+      await goTo(page, path);
+      await isLoaded(page);
+      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360]);
+    }
+  });
+
+  test('a run that there is not is said, and the rest of the frame works', async () => {
+    const page = await open('/runs/none');
+    await expect.poll(() => page.getByRole('alert').first().textContent()).toContain('none');
+    await page.getByRole('link', { name: 'Runs', exact: true }).click();
+    await page.getByRole('grid', { name: 'Runs' }).waitFor();
+  });
+
+  test('when the server ends, a banner says so and what was shown stays', async () => {
+    const page = await open('/runs/demo?tab=steps');
+    const first = page.getByRole('grid').getByRole('row').nth(1);
+    await first.waitFor();
+    expect(await ask<object[]>('runs')).toHaveLength(2);
+    await stop();
+    await expect.poll(() => page.getByRole('alert').first().textContent()).toContain('temper ui does not answer');
+    expect(await first.textContent()).toContain('12');
+  });
+});
+
+/** Everything is there that the page shows at first. */
+async function isLoaded(page: Page): Promise<void> {
+  await page.locator('main h1, .run-bar h1, main .empty').first().waitFor();
+  await page.locator('.loading').first().waitFor({ state: 'detached' });
+}

@@ -1,0 +1,236 @@
+/** Pages of runs: what they show is what the store has, and they follow it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Locator } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeUiStore } from '../../bench/ui/write-store.ts';
+import { formatNumber } from '../../core/format.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { stateKey } from '../../store/layout.ts';
+import { addToCurve } from '../../store/records/curve.ts';
+import type { AttemptsView } from '../../views/api/attempt-views.ts';
+import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/run-views.ts';
+import { goTo, openPages, type OpenedPages } from './open-pages.ts';
+
+const STEPS = 300;
+const folder = await mkdtemp(join(tmpdir(), 'temper-run-pages-'));
+const made = { folder, groups: 1, attempts: 4, turns: 2, blobBytes: 100, words: 4 };
+const store = await writeUiStore({ ...made, run: 'demo', steps: STEPS, evalEvery: 50 });
+await writeUiStore({ ...made, run: 'constant', steps: 30, bug: 'constant' });
+await writeUiStore({ ...made, run: 'live', steps: 10, state: 'running' });
+const pages = await openPages(folder);
+
+describe.skipIf(pages === null)('pages of runs', () => {
+  let { open, ask, close } = {} as OpenedPages;
+  beforeAll(() => {
+    ({ open, ask, close } = pages!);
+  });
+  afterAll(async () => {
+    await close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('the list shows every run with its state, reward and progress; the filter is in the address', async () => {
+    const page = await open('/');
+    const rows = await ask<RunRow[]>('runs');
+    expect(rows).toHaveLength(3);
+    for (const { run, state, reward, step, steps } of rows) {
+      const text = await page
+        .getByRole('row')
+        .filter({ has: page.getByRole('link', { name: run }) })
+        .textContent();
+      expect(text).toContain(state);
+      expect(text).toContain(formatNumber(reward));
+      expect(text).toContain(`${step} / ${steps}`);
+    }
+    await page.getByRole('searchbox', { name: 'Filter runs' }).fill('running');
+    await expect.poll(() => cellsOf(page.getByRole('grid'), 0)).toEqual([expect.stringContaining('live')]);
+    await page.waitForURL(/\?filter=running$/);
+  });
+
+  test('two chosen runs are compared: a curve for each, a table of the numbers, the settings that differ', async () => {
+    const page = await open('/');
+    const compare = page.getByRole('button', { name: 'Compare' });
+    await page.getByRole('checkbox', { name: 'Compare demo' }).check();
+    expect(await compare.isDisabled()).toBe(true);
+    await page.getByRole('checkbox', { name: 'Compare constant' }).check();
+    await compare.click();
+    await page.waitForURL(/#\/compare\?runs=demo%2Cconstant$/);
+    const view = await ask<CompareView>('compare?runs=demo,constant');
+    await page.getByRole('img', { name: /^reward: / }).waitFor();
+    const settings = page.getByRole('region', { name: 'Settings that differ' });
+    for (const { setting, values } of view.settings)
+      expect(await settings.textContent()).toContain(setting + values.join(''));
+    await page.getByRole('button', { name: 'entropy' }).click();
+    await page.waitForURL(/metrics=reward%2Centropy$/);
+    expect(await page.locator('.chart').count()).toBe(2);
+  });
+
+  test('advisories come first, each with its remedy and attempts to look at', async () => {
+    const page = await open('/runs/constant');
+    const { advisories } = await ask<RunView>('runs/constant');
+    const shown = page.getByRole('region', { name: 'Advisories' }).getByRole('article');
+    await shown.first().waitFor();
+    expect(advisories.length).toBeGreaterThan(0);
+    expect(await shown.count()).toBe(advisories.length);
+    expect(await shown.first().textContent()).toContain(advisories[0]!.remedy);
+    await shown.first().getByRole('link').first().click();
+    await page.waitForURL(/\/attempts/);
+  });
+
+  test('a chart as a table has the numbers of the curve, and its steps open', async () => {
+    const page = await open('/runs/demo');
+    const { steps } = await ask<CurveView>('runs/demo/curve');
+    await page.getByRole('button', { name: 'Reward as a table' }).click();
+    const table = page.getByRole('grid', { name: 'Reward' });
+    await table.getByRole('row').nth(2).waitFor();
+    expect((await cellsOf(table, 1)).slice(0, 5)).toEqual(
+      steps
+        .toReversed()
+        .slice(0, 5)
+        .map(({ reward }) => formatNumber(reward)),
+    );
+    await table.getByRole('button', { name: String(STEPS - 1), exact: true }).click();
+    await page.waitForURL(new RegExp(`/steps/${STEPS - 1}$`));
+  });
+
+  test('a chart zooms by dragging, resets, and opens the step of a click', async () => {
+    const page = await open('/runs/demo');
+    const plot = page.locator('.plot .u-over').first();
+    await plot.waitFor();
+    const box = (await plot.boundingBox())!;
+    const at = (share: number) => [box.x + box.width * share, box.y + box.height / 2] as const;
+    await page.mouse.move(...at(0.5));
+    await page.mouse.down();
+    await page.mouse.move(...at(0.75), { steps: 5 });
+    await page.mouse.up();
+    const link = page.locator('.range-links').getByRole('link');
+    const [, from, to] = /steps (\d+) to (\d+)/.exec((await link.textContent())!)!;
+    expect(Number(from)).toBeCloseTo(STEPS * 0.5, -1);
+    expect(Number(to)).toBeCloseTo(STEPS * 0.75, -1);
+    expect(await link.getAttribute('href')).toBe(`#/runs/demo/attempts?fromStep=${from}&toStep=${to}`);
+    await page.getByRole('button', { name: 'Reset zoom' }).first().click();
+    await link.waitFor({ state: 'detached' });
+    await page.mouse.click(...at(0.5));
+    await page.waitForURL(/\/steps\/1[45]\d$/);
+  });
+
+  test('keys walk along a chart and open its step', async () => {
+    const page = await open('/runs/demo');
+    const plot = page.getByRole('img', { name: /^Reward: / });
+    await page.locator('.plot .u-over').first().waitFor();
+    await plot.focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(() => page.locator('.legend-step').first().textContent()).toBe(`at step ${STEPS - 1}`);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`/steps/${STEPS - 1}$`));
+  });
+
+  test('the table of steps has rows wherever it is scrolled to, and End goes to the last', async () => {
+    const page = await open('/runs/demo?tab=steps');
+    const table = page.getByRole('grid', { name: 'Steps of demo' });
+    await table.getByRole('row').nth(1).waitFor();
+    expect(await table.getAttribute('aria-rowcount')).toBe(String(STEPS + 1));
+    // A row is 30 pixels high.
+    expect(await largestGap(table)).toBeLessThan(4);
+    await page.keyboard.press('j');
+    await page.keyboard.press('End');
+    await expect.poll(() => page.locator(':focus').innerText()).toMatch(/^1\D|^1\d\./);
+    await table.getByRole('button', { name: 'reward', exact: true }).click();
+    await table.getByRole('button', { name: 'reward', exact: true }).click();
+    const { steps } = await ask<CurveView>('runs/demo/curve');
+    const lowest = Math.min(...steps.flatMap(({ reward }) => reward ?? []));
+    await table.evaluate((element) => element.scrollTo(0, 0));
+    await expect.poll(async () => (await cellsOf(table, 1))[0]).toBe(formatNumber(lowest));
+  });
+
+  test('timeline, lineage, configuration and notes are tabs that the address keeps', async () => {
+    const page = await open('/runs/demo');
+    await page.getByRole('tab', { name: 'Curves' }).focus();
+    for (const name of ['Steps', 'Timeline', 'Lineage', 'Configuration', 'Notes']) {
+      await page.keyboard.press('ArrowRight');
+      await page.waitForURL(new RegExp(`tab=${name.toLowerCase()}$`));
+      expect(await page.getByRole('tab', { name }).getAttribute('aria-selected')).toBe('true');
+    }
+    await goTo(page, '/runs/demo?tab=timeline');
+    await page.getByRole('img', { name: /^Timeline over / }).waitFor();
+    await page.getByRole('button', { name: /^Show all/ }).click();
+    await page.getByRole('grid', { name: 'All spans' }).getByRole('row').nth(3).waitFor();
+    await goTo(page, '/runs/demo?tab=lineage');
+    await page.getByRole('link', { name: 'branch 0' }).waitFor();
+    await goTo(page, '/runs/demo?tab=configuration');
+    const config = page.getByRole('region', { name: 'Configuration' });
+    await expect.poll(() => config.textContent()).toContain('baseModelpocket');
+  });
+
+  test('a search is in the address, finds what the API finds, and loads more as it is scrolled', async () => {
+    const page = await open('/runs/demo/attempts?fromStep=20&toStep=22&sort=reward');
+    const found = await ask<AttemptsView>('runs/demo/attempts?fromStep=20&toStep=22&sort=reward');
+    const table = page.getByRole('grid', { name: 'Attempts of demo' });
+    await expect.poll(() => cellsOf(table, 2)).toEqual(found.rows.map(({ reward }) => formatNumber(reward)));
+    expect(await table.getByRole('link').first().getAttribute('href')).toBe(
+      `#/runs/demo/attempts/${found.rows[0]!.id}`,
+    );
+    await page.getByRole('searchbox', { name: 'Text' }).fill('question');
+    await page.waitForURL(/text=question/);
+    await expect.poll(() => table.locator('mark').first().textContent()).toMatch(/^question$/i);
+    await page.getByRole('button', { name: /^Clear/ }).click();
+    await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String((await total()) + 1));
+    await table.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await expect.poll(async () => (await cellsOf(table, 0)).at(-1)).toMatch(/attempt \d+$/);
+  });
+
+  test('a wrong filter is said in words', async () => {
+    const page = await open('/runs/demo/attempts?metric=what');
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('metric');
+  });
+
+  test('a new step extends what is shown, without moving focus or scroll', async () => {
+    const page = await open('/runs/live?tab=steps');
+    const table = page.getByRole('grid', { name: 'Steps of live' });
+    await table.getByRole('row').nth(3).focus();
+    await table.evaluate((element) => element.scrollTo(40, 0));
+    const { steps } = await ask<CurveView>('runs/live/curve');
+    const { state } = await ask<RunView>('runs/live');
+    const last = steps.at(-1)!;
+    await addToCurve(store, 'live', { branch: 0, step: 11 }, [{ ...last, step: 11, reward: 0.625 }], () => undefined);
+    await store.replace(stateKey('live'), encodeJson({ ...state!, step: 11, steps: 20, reward: 0.625 }));
+    await expect.poll(async () => (await cellsOf(table, 0))[0]).toBe('11');
+    expect((await cellsOf(table, 1))[0]).toBe(formatNumber(0.625));
+    await expect.poll(() => page.locator('.run-line').textContent()).toContain('step 11 of 20');
+    expect(await table.evaluate((element) => element.scrollLeft)).toBe(40);
+    expect(await page.locator(':focus').getAttribute('role')).toBe('row');
+  });
+
+  const total = async (): Promise<number> => (await ask<AttemptsView>('runs/demo/attempts?sort=reward')).total;
+});
+
+/** Text of a column's cells, in the rows that are in the document. */
+function cellsOf(table: Locator, column: number): Promise<string[]> {
+  return table.evaluate(
+    (element, at) =>
+      [...element.querySelectorAll('.table-body [role=row]')]
+        .toSorted((a, b) => Number(a.getAttribute('aria-rowindex')) - Number(b.getAttribute('aria-rowindex')))
+        .map((row) => row.children[at]!.textContent),
+    column,
+  );
+}
+
+/** Pixels in sight without a row, at the worst of many places, in the frame after each jump. */
+function largestGap(table: Locator): Promise<number> {
+  return table.evaluate(async (element) => {
+    let worst = 0;
+    for (let place = 0; place < 40; place++) {
+      element.scrollTo(0, ((place * 7919) % 40) * (element.scrollHeight / 40));
+      await new Promise((resolve) => element.ownerDocument.defaultView?.requestAnimationFrame(resolve));
+      const view = element.getBoundingClientRect();
+      const rows = [...element.querySelectorAll('.table-body [role=row]')].map((row) => row.getBoundingClientRect());
+      const top = Math.min(...rows.map((row) => row.top)) - (view.top + 32);
+      const bottom = view.bottom - 2 - Math.max(...rows.map((row) => row.bottom));
+      worst = Math.max(worst, Math.ceil(top), Math.ceil(bottom));
+    }
+    return worst;
+  });
+}

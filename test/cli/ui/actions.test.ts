@@ -1,0 +1,165 @@
+/** Actions of `temper ui`: what they say before they are done, and that they are done once. */
+import { describe, expect, test } from 'vitest';
+import { ActionDesk } from '../../../cli/ui/actions/answer-action.ts';
+import type { ActionTable, PlanAction } from '../../../cli/ui/actions/planned-action.ts';
+import { shellText } from '../../../cli/ui/actions/shell-text.ts';
+import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts';
+import { temporaryProject, writeFixtureRun, type FixtureOptions } from '../fixture-store.ts';
+import { awaitRewards } from '../review/awaited-run.ts';
+import { openStore } from '../../../store/bytes/open-store.ts';
+import { serveUi, type ServedUi } from './served-ui.ts';
+
+async function served(options: FixtureOptions = {}): Promise<ServedUi> {
+  const project = await temporaryProject();
+  await writeFixtureRun(project, { steps: 12, ...options });
+  return serveUi(project);
+}
+
+async function say(ui: ServedUi, request: Omit<ActionRequest, 'run' | 'isConfirmed'>, isConfirmed = false) {
+  const { status, text } = await ui.post('/api/actions', { run: 'demo', isConfirmed, ...request });
+  const answer = JSON.parse(text) as ActionResult & { error?: { message: string } };
+  return status === 200 ? `${answer.says}\n$ ${answer.command}` : `${status} ${answer.error?.message}`;
+}
+
+describe('before it is confirmed, an action says what will happen', () => {
+  test('to a live run', async () => {
+    const ui = await served({ state: { state: 'running', step: 8, steps: 12 } });
+    expect([
+      await say(ui, { action: 'pause', reason: 'a "look"' }),
+      await say(ui, { action: 'resume' }),
+      await say(ui, { action: 'stop' }),
+      await say(ui, { action: 'set', settings: { learningRate: '1e-5', steps: '40' } }),
+      await say(ui, { action: 'rollback', step: 5, reason: "it's worse" }),
+      await say(ui, { action: 'rollback', step: 8 }),
+    ]).toMatchInlineSnapshot(`
+      [
+        "demo has finished step 8 of 12 and completes the step in progress. Then demo pauses until you resume it. Nothing is lost.
+      $ temper pause demo --reason 'a "look"'",
+        "demo continues with step 9 of 12.
+      $ temper resume demo",
+        "demo has finished step 8 of 12 and completes the step in progress. Then demo ends and keeps its result. You can continue it later with a rollback, or fork it.
+      $ temper stop demo",
+        "demo gets learningRate from 0.00005 to 0.00001, steps from 12 to 40, from its next step on. The step in progress finishes as planned.
+      $ temper set demo learningRate=1e-5 steps=40",
+        "demo drops the step in progress: it goes back to step 5 and trains 7 steps on branch 1, with other seeds. Steps 6 to 8 stay readable on branch 0. Nothing is deleted.
+      $ temper rollback demo --step 5 --reason 'it'\\''s worse'",
+        "demo drops the step in progress: it goes back to step 8 and trains 4 steps on branch 1, with other seeds. Nothing is deleted.
+      $ temper rollback demo --step 8",
+      ]
+    `);
+  });
+
+  test('to one that has ended', async () => {
+    const ui = await served();
+    expect([
+      await say(ui, { action: 'pause' }),
+      await say(ui, { action: 'rollback', step: 5, settings: { learningRate: '1e-5' } }),
+    ]).toMatchInlineSnapshot(`
+      [
+        "422 demo has ended (completed) after step 12; roll it back to continue it, or fork a checkpoint",
+        "demo has ended (completed) and is started again: it goes back to step 5 and trains 7 steps on branch 1, with other seeds. Steps 6 to 12 stay readable on branch 0. Nothing is deleted.
+      $ temper rollback demo --step 5 --set learningRate=1e-5",
+      ]
+    `);
+  });
+
+  test('what cannot be done is refused with the reason', async () => {
+    const ui = await served({ state: { state: 'running', step: 8, steps: 12 } });
+    const refused = [
+      await say(ui, { action: 'rollback', step: 9 }),
+      await say(ui, { action: 'rollback' }),
+      await say(ui, { action: 'set', settings: { temperature: '9' } }),
+      await say(ui, { action: 'set', settings: { loss: '9' } }),
+      await say(ui, { action: 'set', settings: {} }),
+      await say(ui, { action: 'fork', step: 3, name: 'No Name' }),
+      await say(ui, { action: 'fork', step: 3, name: 'demo' }),
+      await say(ui, { action: 'reward' }),
+      (await ui.post('/api/actions', { action: 'pause', run: 'nobody', isConfirmed: false })).text,
+      (await ui.post('/api/actions', { action: 'explode', run: 'demo', isConfirmed: true })).text,
+      (await ui.post('/api/actions', { action: 'pause', run: 'demo', isConfirmed: true, force: true })).text,
+      (await ui.ask('POST', '/api/actions', { body: '{', headers: { ...JSON_HEADERS } })).text,
+    ];
+    expect(refused).toMatchInlineSnapshot(`
+      [
+        "422 step must be at most 8, the last finished step of demo, got 9",
+        "422 step must be the number of a step for rollback, got none; send one",
+        "422 temperature must be at most 2, got 9; see docs/ui-api.md",
+        "422 loss cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, gpuUsdPerHour, maxCostUsd, maxHours can; start another run with --loss",
+        "422 nothing to set; name at least one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, gpuUsdPerHour, maxCostUsd, maxHours",
+        "422 name must be lower case letters, digits and ._- (at most 63, the first a letter or digit), got "No Name"; choose another name",
+        "422 the run demo exists already; choose another name for the fork",
+        "422 a reward needs attempt, such as 0.3.2.5, and reward, a number; send both",
+        "{"error":{"message":"no run \\"nobody\\" in this store","code":"not_found"}}",
+        "{"error":{"message":"action: Invalid option: expected one of \\"pause\\"|\\"resume\\"|\\"stop\\"|\\"set\\"|\\"rollback\\"|\\"fork\\"|\\"evaluate\\"|\\"reward\\"|\\"replay\\"; see docs/ui-api.md","code":"invalid_value"}}",
+        "{"error":{"message":"the body: Unrecognized key: \\"force\\"; see docs/ui-api.md","code":"invalid_value"}}",
+        "{"error":{"message":"a body must be JSON, got \\"{\\"","code":"invalid_json"}}",
+      ]
+    `);
+  });
+
+  test('without Temporal, a confirmed action says what to start', async () => {
+    const ui = await served({ state: { state: 'running', step: 8, steps: 12 } });
+    expect(await say(ui, { action: 'pause' }, true)).toMatch(
+      /^422 no local stack is running .* temper dev or temper train/,
+    );
+  });
+});
+
+const JSON_HEADERS = { authorization: 'Bearer a key of temper ui in these tests', 'content-type': 'application/json' };
+
+test('a reward is given, and the store has it, without Temporal', async () => {
+  const project = await temporaryProject();
+  const store = await openStore(`${project}/.temper/store`);
+  await awaitRewards(store);
+  const ui = await serveUi(project);
+  const gift = { action: 'reward', run: 'demo', attempt: '0.1.0.0', reward: 0.5, note: 'fine' } as const;
+  const asked = await ui.post('/api/actions', { ...gift, isConfirmed: false });
+  expect(JSON.parse(asked.text)).toMatchObject({
+    isDone: false,
+    command: 'temper reward demo 0.1.0.0 0.5 --note fine',
+  });
+  const done = { ...gift, isConfirmed: true, requestId: 'one' };
+  const [first, second] = [await ui.post('/api/actions', done), await ui.post('/api/actions', done)];
+  expect(JSON.parse(first.text)).toMatchObject({ isDone: true, says: expect.stringContaining('has the reward 0.5') });
+  expect(second.text).toBe(first.text);
+  expect((await ui.post('/api/actions', { ...done, reward: 0.7 })).status).toBe(409);
+});
+
+describe('a confirmed request', () => {
+  function desk(plan: PlanAction) {
+    const table = new Proxy({} as ActionTable, { get: () => plan });
+    const acted: string[] = [];
+    return { acted, desk: new ActionDesk(table, {} as never, (run) => acted.push(run)) };
+  }
+  const body = (more: object) => JSON.stringify({ action: 'stop', run: 'demo', isConfirmed: true, ...more });
+
+  test('that is sent again does nothing twice, also while the first is in progress', async () => {
+    let done = 0;
+    const { desk: actions, acted } = desk(() =>
+      Promise.resolve({ says: '', command: '', perform: () => Promise.resolve({ says: `done ${++done}` }) }),
+    );
+    const answers = [actions.answer(body({ requestId: 'a' })), actions.answer(body({ requestId: 'a' }))];
+    expect((await Promise.all(answers)).map(({ says }) => says)).toEqual(['done 1', 'done 1']);
+    expect((await actions.answer(body({ requestId: 'b' }))).says).toBe('done 2');
+    expect(acted).toEqual(['demo', 'demo']);
+  });
+
+  test('that failed may be sent again', async () => {
+    let calls = 0;
+    const { desk: actions } = desk(() =>
+      Promise.resolve({
+        says: '',
+        command: '',
+        perform: () => (++calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve({ says: 'done' })),
+      }),
+    );
+    await expect(actions.answer(body({ requestId: 'a' }))).rejects.toThrow('away');
+    expect((await actions.answer(body({ requestId: 'a' }))).says).toBe('done');
+  });
+});
+
+test('commands are quoted for a shell', () => {
+  expect(shellText(['temper', 'pause', 'demo', '--reason', "it's $HOME; rm"])).toBe(
+    String.raw`temper pause demo --reason 'it'\''s $HOME; rm'`,
+  );
+});

@@ -1,0 +1,123 @@
+/** Events that `temper ui` sends. */
+import { get, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { LiveFeed } from '../../../cli/ui/live/live-feed.ts';
+import { streamEvents } from '../../../cli/ui/live/event-stream.ts';
+import { openViewContext } from '../../../cli/ui/view-context.ts';
+import { encodeJson } from '../../../store/bytes/json.ts';
+import { stateKey } from '../../../store/layout.ts';
+import type { Store } from '../../../store/store.ts';
+import type { LiveEvent } from '../../../views/api/requests.ts';
+import { fixtureState, temporaryProject, writeFixtureRun } from '../fixture-store.ts';
+import { serveUi, WITH_KEY } from './served-ui.ts';
+
+/** The store, with a count of what is read of it. */
+function counted(store: Store): { store: Store; reads: () => number } {
+  let reads = 0;
+  const read = store.read.bind(store);
+  const list = store.list.bind(store);
+  const told = Object.assign(Object.create(store) as Store, {
+    read: (key: string) => {
+      reads += 1;
+      return read(key);
+    },
+    list: (prefix: string) => {
+      reads += 1;
+      return list(prefix);
+    },
+  });
+  return { store: told, reads: () => reads };
+}
+
+async function openFeed(everyMs: number) {
+  const project = await temporaryProject();
+  const made = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
+  const { store, reads } = counted(made);
+  const feed = new LiveFeed(await openViewContext(store, { project, env: { TEMPER_CACHE: `${project}/cache` } }), {
+    everyMs,
+  });
+  onTestFinished(() => feed.close());
+  const record = (step: number): Promise<void> =>
+    made.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 9), state: 'running', step }));
+  return { feed, reads, record };
+}
+
+/** Resolves with the first event of the kind. */
+function next<Kind extends LiveEvent['kind']>(feed: LiveFeed, kind: Kind): Promise<Extract<LiveEvent, { kind: Kind }>> {
+  return new Promise((resolve) => {
+    const end = feed.listen((event) => {
+      if (event.kind !== kind) return;
+      end();
+      resolve(event as Extract<LiveEvent, { kind: Kind }>);
+    });
+  });
+}
+
+describe('the feed', () => {
+  test('tells each client which run has changed, and the rows of all runs', async () => {
+    const { feed, record } = await openFeed(10);
+    const rows = await next(feed, 'runs');
+    expect(rows.runs.map(({ run, step }) => [run, step])).toEqual([['demo', 2]]);
+    const clients = [next(feed, 'run'), next(feed, 'run'), next(feed, 'runs')];
+    await record(5);
+    const told = { kind: 'run', run: 'demo', step: 5, state: 'running' };
+    expect(await Promise.all(clients)).toEqual([
+      told,
+      told,
+      { kind: 'runs', runs: [expect.objectContaining({ step: 5 })] },
+    ]);
+  });
+
+  test('reads nothing while nobody listens, and for ten as much as for one', async () => {
+    const { feed, reads } = await openFeed(3_600_000);
+    expect(reads()).toBe(1);
+    await next(feed, 'runs');
+    const forOne = reads();
+    const ten = Array.from({ length: 10 }, () => feed.listen(() => undefined));
+    for (const end of ten) end();
+    expect(reads()).toBe(forOne);
+  });
+});
+
+test('a client that reads slowly gets the newest of each run', async () => {
+  let tell: (event: LiveEvent) => void = () => undefined;
+  const source = {
+    listen: (listener: (event: LiveEvent) => void) => {
+      tell = listener;
+      return () => undefined;
+    },
+  };
+  const gone = new AbortController();
+  const events = streamEvents(source, gone.signal);
+  expect((await events.next()).value).toBe('retry: 2000\n\n');
+  for (let step = 1; step <= 1000; step++) tell({ kind: 'run', run: 'demo', step, state: 'running' });
+  tell({ kind: 'run', run: 'other\n\ndata: {}', step: 1, state: 'running' });
+  const told = [(await events.next()).value, (await events.next()).value] as string[];
+  expect(told[0]).toBe('data: {"kind":"run","run":"demo","step":1000,"state":"running"}\n\n');
+  expect(told[1]!.match(/\n/g)).toHaveLength(2);
+  gone.abort();
+  expect((await events.next()).done).toBe(true);
+});
+
+test('the server streams events until the client is gone, and ends with clients connected', async () => {
+  const project = await temporaryProject();
+  const store = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
+  const ui = await serveUi(project);
+  const asking = get({ host: '127.0.0.1', port: ui.port, path: '/api/events', headers: WITH_KEY, agent: false });
+  const [response] = (await once(asking, 'response')) as [IncomingMessage];
+  expect(response.headers['content-type']).toBe('text/event-stream');
+  const seen: string[] = [];
+  const ended = new Promise<void>((resolve) => {
+    response.on('data', (bytes: Buffer) => seen.push(bytes.toString()));
+    response.on('close', resolve);
+  });
+  const until = async (text: string): Promise<void> => {
+    while (!seen.join('').includes(text)) await once(response, 'data');
+  };
+  await until('"kind":"runs"');
+  await store.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 9), state: 'running', step: 6 }));
+  await until('{"kind":"run","run":"demo","step":6,"state":"running"}');
+  expect(await ui.stop()).toBe(0);
+  await ended;
+});
