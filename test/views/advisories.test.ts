@@ -169,7 +169,10 @@ test('one named reward, few attempts, or rewards that never change are no case o
 
 test('a success rate that falls while the reward does not is told; an alarm if intervals do not overlap', () => {
   const evaluation = (step: number, reward: number, correctRate: number, attempts = 8) => ({
-    ...{ step, reward, attempts, failed: 0 },
+    step,
+    reward,
+    attempts,
+    failed: 0,
     metrics: { correctRate },
     rolloutsSha256: 'a'.repeat(64),
   });

@@ -9,18 +9,13 @@ const LEAST_FALL = 0.1;
 
 /** Compares the first and the last evaluation. Null where the agent reports no success rate. */
 export function findGoalConflict(state: Pick<RunState, 'evalBefore' | 'evals'> | null): FoundAdvisory | null {
-  const first = state?.evalBefore ?? null;
-  const last = state?.evals.at(-1) ?? null;
-  if (first === null || last === null || last.step <= first.step) return null;
-  const [before, after] = [headline(first), headline(last)];
-  if (before.label === 'reward' || before.label !== after.label || before.value === null || after.value === null)
-    return null;
-  const hasFallen = after.value < before.value - LEAST_FALL;
-  if (!hasFallen || first.reward === null || last.reward === null || last.reward < first.reward) return null;
+  const first = measure(state?.evalBefore);
+  const last = measure(state?.evals.at(-1));
+  if (first === null || last === null || first.label !== last.label || !hasConflict(first, last)) return null;
   return {
     kind: 'reward-against-goal',
-    level: isCertain(first, before.value, last, after.value) ? 'alarm' : 'advice',
-    text: `on held-out scenarios, ${before.label} fell from ${formatNumber(before.value)} to ${formatNumber(after.value)}, while the reward went from ${formatNumber(first.reward)} to ${formatNumber(last.reward)}: it pays for something else`,
+    level: isCertain(first, last) ? 'alarm' : 'advice',
+    text: `on held-out scenarios, ${first.label} fell from ${formatNumber(first.rate)} to ${formatNumber(last.rate)}, while the reward went from ${formatNumber(first.reward)} to ${formatNumber(last.reward)}: it pays for something else`,
     remedy:
       'open the attempts with the highest reward: what do they do instead? Lower the weight of the reward that pays for it, and fork from a checkpoint before the fall',
     steps: [first.step + 1, last.step],
@@ -28,8 +23,27 @@ export function findGoalConflict(state: Pick<RunState, 'evalBefore' | 'evals'> |
   };
 }
 
+interface Measured {
+  readonly step: number;
+  readonly label: string;
+  readonly rate: number;
+  readonly reward: number;
+  readonly count: number;
+}
+
+function measure(evaluation: EvalResult | null | undefined): Measured | null {
+  if (!evaluation || evaluation.reward === null) return null;
+  const { label, value } = headline(evaluation);
+  if (label === 'reward' || value === null) return null;
+  const { step, reward, attempts, failed } = evaluation;
+  return { step, label, rate: value, reward, count: attempts - failed };
+}
+
+function hasConflict(first: Measured, last: Measured): boolean {
+  return last.step > first.step && last.rate < first.rate - LEAST_FALL && last.reward >= first.reward;
+}
+
 /** Their 95 % intervals do not overlap. */
-function isCertain(first: EvalResult, before: number, last: EvalResult, after: number): boolean {
-  const low = estimateShare(before, first.attempts - first.failed).low;
-  return estimateShare(after, last.attempts - last.failed).high < low;
+function isCertain(first: Measured, last: Measured): boolean {
+  return estimateShare(last.rate, last.count).high < estimateShare(first.rate, first.count).low;
 }
