@@ -10,7 +10,7 @@ import { findGoalConflict } from './goal-conflict.ts';
 import { viewLineage } from './lineage.ts';
 import { requireHead } from './require-run.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
-import { readRunProgress, viewRunRow } from './runs.ts';
+import { viewRunRow } from './runs.ts';
 
 const SHOWN_ATTEMPTS = 5;
 /** Attempts over which rewards by name are compared. */
@@ -19,12 +19,13 @@ const COMPARED_ATTEMPTS = 400;
 export async function viewRun(context: ViewContext, run: string): Promise<RunView> {
   const head = await requireHead(context, run);
   const { store } = context;
+  const reading = viewRunRow(context, head);
   const [row, { changes }, prepared, lineage, advisories] = await Promise.all([
-    viewRunRow(context, head),
+    reading,
     readAllChanges(store, run),
     readPrepared(store, run),
     viewLineage(context, head),
-    viewAdvisories(context, head),
+    reading.then(({ updatedAt }) => viewAdvisories(context, head, updatedAt)),
   ]);
   const { config, versions } = head.file;
   return {
@@ -49,10 +50,10 @@ interface KnownAdvisories {
 const known = new WeakMap<RunHead['file'], KnownAdvisories>();
 
 /** With attempts to look at, as far as they are indexed. */
-async function viewAdvisories(context: ViewContext, head: RunHead): Promise<Advisory[]> {
+async function viewAdvisories(context: ViewContext, head: RunHead, updatedAt: string | null): Promise<Advisory[]> {
   const steps = await runCacheOf(context.store).readSteps(head);
-  const { atMs } = await readRunProgress(context, head, null);
-  const stall = findStall(head.state, usualSeconds(steps), atMs, context.now());
+  const progressAtMs = updatedAt === null ? null : Date.parse(updatedAt);
+  const stall = findStall(head.state, usualSeconds(steps), progressAtMs, context.now());
   const lasting = await lastingAdvisories(context, head, steps);
   return stall === null ? lasting : [await withAttempts(context, head.run, stall), ...lasting];
 }

@@ -118,7 +118,7 @@ const NOT_BEGUN = {
 } as const;
 
 /** An ended run writes nothing more; the others may be within a step. */
-export async function readRunProgress(
+async function readRunProgress(
   { store }: Pick<ViewContext, 'store'>,
   { run, state }: RunHead,
   digest: RunDigest | null,
