@@ -25,13 +25,15 @@ interface Patience {
   /** An activity returns after so long, so that its place is free for others. */
   readonly workMs: number;
   readonly pollMs: number;
+  /** New rows of a running run wait so long for others: a telling costs about the same for one as for many. */
+  readonly gatherMs: number;
   /** Pause between two questions to the server whether a silent run still exists. */
   readonly askMs: number;
   /** Longest silence towards a target that takes silence for a crash. */
   readonly beatMs: number;
 }
 
-const PATIENCE: Patience = { workMs: 120_000, pollMs: 2_000, askMs: 15_000, beatMs: 45_000 };
+const PATIENCE: Patience = { workMs: 120_000, pollMs: 2_000, gatherMs: 5_000, askMs: 15_000, beatMs: 45_000 };
 
 const LONGEST_POLL_MS = 30_000;
 
@@ -46,19 +48,23 @@ export function createTrackActivities(dependencies: OutboundDependencies) {
     const endsAt = Date.now() + patience.workMs;
     const telling = { store, ...scope };
     let toldAt = 0;
+    let knewAllAt = 0;
     while (!scope.signal.aborted) {
       const { snapshot, outcome } = await watch.look();
-      const isNew = snapshot !== null && (await tellNext(target, snapshot, { outcome, from }, telling));
-      if (isNew) toldAt = Date.now();
-      else if (outcome !== null) return { over: true };
-      else if (Date.now() >= endsAt) return { over: false };
-      else {
-        if (snapshot !== null && Date.now() - toldAt > patience.beatMs) {
-          await beat(target, snapshot, telling);
-          toldAt = Date.now();
-        }
-        await sleep(watch.pauseMs(patience.pollMs), undefined, { signal: scope.signal });
+      const isDue = outcome !== null || Date.now() - knewAllAt >= patience.gatherMs;
+      if (isDue && snapshot !== null) {
+        const isNew = await tellNext(target, snapshot, { outcome, from }, telling);
+        if (isNew) toldAt = Date.now();
+        else knewAllAt = Date.now();
+        if (isNew) continue;
       }
+      if (outcome !== null) return { over: true };
+      if (Date.now() >= endsAt) return { over: false };
+      if (snapshot !== null && Date.now() - toldAt > patience.beatMs) {
+        await beat(target, snapshot, telling);
+        toldAt = Date.now();
+      }
+      await sleep(watch.pauseMs(patience.pollMs), undefined, { signal: scope.signal });
     }
     throw scope.signal.reason;
   }

@@ -8,13 +8,37 @@ export interface AttemptPlace {
 
 const COUNT = '(0|[1-9][0-9]{0,8})';
 const STEP = '([1-9][0-9]{0,8})';
+const GROUP_ID = new RegExp(`^(eval\\.)?${COUNT}\\.${COUNT}(?:\\.${COUNT})?$`);
 const ATTEMPT_ID = new RegExp(`^${COUNT}\\.${STEP}\\.${COUNT}\\.${COUNT}$`);
 
 /** The form in messages that refuse another one. */
 export const ATTEMPT_ID_RULE = 'BRANCH.STEP.GROUP.ATTEMPT, such as 0.3.2.5';
 
-export function formatAttemptId({ branch, step, group, attempt }: AttemptPlace): string {
-  return [branch, step, group, attempt].join('.');
+/** Attempts that were played together. */
+export interface GroupId {
+  readonly branch: number;
+  readonly step: number;
+  /** Null: an evaluation, which is one group. */
+  readonly group: number | null;
+}
+
+/** `0.3.2`; an evaluation is `eval.0.3`. */
+export function formatGroupId({ branch, step, group }: GroupId): string {
+  return group === null ? ['eval', branch, step].join('.') : [branch, step, group].join('.');
+}
+
+/** Null for a text that names no group. */
+export function parseGroupId(text: string): GroupId | null {
+  const [, evaluation, ...numbers] = GROUP_ID.exec(text) ?? [];
+  if (numbers.length === 0) return null;
+  const [branch, step, group] = numbers.map(Number) as [number, number, number];
+  if ((evaluation === undefined) === (numbers[2] === undefined)) return null;
+  return { branch, step, group: evaluation === undefined ? group : null };
+}
+
+/** `0.3.2.5`; of an evaluation `eval.0.3.5`. */
+export function formatAttemptId(place: Omit<AttemptPlace, 'group'> & Pick<GroupId, 'group'>): string {
+  return `${formatGroupId(place)}.${place.attempt}`;
 }
 
 /** Null for a text that names no attempt. */

@@ -21,6 +21,7 @@ const dashed = text(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'lowercase letters, 
 const part = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits, - _ and .');
 const url = text(/^https?:\/\/[A-Za-z0-9.[\]:_-]+(\/[A-Za-z0-9._~/-]*)?$/, 'http://HOST:PORT, without credentials');
 const folder = text(/^(\/(?!\.\.?(\/|$))[A-Za-z0-9._ -]+)+\/?$/, 'an absolute folder');
+const served = text(/^[A-Za-z0-9/][A-Za-z0-9._:/@-]{0,199}$/, 'the name of a model as its server lists it');
 const flag = z.boolean().default(false);
 
 /**
@@ -62,6 +63,7 @@ export const DEPLOY_OPTIONS = {
       message: 'has no effect with --repo; leave one of them out',
     }),
   ollama: z.strictObject({ url, modelName: part.optional(), quantize: z.enum(['none', 'q8_0']).default('none') }),
+  server: z.strictObject({ url, modelName: served.optional() }),
 } as const;
 
 export type DeployTargetName = keyof typeof DEPLOY_OPTIONS;

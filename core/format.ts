@@ -89,3 +89,8 @@ export function formatTime(time: Date): string {
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+/** `step 5`, `steps 5 to 9`. */
+export function formatSteps([first, last]: readonly [number, number]): string {
+  return first === last ? `step ${first}` : `steps ${first} to ${last}`;
+}

@@ -27,6 +27,8 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Refusals that are answers. */
   readonly expected?: readonly number[];
+  /** For answers that take long to compute. */
+  readonly timeoutMs?: number;
 }
 
 export interface TargetAnswer {
@@ -64,8 +66,8 @@ export async function callHttp(caller: HttpCaller, request: HttpRequest): Promis
 
 async function send(caller: HttpCaller, request: HttpRequest): Promise<TargetAnswer> {
   const { key, fetch: ask, signal } = caller;
-  const { method = 'GET', url, json, body, stream, headers } = request;
-  const timeout = AbortSignal.timeout(TIMEOUT_MS + Math.ceil((body?.byteLength ?? 0) / BYTES_PER_MS));
+  const { method = 'GET', url, json, body, stream, headers, timeoutMs = TIMEOUT_MS } = request;
+  const timeout = AbortSignal.timeout(timeoutMs + Math.ceil((body?.byteLength ?? 0) / BYTES_PER_MS));
   try {
     const response = await ask(url, {
       method,

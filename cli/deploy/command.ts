@@ -16,7 +16,7 @@ const TARGET_FLAGS = {
   'model-name': {
     kind: 'text',
     placeholder: 'NAME',
-    description: 'together, fireworks, wandb, vllm, ollama: name of the model there',
+    description: 'together, fireworks, wandb, vllm, ollama, server: name of the model there',
     default: 'RUN-stepSTEP',
   },
   endpoint: {
@@ -34,7 +34,7 @@ const TARGET_FLAGS = {
     kind: 'boolean',
     description: "fireworks: in place of the adapter that the deployment serves now; vllm: unload the run's others",
   },
-  url: { kind: 'text', placeholder: 'URL', description: 'vllm, ollama: address of the server, without /v1' },
+  url: { kind: 'text', placeholder: 'URL', description: 'vllm, ollama, server: address of the server, without /v1' },
   folder: {
     kind: 'text',
     placeholder: 'FOLDER',
@@ -64,7 +64,7 @@ export const deployCommand = defineCommand({
     'prompts to what was deployed and compares the answers with those of the checkpoint; a difference fails the',
     'deployment. If nothing answers there, it compares the files. See temper deployments.',
     'Keys are read from the environment of the worker: HF_TOKEN, TOGETHER_API_KEY, FIREWORKS_API_KEY,',
-    'WANDB_API_KEY, VLLM_API_KEY, or AWS_….',
+    'WANDB_API_KEY, VLLM_API_KEY, TEMPER_SERVER_KEY, or AWS_….',
     'Without --wait it returns at once, if temper dev or a Temporal server of yours is running; else it starts the local',
     'stack and waits.',
     ...CHECKPOINT_HELP,
@@ -75,14 +75,15 @@ export const deployCommand = defineCommand({
     'temper deploy demo --to fireworks --account me --base-model accounts/fireworks/models/qwen3-4b --deployment my-qwen',
     'temper deploy demo@best --to vllm --url http://127.0.0.1:8000 --wait',
     'temper deploy demo@best --to ollama --url http://127.0.0.1:11434 --wait',
+    'temper deploy demo@best --to server --url http://127.0.0.1:8080 --wait',
   ],
   arguments: { checkpoint: { placeholder: 'CHECKPOINT' } },
   flags: {
     to: {
       kind: 'choice',
-      choices: ['huggingface', 'together', 'fireworks', 'wandb', 's3', 'vllm', 'ollama'],
+      choices: ['huggingface', 'together', 'fireworks', 'wandb', 's3', 'vllm', 'ollama', 'server'],
       placeholder: 'TARGET',
-      description: 'huggingface, together, fireworks, wandb, s3, vllm or ollama',
+      description: 'huggingface, together, fireworks, wandb, s3, vllm, ollama or server',
       required: 'pass a target such as --to huggingface',
     },
     wait: { kind: 'boolean', description: 'show the stages until the deployment has ended' },

@@ -16,7 +16,9 @@ const BASE_MODEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
 /** Targets that know base models by their names on the hub. */
 const HUB_NAMES: readonly DeployTargetName[] = ['huggingface', 'together', 'wandb', 's3'];
 /** Targets that need no name of it. */
-const NAMELESS: readonly DeployTargetName[] = ['s3', 'vllm', 'ollama'];
+const NAMELESS: readonly DeployTargetName[] = ['s3', 'vllm', 'ollama', 'server'];
+/** Targets of whole models. */
+const WHOLE: readonly DeployTargetName[] = ['ollama', 'server'];
 
 export async function planDeployment(context: DeployContext, store: Store): Promise<NewDeployment> {
   const { flags, args } = context;
@@ -48,7 +50,7 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
 }
 
 function requireAdapter({ name, config }: TrainedPolicy, target: DeployTargetName): void {
-  if (config.train.lora !== null || target === 'ollama') return;
+  if (config.train.lora !== null || WHOLE.includes(target)) return;
   const remedy = `write the whole model with temper export ${name} --format merged, and upload that`;
   throw new UsageError(
     `--to ${target} takes LoRA adapters, but ${name} was trained with --full-fine-tuning; ${remedy}`,

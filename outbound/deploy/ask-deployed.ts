@@ -18,6 +18,8 @@ export interface DeployedAnswer {
 
 /** Enough to tell policies apart, and little to pay for. */
 const ANSWER_TOKENS = 32;
+/** A server may load the model first, or compute on a few cores. */
+const ANSWER_MS = 300_000;
 /** Members of a recorded request that are part of its prompt. */
 const PROMPT_MEMBERS = ['messages', 'tools', 'tool_choice', 'chat_template_kwargs'];
 
@@ -47,7 +49,8 @@ export async function askDeployed(
   for (const { request, tokenIds } of prompts) {
     const members = Object.fromEntries(PROMPT_MEMBERS.flatMap((name) => memberOf(request, name)));
     const json = { ...members, model, max_tokens: ANSWER_TOKENS, temperature: 0, stream: false };
-    const asked = { method: 'POST' as const, url, json: { ...json, ...(logprobs && { logprobs }) } };
+    const call = { method: 'POST' as const, url, timeoutMs: ANSWER_MS };
+    const asked = { ...call, json: { ...json, ...(logprobs && { logprobs }) } };
     let answer = await callHttp(caller, { ...asked, expected: logprobs ? [400, 422] : [] });
     if (answer.status >= 400) {
       logprobs = false;

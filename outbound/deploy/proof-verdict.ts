@@ -36,6 +36,8 @@ export type MeasuredAnswers = z.infer<typeof MeasuredAnswers>;
  * 0.12 (docs/decisions.md).
  */
 const MOST_DISTANCE = 0.4;
+/** The same where nothing of the adapter is seen in the answers, so that only their nearness speaks for the base model. */
+const MOST_UNSEEN_DISTANCE = 0.2;
 /** The same of greedy text alone, whose tokens differ only where two are nearly as likely. */
 const MOST_REGRET = 0.1;
 /** Standard errors that an explanation must be ahead of another one: less is chance. */
@@ -51,7 +53,12 @@ export function judgeProof(measured: MeasuredAnswers, answers: readonly Deployed
   const nearest = measures.reduce((best, each) => (errorOf(each) < errorOf(best) ? each : best));
   const found = isBetter(nearest, checkpoint, nearest.lead) ? nearest : checkpoint;
   const otherPrompts = answers.filter(hasOtherPrompt).length;
-  const verdict = isNear(found) ? verdictOf(found) : otherPrompts > 0 ? 'wrong-chat-template' : 'wrong-base-model';
+  const isSeen = found !== checkpoint || isBetter(checkpoint, base, -base.lead);
+  const verdict = isNear(found, isSeen)
+    ? verdictOf(found)
+    : otherPrompts > 0
+      ? 'wrong-chat-template'
+      : 'wrong-base-model';
   const { length: prompts } = answers;
   const facts = { prompts, tokens, scored, sameTexts, checkpoint, base, found, otherPrompts };
   return {
@@ -71,8 +78,8 @@ export function judgeProof(measured: MeasuredAnswers, answers: readonly Deployed
 
 /** In nats: of log-probabilities where there are some, else of greedy text. */
 const errorOf = ({ distance, regret }: Measure): number => distance ?? regret;
-const isNear = ({ distance, regret }: Measure): boolean =>
-  distance === null ? regret <= MOST_REGRET : distance <= MOST_DISTANCE;
+const isNear = ({ distance, regret }: Measure, isSeen: boolean): boolean =>
+  distance === null ? regret <= MOST_REGRET : distance <= (isSeen ? MOST_DISTANCE : MOST_UNSEEN_DISTANCE);
 
 function isBetter(one: Measure, other: Measure, lead: number): boolean {
   if (errorOf(other) <= LEAST_ERROR) return false;

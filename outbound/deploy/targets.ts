@@ -6,6 +6,7 @@ import { fireworksTarget } from './targets/fireworks.ts';
 import { huggingFaceTarget } from './targets/huggingface.ts';
 import { ollamaTarget } from './targets/ollama.ts';
 import { s3Target } from './targets/s3.ts';
+import { serverTarget } from './targets/server.ts';
 import { togetherTarget } from './targets/together.ts';
 import { vllmTarget } from './targets/vllm.ts';
 import { wandbTarget } from './targets/wandb.ts';
@@ -18,6 +19,7 @@ const TARGETS: Readonly<Record<DeployTargetName, DeployTarget>> = {
   s3: s3Target,
   vllm: vllmTarget,
   ollama: ollamaTarget,
+  server: serverTarget,
 };
 
 /** Refused if a later version of Temper recorded it. */

@@ -1,5 +1,5 @@
 /** One attempt as a trace: the agent, its calls of models in order, and the tools between them. */
-import { formatAttemptId } from '../../core/attempt-id.ts';
+import { formatAttemptId, formatGroupId } from '../../core/attempt-id.ts';
 import type { AttemptRecord, CallRecord, HostedCallRecord } from '../../store/records/trajectories.ts';
 import { ERROR_TYPE, GEN_AI, SESSION } from './conventions.ts';
 import { evaluationEvents, type AttemptVerdict } from './evaluation-events.ts';
@@ -11,9 +11,8 @@ import type { SampledBy } from './sample-attempts.ts';
 import { timeOfAttempt, type AttemptTime, type SpanTime } from './span-times.ts';
 import type { TracedGroup, TracedRun } from './traced.ts';
 
-/** `0.3.2.5`, or `0.3.eval.5` in an evaluation. */
 export function nameAttempt({ branch, step, group }: TracedGroup, attempt: number): string {
-  return group === null ? `${branch}.${step}.eval.${attempt}` : formatAttemptId({ branch, step, group, attempt });
+  return formatAttemptId({ branch, step, group, attempt });
 }
 
 export function attemptRoot({ storeId, run }: TracedRun, group: TracedGroup, attempt: number): SpanPlace {
@@ -21,8 +20,8 @@ export function attemptRoot({ storeId, run }: TracedRun, group: TracedGroup, att
 }
 
 /** Groups attempts at one scenario in viewers that know sessions. */
-function sessionOf({ run }: TracedRun, { branch, step, group }: TracedGroup): string {
-  return `${run}/${branch}.${step}.${group ?? 'eval'}`;
+function sessionOf({ run }: TracedRun, group: TracedGroup): string {
+  return `${run}/${formatGroupId(group)}`;
 }
 
 export interface SentAttempt {

@@ -6,7 +6,7 @@ import type { Target } from '../../outbound/target.ts';
 import { readCursor } from '../../store/records/outbound-cursor.ts';
 import { startTrackedRun, type TrackedRun } from '../outbound/track/tracked-run.ts';
 
-const PATIENCE = { workMs: 300, pollMs: 20, askMs: 0, beatMs: 0 };
+const PATIENCE = { workMs: 300, pollMs: 20, gatherMs: 0, askMs: 0, beatMs: 0 };
 const logger = { info: () => undefined, warn: () => undefined };
 
 /** Notes what it is told. */
@@ -32,8 +32,13 @@ function createTarget(fail: () => Error | null = () => null): { target: Target; 
   return { target, told };
 }
 
-function track({ store, run }: TrackedRun, target: Target, isRunning: OutboundDependencies['isRunning']) {
-  const dependencies = { store, logger, openTarget: () => target, isRunning, patience: PATIENCE };
+function track(
+  { store, run }: TrackedRun,
+  target: Target,
+  isRunning: OutboundDependencies['isRunning'],
+  patience = PATIENCE,
+) {
+  const dependencies = { store, logger, openTarget: () => target, isRunning, patience };
   const activities = createTrackActivities(dependencies);
   return new MockActivityEnvironment().run(activities.track, { run, target: 'fake', from: 'start' as const });
 }
@@ -66,6 +71,26 @@ test('a state that was completed before the run was started again is no end', as
   const { target, told } = createTarget();
   expect(await track(tracked, target, () => Promise.resolve(true))).toEqual({ over: false });
   expect(told).not.toContain('end finished');
+});
+
+test('new rows of a running run wait for others, and are told at once when it has ended', async () => {
+  const tracked = await startTrackedRun();
+  const { target, told } = createTarget();
+  let [isRunning, looks] = [true, 0];
+  const ask = () => {
+    looks += 1;
+    return Promise.resolve(isRunning);
+  };
+  const gathering = track(tracked, target, ask, { ...PATIENCE, workMs: 60_000, gatherMs: 60_000 });
+  // It knew all that there was.
+  await expect.poll(() => told).toContain('beat');
+  await tracked.step();
+  const before = looks;
+  await expect.poll(() => looks).toBeGreaterThan(before + 2);
+  expect(told).not.toContain('step 1');
+  isRunning = false;
+  expect(await gathering).toEqual({ over: true });
+  expect(told.filter((line) => line !== 'beat')).toEqual(['begin', 'step 1', 'end crashed']);
 });
 
 test('what a person may mend is asked for again', async () => {

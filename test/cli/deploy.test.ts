@@ -102,6 +102,11 @@ test('what is deployed, under which names and with which stages, follows from th
     options: { quantize: 'q8_0' },
     stages: ['create', 'proof'],
   });
+  expect(await plan('server --url http://127.0.0.1:8080 --model-name models/demo.gguf')).toMatchObject({
+    options: { url: 'http://127.0.0.1:8080', modelName: 'models/demo.gguf' },
+    baseModel: null,
+    stages: ['find', 'proof'],
+  });
 });
 
 test('a project without deployments says how to make one', async () => {

@@ -1,14 +1,14 @@
-/** Servers on hosts of the user's: a vLLM that runs already, and Ollama. */
+/** Servers on hosts of the user's: a vLLM that runs already, Ollama, and one that has the checkpoint. */
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { DEPLOY_OPTIONS } from '../../../core/contract-deploy.ts';
-import type { GgufRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
+import type { GgufRequest, ProofRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
-import { seededFaults, type StandIn } from '../stand-in.ts';
-import { ADAPTER, addDeployment, madeOf, playStages, temporaryStore } from './made-deployment.ts';
+import { seededFaults, startStandIn, type StandIn } from '../stand-in.ts';
+import { ADAPTER, addDeployment, madeOf, MATCHES, playStages, temporaryStore } from './made-deployment.ts';
 import { startOllama } from './ollama-stand-in.ts';
 import { startVllm } from './vllm-stand-in.ts';
 
@@ -169,6 +169,57 @@ describe('Ollama', () => {
     const named = await deploying(server.url, { modelName: 'support' });
     await playStages(named.store, named.deployment, { env: {}, ...fakeGguf() });
     expect(server.models.get('support')).not.toBe('sha256:theirs');
+  });
+});
+
+describe('a server that has the checkpoint', () => {
+  const serving = (names: readonly string[], more: object = {}) => {
+    const data = names.map((id) => ({ id, object: 'model' }));
+    const routes = [{ method: 'GET', path: /^\/v1\/models$/, answer: () => ({ json: { object: 'list', data } }) }];
+    return closing(startStandIn({ key: KEY, routes, ...more }));
+  };
+  const deploying = async (server: StandIn, options: object = {}) => {
+    const store = temporaryStore();
+    return {
+      store,
+      deployment: await addDeployment(store, { target: 'server', options: { url: server.url, ...options } }),
+    };
+  };
+
+  test.each(SEEDS)('with faults of seed %i the model is found by its name, and asked with the key', async (seed) => {
+    const server = await serving(['other', 'demo-step12'], { fault: seededFaults(seed) });
+    const { store, deployment } = await deploying(server);
+    const asked: (string | null)[] = [];
+    const prove = ({ address, key }: ProofRequest) => {
+      asked.push(address.baseUrl, address.model, key);
+      return Promise.resolve(MATCHES);
+    };
+    await playStages(store, deployment, { env: { TEMPER_SERVER_KEY: KEY }, prove });
+    expect(asked).toEqual([`${server.url}/v1`, 'demo-step12', KEY]);
+    expect(await madeOf(store, deployment)).toMatchObject({
+      find: { model: 'demo-step12' },
+      proof: { verdict: 'matches' },
+    });
+  });
+
+  test('the only model of a server is taken by any name, unless you pass one', async () => {
+    const server = await serving(['/models/model.gguf']);
+    const { store, deployment } = await deploying(server);
+    await playStages(store, deployment, { env: { TEMPER_SERVER_KEY: KEY } });
+    expect(await madeOf(store, deployment)).toMatchObject({ find: { model: '/models/model.gguf' } });
+    const named = await deploying(server, { modelName: 'mine' });
+    await expect(playStages(named.store, named.deployment, { env: { TEMPER_SERVER_KEY: KEY } })).rejects.toThrow(
+      'the server must list mine, the model to be proven, but lists /models/model.gguf; pass --model-name with the name of demo@12 there',
+    );
+  });
+
+  test('of several models, one must be named; a key that is refused names its variable', async () => {
+    const server = await serving(['one', 'two']);
+    const { store, deployment } = await deploying(server);
+    await expect(playStages(store, deployment, { env: { TEMPER_SERVER_KEY: KEY } })).rejects.toThrow(
+      'must list demo-step12',
+    );
+    await expect(playStages(store, deployment, { env: {} })).rejects.toThrow('check the key in TEMPER_SERVER_KEY');
   });
 });
 

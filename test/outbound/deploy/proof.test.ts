@@ -92,6 +92,13 @@ describe('measurements', () => {
     ]);
   });
 
+  test('of an adapter that cannot be told from its base model must be nearer to both', () => {
+    const quantized = judgeProof(measured(measure('checkpoint', 0.12), measure('base', 0.12, -1)), [answer()]);
+    const other = judgeProof(measured(measure('checkpoint', 0.39), measure('base', 0.38, 0.3)), [answer()]);
+    expect([quantized.verdict, other.verdict]).toEqual(['matches', 'wrong-base-model']);
+    expect(judgeProof(measured(measure('checkpoint', 0.39), measure('base', 2, -9)), []).verdict).toBe('matches');
+  });
+
   test('of text alone are compared, too', () => {
     const [first, second] = [measure('checkpoint', 0), measure('base', 0)];
     const found = judgeProof(
