@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { countFlag, readNames, type Bench, type Flags } from './bench.ts';
 import { measureRun } from './ui/measure-run.ts';
 import { measureViews } from './ui/measure-views.ts';
+import { readProgram } from './ui/ui-process.ts';
 import { writeUiStore } from './ui/write-store.ts';
 
 const PARTS = ['views', 'run'] as const;
@@ -17,6 +18,7 @@ export const ui: Bench = {
   summary: 'temper ui: first view, further views, index and memory on a store of 1 GB; what ten clients cost a run',
   flags: {
     parts: PARTS.join(','),
+    of: 'package',
     store: '',
     steps: '2000',
     pairs: '8',
@@ -44,5 +46,5 @@ async function runBench(flags: Flags): Promise<object> {
 async function onStore(flags: Flags, folder: string): Promise<object> {
   const store = flags['store'] || join(folder, 'store');
   if (!flags['store']) await writeUiStore({ folder: store, steps: countFlag(flags, 'steps') });
-  return measureViews(store, folder);
+  return measureViews({ program: readProgram(flags['of']!), store, cache: folder, cwd: folder });
 }

@@ -71,7 +71,8 @@ function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
   );
   const offset = Number(query.get('offset') ?? 0);
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
-  return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit) };
+  const leftOut = view.total - view.rows.length;
+  return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit), ...(leftOut > 0 && { leftOut }) };
 }
 
 type Test = (row: AttemptRow, value: string) => boolean;

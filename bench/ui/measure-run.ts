@@ -14,7 +14,7 @@ import type { Store } from '../../store/store.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { countFlag, mean, median, type Flags } from '../bench.ts';
 import { onFakeStack, type Place } from '../long.ts';
-import { startUi, type UiProcess } from './ui-process.ts';
+import { readProgram, startUi, type UiProcess } from './ui-process.ts';
 
 const RUN = 'bench-ui';
 /** More than the measurement sees: it ends the run. */
@@ -34,7 +34,7 @@ export function measureRun(flags: Flags, cache: string): Promise<object> {
   return onFakeStack(countFlag(flags, 'worker-heap-mib'), async (place, client) => {
     const store = await openStore(place.store);
     const end = await startRun(flags, store, client);
-    const server = await startUi(place.store, cache, place.project);
+    const server = await startUi({ program: readProgram(flags['of']!), store: place.store, cache, cwd: place.project });
     try {
       return await takeTurns(flags, { place, store, server });
     } finally {

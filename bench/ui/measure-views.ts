@@ -4,40 +4,47 @@ import { openStore } from '../../store/bytes/open-store.ts';
 import { listRuns } from '../../store/records/run-reader.ts';
 import type { AttemptsView } from '../../views/api/attempt-views.ts';
 import { median, quantile } from '../bench.ts';
-import { watchMemory } from '../long.ts';
 import { seededRandom } from './made-attempts.ts';
-import { startUi, type UiProcess } from './ui-process.ts';
+import { PeakMemory } from './peak-memory.ts';
+import { startUi, type UiPlace, type UiProcess } from './ui-process.ts';
 
 const SAMPLES = 20;
 const INDEX_POLL_MS = 200;
+/** It looks for a Temporal server meanwhile. */
+const IDLE_MS = 5000;
 
-export async function measureViews(folder: string, cache: string): Promise<object> {
-  const [run] = await listRuns(await openStore(folder));
-  if (run === undefined) throw new Error(`${folder} has no run; make one with bench/ui-store.ts`);
-  const server = await startUi(folder, cache, cache);
-  const memory = watchMemory(server.process);
+export async function measureViews(place: UiPlace): Promise<object> {
+  const [run] = await listRuns(await openStore(place.store));
+  if (run === undefined) throw new Error(`${place.store} has no run; make one with bench/ui-store.ts`);
+  const server = await startUi(place);
+  const memory = new PeakMemory(server.process);
   try {
+    await sleep(IDLE_MS);
+    memory.endPhase('start');
     const [firstViewMs, firstViewBytes] = await timed(() => server.openFirstView());
     const [firstIndexMs, attempts] = await timed(() => awaitIndex(server, run));
+    memory.endPhase('first index');
     const views = await timeViews(server, run, attempts);
+    memory.endPhase('views');
     const all = Object.values(views).flat();
     for (const [name, times] of Object.entries(views))
       console.log(
         `  ${name.padEnd(28)} ${median(times).toFixed(0)} ms, 95 % within ${quantile(times, 0.95).toFixed(0)} ms`,
       );
     return {
+      program: place.program,
       attempts,
       firstViewMs,
       firstViewBytes,
       firstIndexSeconds: firstIndexMs / 1000,
-      laterIndexMs: await timeLaterIndex(folder, cache, run),
+      laterIndexMs: await timeLaterIndex(place, run),
       viewMsMedian: median(all),
       viewMs95: quantile(all, 0.95),
       views: Object.fromEntries(Object.entries(views).map(([name, times]) => [name, Math.round(median(times))])),
-      serverMiBLargest: Math.round(Math.max(...memory.samples)),
+      peakMiB: memory.phases,
+      serverMiBLargest: Math.max(...Object.values(memory.phases)),
     };
   } finally {
-    memory.stop();
     await server.stop();
   }
 }
@@ -52,8 +59,8 @@ async function awaitIndex(server: UiProcess, run: string): Promise<number> {
 }
 
 /** A new process, which reads what the first one has left. */
-async function timeLaterIndex(folder: string, cache: string, run: string): Promise<number> {
-  const server = await startUi(folder, cache, cache);
+async function timeLaterIndex(place: UiPlace, run: string): Promise<number> {
+  const server = await startUi(place);
   try {
     return (await timed(() => awaitIndex(server, run)))[0];
   } finally {

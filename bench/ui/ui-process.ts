@@ -1,10 +1,19 @@
 /** `temper ui` in a process of its own, as a user starts it, and a client of its API. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { UsageError } from '../../cli/command-line/errors.ts';
 
-const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+/** The package of `npm run build`, as users have it, or the sources, which bring their compiler. */
+const PROGRAMS = {
+  package: fileURLToPath(new URL('../../dist/cli/temper.js', import.meta.url)),
+  sources: fileURLToPath(new URL('../../cli/temper.js', import.meta.url)),
+} as const;
+
+type ProgramName = keyof typeof PROGRAMS;
+
 const KEY = 'bench-key-of-the-ui-0123456789abcdef';
 
 export interface UiProcess {
@@ -19,9 +28,23 @@ export interface UiProcess {
   stop(): Promise<void>;
 }
 
-export async function startUi(store: string, cache: string, cwd: string): Promise<UiProcess> {
+export function readProgram(name: string): ProgramName {
+  if (name !== 'package' && name !== 'sources')
+    throw new UsageError(`--of must be package or sources, got ${name}; leave it out for the package`);
+  if (existsSync(PROGRAMS[name])) return name;
+  throw new UsageError('--of package measures dist/, which is not there; run npm run build, or pass --of sources');
+}
+
+export interface UiPlace {
+  readonly program: ProgramName;
+  readonly store: string;
+  readonly cache: string;
+  readonly cwd: string;
+}
+
+export async function startUi({ program, store, cache, cwd }: UiPlace): Promise<UiProcess> {
   const env = { ...process.env, TEMPER_UI_KEY: KEY, TEMPER_CACHE: cache };
-  const child = spawn(process.execPath, [TEMPER, 'ui', '--store', store, '--port', '0', '--json'], {
+  const child = spawn(process.execPath, [PROGRAMS[program], 'ui', '--store', store, '--port', '0', '--json'], {
     cwd,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],

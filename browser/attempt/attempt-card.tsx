@@ -63,6 +63,7 @@ export function RewardBars({ attempts }: { attempts: readonly Pick<AttemptView, 
       width={attempts.length * width}
       height={height}
       viewBox={`0 0 ${attempts.length * width} ${height}`}
+      preserveAspectRatio="none"
       role="img"
       aria-label={says}
     >

@@ -1,6 +1,7 @@
 /** The judge's prompts on a group, and its verdicts. */
 import { formatNumber, plural } from '../../core/format.ts';
 import type { JudgeView } from '../../views/api/attempt-views.ts';
+import { FactsTable } from './facts-table.tsx';
 import { indentJson } from './json-text.ts';
 import { LongText, Message } from './message.tsx';
 
@@ -48,33 +49,30 @@ function Verdicts({ judge: { scores, explanations }, titles }: { judge: JudgeVie
   if (scores.every((score) => score === null) && explanations.every((text) => text === null)) return null;
   const hasWords = explanations.some((text) => text !== null);
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Scores by attempt">
-      <table class="facts-table">
-        <thead>
-          <tr>
-            <th scope="col">attempt</th>
-            <th scope="col">score</th>
-            {hasWords && (
-              <th scope="col" class="words">
-                why
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {scores.map((score, index) => (
-            <tr key={index}>
-              <th scope="row">{titles[index] ?? `attempt ${index}`}</th>
-              <td class="number">{formatNumber(score)}</td>
-              {hasWords && (
-                <td class="words">
-                  <bdi>{explanations[index] ?? '–'}</bdi>
-                </td>
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <FactsTable
+      label="Scores by attempt"
+      heads={
+        <>
+          <th scope="col">score</th>
+          {hasWords && (
+            <th scope="col" class="words">
+              why
+            </th>
+          )}
+        </>
+      }
+    >
+      {scores.map((score, index) => (
+        <tr key={index}>
+          <th scope="row">{titles[index] ?? `attempt ${index}`}</th>
+          <td class="number">{formatNumber(score)}</td>
+          {hasWords && (
+            <td class="words">
+              <bdi>{explanations[index] ?? '–'}</bdi>
+            </td>
+          )}
+        </tr>
+      ))}
+    </FactsTable>
   );
 }

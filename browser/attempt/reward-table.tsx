@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { AttemptView } from '../../views/api/attempt-views.ts';
 import { formatMetric } from './attempt-facts.tsx';
+import { FactsTable } from './facts-table.tsx';
 
 type Cell = number | string | boolean | null;
 
@@ -21,44 +22,39 @@ export function RewardTable({ attempts, hrefOf }: TableProps) {
   const by = columns.find(({ name }) => name === sort?.name);
   const rows = by === undefined ? attempts : attempts.toSorted((a, b) => compare(by.of(a), by.of(b), sort!.isDown));
   return (
-    <div class="card scroll" tabIndex={0} role="region" aria-label="Rewards and metrics">
-      <table class="facts-table">
-        <thead>
-          <tr>
-            <th scope="col">attempt</th>
-            {columns.map(({ name }) => (
-              <th
-                key={name}
-                scope="col"
-                aria-sort={sort?.name !== name ? 'none' : sort.isDown ? 'descending' : 'ascending'}
-              >
-                <button
-                  type="button"
-                  class="head"
-                  onClick={() => setSort({ name, isDown: sort?.name === name ? !sort.isDown : true })}
-                >
-                  <bdi>{name}</bdi>
-                  <span aria-hidden="true">{sort?.name !== name ? '' : sort.isDown ? ' ↓' : ' ↑'}</span>
-                </button>
-              </th>
+    <div class="card">
+      <FactsTable
+        label="Rewards and metrics"
+        heads={columns.map(({ name }) => (
+          <th
+            key={name}
+            scope="col"
+            aria-sort={sort?.name !== name ? 'none' : sort.isDown ? 'descending' : 'ascending'}
+          >
+            <button
+              type="button"
+              class="head"
+              onClick={() => setSort({ name, isDown: sort?.name === name ? !sort.isDown : true })}
+            >
+              <bdi>{name}</bdi>
+              <span aria-hidden="true">{sort?.name !== name ? '' : sort.isDown ? ' ↓' : ' ↑'}</span>
+            </button>
+          </th>
+        ))}
+      >
+        {rows.map((attempt) => (
+          <tr key={attempt.row.id}>
+            <th scope="row">
+              {hrefOf(attempt) === null ? attempt.title : <a href={hrefOf(attempt)!}>{attempt.title}</a>}
+            </th>
+            {columns.map(({ name, of }) => (
+              <td key={name} class="number">
+                {cellText(of(attempt))}
+              </td>
             ))}
           </tr>
-        </thead>
-        <tbody>
-          {rows.map((attempt) => (
-            <tr key={attempt.row.id}>
-              <th scope="row">
-                {hrefOf(attempt) === null ? attempt.title : <a href={hrefOf(attempt)!}>{attempt.title}</a>}
-              </th>
-              {columns.map(({ name, of }) => (
-                <td key={name} class="number">
-                  {cellText(of(attempt))}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </FactsTable>
     </div>
   );
 }

@@ -13,7 +13,7 @@ import { TokenView } from '../attempt/token-view.tsx';
 import { Turn } from '../attempt/turn.tsx';
 import { UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
-import { navigate, pathTo, useQuery } from '../location.ts';
+import { pathTo, useQuery } from '../location.ts';
 import { useKeys } from '../parts/keys.ts';
 import { Chip, CopyButton, Facts, Notice, Shown } from '../parts/small.tsx';
 import { Tabs } from '../parts/tabs.tsx';
@@ -43,7 +43,6 @@ interface AttemptProps {
 
 function Attempt({ run, id, attempt }: AttemptProps) {
   const [replayFrom, setReplayFrom] = useState<number | null>(null);
-  useNeighbourKeys(run, id);
   const renderTurn = useCallback(
     (index: number, body?: ComponentChildren) => {
       const turn = attempt.turns[index];
@@ -75,7 +74,7 @@ function Attempt({ run, id, attempt }: AttemptProps) {
 
 function Views({ run, id, attempt, renderTurn }: BodyProps & { run: string; id: string }) {
   const [query, setQuery] = useQuery();
-  const select = (tab: string): void => setQuery({ view: tab === 'messages' ? null : tab });
+  const select = (tab: string): void => setQuery({ tab: tab === 'messages' ? null : tab });
   useKeys([
     { keys: 'm', label: 'Messages', run: () => select('messages') },
     { keys: 't', label: 'Tokens', run: () => select('tokens') },
@@ -83,7 +82,7 @@ function Views({ run, id, attempt, renderTurn }: BodyProps & { run: string; id: 
   return (
     <Tabs
       label="Attempt"
-      selected={query.get('view') ?? 'messages'}
+      selected={query.get('tab') ?? 'messages'}
       onSelect={select}
       tabs={[
         {
@@ -112,24 +111,9 @@ function Views({ run, id, attempt, renderTurn }: BodyProps & { run: string; id: 
   );
 }
 
-function useNeighbourKeys(run: string, id: string): void {
-  const go = (path: string | null): void => {
-    if (path !== null) navigate(path);
-  };
-  useKeys([
-    { keys: '[', label: 'Previous attempt', run: () => go(neighbour(run, id, -1)) },
-    { keys: ']', label: 'Next attempt', run: () => go(neighbour(run, id, 1)) },
-  ]);
-}
-
-function neighbour(run: string, id: string, by: 1 | -1): string | null {
-  const place = splitAttemptId(id);
-  if (place === null || place.attempt + by < 0) return null;
-  return pathTo('runs', run, 'attempts', `${place.groupId}.${place.attempt + by}`);
-}
-
 function Head({ run, id, attempt }: AttemptProps) {
-  const { row } = attempt;
+  const { row, neighbours } = attempt;
+  const to = (other: string | null): string | null => (other === null ? null : pathTo('runs', run, 'attempts', other));
   const place = splitAttemptId(id);
   return (
     <>
@@ -140,7 +124,7 @@ function Head({ run, id, attempt }: AttemptProps) {
         {row.failure !== null && <Chip kind="bad">{row.failure}</Chip>}
         {row.truncated && <Chip kind="warn">truncated</Chip>}
         <CopyLink />
-        <Neighbours what="attempt" previous={neighbour(run, id, -1)} next={neighbour(run, id, 1)} />
+        <Neighbours what="attempt" previous={to(neighbours.previous)} next={to(neighbours.next)} />
       </header>
       <div class="card facts-card">
         <Facts

@@ -1,5 +1,6 @@
 /** One side of a chat: its conversation, and the answer that is coming. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { plural } from '../../core/format.ts';
 import type { ChatRequest } from '../../views/api/requests.ts';
 import { streamChat } from './chat-stream.ts';
 
@@ -76,7 +77,7 @@ function requestOf(model: string, said: readonly Said[], settings: ChatSettings)
 }
 
 function describeEnd(finishReason: string | null, tokens: number | null): string {
-  return [finishReason === null ? null : `ended by ${finishReason}`, tokens === null ? null : `${tokens} tokens`]
+  return [finishReason === null ? null : `ended by ${finishReason}`, tokens === null ? null : plural(tokens, 'token')]
     .filter((part) => part !== null)
     .join(', ');
 }

@@ -131,7 +131,8 @@ function ChatForm({ text, onText, isAnswering, isOff, onSend, onStop, onClear, c
         }}
       />
       {isAnswering ? (
-        <button type="button" onClick={onStop}>
+        // The second click of a double click on "Send" comes here.
+        <button type="button" onClick={({ detail }) => detail < 2 && onStop()}>
           Stop
         </button>
       ) : (

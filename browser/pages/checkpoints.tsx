@@ -70,10 +70,12 @@ function columnsOf(chosen: readonly string[], toggle: (key: string) => void): Ta
   const compare: TableColumn<CheckpointRow> = {
     key: 'compare',
     label: 'Compare',
+    title: 'Choose two checkpoints to compare; on a row, press Space',
     width: '104px',
     render: (row) => (
       <input
         type="checkbox"
+        tabIndex={-1}
         aria-label={`Compare ${keyOf(row)}`}
         checked={chosen.includes(keyOf(row))}
         onClick={(event) => event.stopPropagation()}

@@ -1,18 +1,17 @@
 /** Attempts of one scenario side by side, their differences, numbers, and what the judge said. */
 import { useState } from 'preact/hooks';
+import { parseGroupId } from '../../core/attempt-id.ts';
 import { formatNumber, plural } from '../../core/format.ts';
 import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
 import { RewardBars } from '../attempt/attempt-card.tsx';
 import { ConversationDiff } from '../attempt/diff.tsx';
 import { Judge } from '../attempt/judge.tsx';
 import { LongText } from '../attempt/message.tsx';
-import { formatGroupAddress, parseGroupAddress } from '../attempt/places.ts';
 import { RewardTable } from '../attempt/reward-table.tsx';
 import { SideBySide } from '../attempt/side-by-side.tsx';
 import { UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
-import { navigate, pathTo, useQuery } from '../location.ts';
-import { useKeys } from '../parts/keys.ts';
+import { pathTo, useQuery } from '../location.ts';
 import { Shown } from '../parts/small.tsx';
 import { Tabs, type Tab } from '../parts/tabs.tsx';
 import { hrefTo, stepPath } from './addresses.ts';
@@ -28,30 +27,20 @@ export function GroupPage({ run, id }: { run: string; id: string }) {
 }
 
 function Group({ view }: { view: GroupView }) {
-  const { run, id, row, attempts } = view;
+  const { run, id, row, attempts, neighbours } = view;
   const [query, setQuery] = useQuery();
-  const place = parseGroupAddress(id);
-  const to = (by: 1 | -1): string | null => {
-    if (place === null || place.group === null || place.group + by < 0) return null;
-    return pathTo('runs', run, 'groups', formatGroupAddress({ ...place, group: place.group + by }));
-  };
-  const go = (path: string | null): void => {
-    if (path !== null) navigate(path);
-  };
-  useKeys([
-    { keys: '[', label: 'Previous group', run: () => go(to(-1)) },
-    { keys: ']', label: 'Next group', run: () => go(to(1)) },
-  ]);
+  const place = parseGroupId(id);
+  const to = (other: string | null): string | null => (other === null ? null : pathTo('runs', run, 'groups', other));
   const tabs = tabsOf(view, query, setQuery);
   return (
     <>
       <header class="masthead">
-        <h1>{place?.isEval === true ? `Evaluation after step ${place.step}` : `Group ${id}`}</h1>
+        <h1>{place?.group === null ? `Evaluation after step ${place.step}` : `Group ${id}`}</h1>
         {row !== null && <UseChip use={row.use} />}
-        {place !== null && !place.isEval && (
+        {place !== null && place.group !== null && (
           <a href={`#${stepPath(run, place.step, place.branch)}`}>step {place.step}</a>
         )}
-        <Neighbours what="group" previous={to(-1)} next={to(1)} />
+        <Neighbours what="group" previous={to(neighbours.previous)} next={to(neighbours.next)} />
       </header>
       <div class="group-summary">
         <RewardBars attempts={attempts} />

@@ -1,5 +1,6 @@
 /** Attempts of a run that match filters; the filters are in the address. */
 import { useState } from 'preact/hooks';
+import { plural } from '../../core/format.ts';
 import type { AttemptsView, IndexProgress } from '../../views/api/attempt-views.ts';
 import { useSteadyData } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';
@@ -29,6 +30,11 @@ export function SearchPage({ run }: { run: string }) {
       </div>
       <FilterBar />
       {view !== null && <Progress progress={view.index} />}
+      {view?.leftOut !== undefined && (
+        <Notice title="This is an export">
+          It has the newest attempts only. Left out: {plural(view.leftOut, 'older attempt')}.
+        </Notice>
+      )}
       {first.state === 'failed' && <Failed what="the attempts" message={first.message} />}
       {view === null && first.state !== 'failed' && <Loading what="attempts" />}
       {view !== null && (

@@ -1,13 +1,12 @@
 /** One step: its groups with their rewards, what became of each, and what was committed. */
 import { useState } from 'preact/hooks';
+import { formatGroupId } from '../../core/attempt-id.ts';
 import { describeMetrics, formatNumber, plural } from '../../core/format.ts';
 import type { GroupRow, StepView } from '../../views/api/attempt-views.ts';
-import { formatGroupAddress } from '../attempt/places.ts';
 import { USE_LABELS, USE_REASONS, UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
-import { navigate, pathTo, useQuery } from '../location.ts';
+import { pathTo, useQuery } from '../location.ts';
 import { Histogram } from '../parts/bars.tsx';
-import { useKeys } from '../parts/keys.ts';
 import { CopyButton, Facts, Notice, Shown } from '../parts/small.tsx';
 import { VirtualTable, type TableColumn } from '../parts/table.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -27,12 +26,8 @@ export function StepPage({ run, step }: { run: string; step: number }) {
 }
 
 function Step({ view, branch }: { view: StepView; branch: number | null }) {
-  const { run, step, summary, groups, warnings } = view;
-  const to = (other: number): string | null => (other < 1 ? null : stepPath(run, other, branch));
-  useKeys([
-    { keys: '[', label: 'Previous step', run: () => step > 1 && navigate(to(step - 1)!) },
-    { keys: ']', label: 'Next step', run: () => navigate(to(step + 1)!) },
-  ]);
+  const { run, step, summary, groups, warnings, neighbours } = view;
+  const to = (other: number | null): string | null => (other === null ? null : stepPath(run, other, branch));
   return (
     <>
       <header class="masthead">
@@ -41,7 +36,7 @@ function Step({ view, branch }: { view: StepView; branch: number | null }) {
           {view.branch === 0 ? '' : `branch ${view.branch} · `}
           {summary === null ? 'not committed yet' : describeMetrics(summary.reward, summary.metrics)}
         </span>
-        <Neighbours what="step" previous={to(step - 1)} next={to(step + 1)} />
+        <Neighbours what="step" previous={to(neighbours.previous)} next={to(neighbours.next)} />
       </header>
       {warnings.map((warning, index) => (
         <Notice key={index} level="warn">
@@ -115,7 +110,7 @@ function Evaluation({ view: { evaluation, run, branch, step } }: { view: StepVie
       <p>
         {describeMetrics(evaluation.reward, evaluation.metrics)} · {plural(evaluation.attempts, 'held-out attempt')},{' '}
         {evaluation.failed} failed ·{' '}
-        <a href={hrefTo('runs', run, 'groups', `eval.${branch}.${step}`)}>open its attempts</a>
+        <a href={hrefTo('runs', run, 'groups', formatGroupId({ branch, step, group: null }))}>open its attempts</a>
       </p>
     </>
   );
@@ -123,7 +118,7 @@ function Evaluation({ view: { evaluation, run, branch, step } }: { view: StepVie
 
 function Groups({ view }: { view: StepView }) {
   const [use, setUse] = useState<GroupRow['use'] | null>(null);
-  const { run, groups, summary } = view;
+  const { run, groups } = view;
   const uses = [...new Set(groups.map((group) => group.use))];
   const rewards = groups.flatMap((group) => group.rewards.filter((reward) => reward !== null));
   const range: [number, number] = [Math.min(0, ...rewards), Math.max(0, ...rewards)];
@@ -153,34 +148,30 @@ function Groups({ view }: { view: StepView }) {
                 {USE_LABELS[name]} {groups.filter((group) => group.use === name).length}
               </button>
             ))}
-          {summary !== null && summary.replacedGroups > 0 && (
-            <span class="note">
-              {plural(summary.replacedGroups, 'group')} without signal {summary.replacedGroups === 1 ? 'was' : 'were'}{' '}
-              replaced by others.
-            </span>
-          )}
         </div>
       </div>
       <VirtualTable
         label="Groups"
         columns={columnsFor(range)}
         rows={shown}
-        keyOf={idOf}
-        linkOf={(row) => pathTo('runs', run, 'groups', idOf(row))}
+        keyOf={formatGroupId}
+        linkOf={(row) => pathTo('runs', run, 'groups', formatGroupId(row))}
         rowHeight={44}
       />
     </>
   );
 }
 
-function idOf({ branch, step, group }: GroupRow): string {
-  return formatGroupAddress({ isEval: false, branch, step, group });
-}
-
 function columnsFor(range: readonly [number, number]): TableColumn<GroupRow>[] {
   const ends = { align: 'end' } as const;
   return [
-    { key: 'group', label: 'Group', width: '72px', value: ({ step, group }) => step * 1e6 + group, render: idOf },
+    {
+      key: 'group',
+      label: 'Group',
+      width: '72px',
+      value: ({ step, group }) => step * 1e6 + group,
+      render: formatGroupId,
+    },
     {
       key: 'scenario',
       label: 'Scenario',

@@ -13,6 +13,7 @@ import {
   type ActionName,
   type FormValues,
 } from './action-fields.ts';
+import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
 import { CopyButton, Notice, Tip } from './small.tsx';
 
@@ -27,17 +28,10 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-type Stage =
-  | { readonly at: 'form'; readonly problem: string | null }
-  | { readonly at: 'asking' }
-  | { readonly at: 'confirm'; readonly plan: ActionResult; readonly problem: string | null }
-  | { readonly at: 'doing'; readonly plan: ActionResult }
-  | { readonly at: 'done'; readonly result: ActionResult };
-
 export function ActionDialog({ title, start, values = {}, onClose }: DialogProps) {
   const form = ACTION_FORMS[start.action];
   const [filled, setFilled] = useState<FormValues>(values);
-  const [stage, setStage] = useState<Stage>({ at: 'form', problem: null });
+  const [stage, setStage] = useState<ActionStage>({ at: 'form', problem: null });
   // Names one confirmation: sent again after a lost answer, it does nothing twice.
   const requestId = useRef(crypto.randomUUID());
   const send = (isConfirmed: boolean): Promise<ActionResult> =>
@@ -71,7 +65,7 @@ export function ActionDialog({ title, start, values = {}, onClose }: DialogProps
       title={title ?? `${form.label}: ${start.run}`}
       onClose={onClose}
       actions={
-        <Buttons
+        <ActionButtons
           {...{ stage, form, hasForm, onClose }}
           onAsk={ask}
           onAct={act}
@@ -109,6 +103,7 @@ function Form({ fields, values, onChange, onSubmit }: FormProps) {
           value: values[name] ?? '',
           required: isRequired,
           autoFocus: index === 0,
+          ...(index === 0 && { ref: focusWhenShown }),
           onInput: (event: { currentTarget: { value: string } }) =>
             onChange({ ...values, [name]: event.currentTarget.value }),
         };
@@ -133,7 +128,7 @@ function Form({ fields, values, onChange, onSubmit }: FormProps) {
 /** Answer only when they are done. */
 const LONG: readonly ActionName[] = ['evaluate', 'replay'];
 
-function Says({ stage, run, action }: { stage: Stage; run: string; action: ActionName }) {
+function Says({ stage, run, action }: { stage: ActionStage; run: string; action: ActionName }) {
   if (stage.at === 'asking') return <p role="status">Asking what will happen …</p>;
   if (stage.at === 'form') return stage.problem === null ? null : <Notice level="bad">{stage.problem}</Notice>;
   if (stage.at === 'done')
@@ -146,7 +141,9 @@ function Says({ stage, run, action }: { stage: Stage; run: string; action: Actio
   const { plan } = stage;
   return (
     <>
-      <p class="says">{plan.says}</p>
+      <p class="says" tabIndex={-1} ref={focusWhenShown}>
+        {plan.says}
+      </p>
       {plan.command !== '' && (
         <>
           <p class="note">The same in a terminal:</p>
@@ -177,52 +174,6 @@ function Made({ made, run, action }: { made: string; run: string; action: Action
       </p>
     );
   return <p class="note">{made}</p>;
-}
-
-interface ButtonsProps {
-  readonly stage: Stage;
-  readonly form: (typeof ACTION_FORMS)[ActionName];
-  readonly hasForm: boolean;
-  readonly onAsk: () => Promise<void>;
-  readonly onAct: (plan: ActionResult) => Promise<void>;
-  readonly onBack: () => void;
-  readonly onClose: () => void;
-}
-
-function Buttons({ stage, form, hasForm, onAsk, onAct, onBack, onClose }: ButtonsProps) {
-  if (stage.at === 'done')
-    return (
-      <button type="button" class="primary" autoFocus onClick={onClose}>
-        Close
-      </button>
-    );
-  if (stage.at === 'form' || stage.at === 'asking')
-    return (
-      <>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="button" class="primary" disabled={stage.at === 'asking'} onClick={() => void onAsk()}>
-          Continue
-        </button>
-      </>
-    );
-  const isDoing = stage.at === 'doing';
-  return (
-    <>
-      <button type="button" disabled={isDoing} onClick={hasForm ? onBack : onClose}>
-        {hasForm ? 'Back' : 'Cancel'}
-      </button>
-      <button
-        type="button"
-        class={form.isDangerous === true ? 'danger' : 'primary'}
-        disabled={isDoing}
-        onClick={() => void onAct(stage.plan)}
-      >
-        {form.verb}
-      </button>
-    </>
-  );
 }
 
 interface ActionButtonProps {
@@ -263,16 +214,22 @@ export function ActionButton({ start, label, title, values, className }: ActionB
 /** Actions that make sense in the run's state: two as buttons, the rest folded. */
 export function ActionMenu({ run }: { run: RunRow }) {
   const info = useData<ServerInfo>('info').value;
+  // The dialog is not of its button, which goes when the run gets another state.
+  const [opened, setOpened] = useState<ActionName | null>(null);
   if (info?.isExport === true) return null;
   const actions = actionsFor(run);
   const [first, rest] = [actions.slice(0, 2), actions.slice(2)];
   const reason = whyNot(actions[0]!, info);
   const button = (action: ActionName) => (
-    <ActionButton
+    <button
       key={action}
-      start={{ action, run: run.run }}
-      values={action === 'fork' || action === 'evaluate' ? { step: String(run.step) } : {}}
-    />
+      type="button"
+      disabled={whyNot(action, info) !== null}
+      title={whyNot(action, info) ?? undefined}
+      onClick={() => setOpened(action)}
+    >
+      {ACTION_FORMS[action].label}
+    </button>
   );
   return (
     <div class="action-menu" role="group" aria-label={`Actions on ${run.run}`}>
@@ -284,6 +241,14 @@ export function ActionMenu({ run }: { run: RunRow }) {
         </details>
       )}
       {reason !== null && info !== null && <Tip label="Why some actions are off">{reason}</Tip>}
+      {opened !== null && (
+        <ActionDialog
+          key={opened}
+          start={{ action: opened, run: run.run }}
+          values={opened === 'fork' || opened === 'evaluate' ? { step: String(run.step) } : {}}
+          onClose={() => setOpened(null)}
+        />
+      )}
     </div>
   );
 }

@@ -45,9 +45,9 @@ function crumbsOf(run: string, page: string, id: string | undefined, path: strin
 }
 
 function evaluationCrumbs(run: string, parts: readonly string[], page: string, path: string): Crumb[] {
-  const [, branch, step, attempt] = parts;
+  const [, , step, attempt] = parts;
   return [
-    { label: `Evaluation after step ${step}`, path: pathTo('runs', run, 'groups', `eval.${branch}.${step}`) },
+    { label: `Evaluation after step ${step}`, path: pathTo('runs', run, 'groups', parts.slice(0, 3).join('.')) },
     ...(page === 'attempts' ? [{ label: `Attempt ${attempt}`, path }] : []),
   ];
 }

@@ -6,6 +6,7 @@ import { activeBindings } from './keys.ts';
 /** Keys of the tables and tabs, which act where the focus is. */
 const EVERYWHERE: readonly (readonly [string, string])[] = [
   ['↑ ↓ PgUp PgDn Home End', 'Move in a table'],
+  ['Space', 'Choose the run or the checkpoint to compare'],
   ['Enter', 'Open the row or the point of a chart'],
   ['← →', 'Move between tabs and points of a chart'],
 ];

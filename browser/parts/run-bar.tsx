@@ -23,7 +23,7 @@ export function RunBar({ run, page }: { run: string; page: string | null }) {
         {row !== null && <ActionMenu run={row} />}
       </div>
       <nav class="run-nav" aria-label={`Pages of ${run}`}>
-        {pagesOf(row).map(({ label, key, count }) => (
+        {pagesOf(row, page).map(({ label, key, count }) => (
           <a
             key={label}
             href={`#${key === null ? pathTo('runs', run) : pathTo('runs', run, key)}`}
@@ -44,13 +44,14 @@ interface RunPageLink {
   readonly count: number;
 }
 
-function pagesOf(row: RunRow | null): RunPageLink[] {
+function pagesOf(row: RunRow | null, page: string | null): RunPageLink[] {
+  const hasRewards = page === 'rewards' || row?.isExternal === true;
   return [
     { label: 'Overview', key: null, count: 0 },
     { label: 'Attempts', key: 'attempts', count: 0 },
     { label: 'Checkpoints', key: 'checkpoints', count: 0 },
     { label: 'Chat', key: 'chat', count: 0 },
-    { label: 'Rewards awaited', key: 'rewards', count: row?.awaited ?? 0 },
+    ...(hasRewards ? [{ label: 'Rewards awaited', key: 'rewards', count: row?.awaited ?? 0 }] : []),
   ];
 }
 

@@ -47,8 +47,11 @@ export function useRowMoves<Row>({ rows, keyOf, linkOf, scroller, rowHeight, sho
   const onKeyDown = (event: KeyboardEvent): void => {
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / rowHeight) - 2);
     const next = nextRow(event.key, at, page, rows.length);
+    const target = event.target as Element;
+    const isRow = target.matches('[role=row]');
     if (next !== null) go(next);
-    else if (event.key === 'Enter' && (event.target as Element).matches('[role=row]')) open();
+    else if (event.key === 'Enter' && isRow) open();
+    else if (event.key === ' ' && isRow) chooseRow(target);
     else return;
     event.preventDefault();
   };
@@ -66,6 +69,11 @@ function findCurrent<Row>(
     if (moved !== -1) return moved;
   }
   return Math.min(index, Math.max(0, rows.length - 1));
+}
+
+/** Boxes of rows are no stops of the Tab key, which would be as many as there are rows. */
+function chooseRow(row: Element): void {
+  row.querySelector<HTMLInputElement>('input[type=checkbox]')?.click();
 }
 
 function nextRow(key: string, at: number, page: number, count: number): number | null {

@@ -1,4 +1,5 @@
 /** Advisories: what is wrong with a run, and what to do about it. */
+import { formatSteps } from '../../core/format.ts';
 import { formatAttemptName } from './attempt-name.ts';
 import { pathTo } from '../location.ts';
 import type { Advisory } from '../../views/api/run-views.ts';
@@ -43,11 +44,7 @@ function Evidence({ run, advisory: { steps, attempts } }: { run: string; advisor
   if (steps === null && attempts.length === 0) return null;
   return (
     <p class="links">
-      {steps !== null && (
-        <a href={`#${attemptsOfSteps(run, steps[0], steps[1])}`}>
-          {steps[0] === steps[1] ? `Attempts of step ${steps[0]}` : `Attempts of steps ${steps[0]} to ${steps[1]}`}
-        </a>
-      )}
+      {steps !== null && <a href={`#${attemptsOfSteps(run, steps[0], steps[1])}`}>Attempts of {formatSteps(steps)}</a>}
       {attempts.map((id) => (
         <a key={id} href={`#${pathTo('runs', run, 'attempts', id)}`}>
           {formatAttemptName(id)}

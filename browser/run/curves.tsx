@@ -1,6 +1,6 @@
 /** Curves of a run, in the sections of the report. */
 import { useMemo, useState } from 'preact/hooks';
-import { formatNumber, plural } from '../../core/format.ts';
+import { formatNumber, formatSteps, plural } from '../../core/format.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { addLeftBranches } from '../../views/charts/branch-series.ts';
 import { findConstants, planCharts } from '../../views/charts/charts.ts';
@@ -95,9 +95,7 @@ function RangeLinks({ run, range, onReset }: { run: string; range: Range; onRese
   const [from, to] = [Math.max(1, Math.ceil(range[0])), Math.max(1, Math.floor(range[1]))];
   return (
     <span class="range-links">
-      <a href={`#${attemptsOfSteps(run, from, to)}`}>
-        Attempts of steps {from} to {to}
-      </a>
+      <a href={`#${attemptsOfSteps(run, from, to)}`}>Attempts of {formatSteps([from, to])}</a>
       <button type="button" onClick={onReset}>
         Reset zoom
       </button>

@@ -1,5 +1,6 @@
 /** Numbers of a run at a glance. */
 import type { ComponentChildren } from 'preact';
+import { formatGroupId } from '../../core/attempt-id.ts';
 import type { EvalResult } from '../../core/contract.ts';
 import { describeCosts } from '../../core/costs.ts';
 import { shortModelName } from '../../core/describe-config.ts';
@@ -60,7 +61,7 @@ function Held({ href, newest, first }: { href: string; newest: EvalResult; first
 }
 
 function evaluationPath(run: string, branch: number, { step }: EvalResult): string {
-  return pathTo('runs', run, 'groups', `eval.${branch}.${step}`);
+  return pathTo('runs', run, 'groups', formatGroupId({ branch, step, group: null }));
 }
 
 function Cost({ view: { row, state } }: { view: RunView }) {

@@ -16,7 +16,7 @@ export function LineageTree({ view: { lineage, row } }: { view: RunView }) {
       <svg
         height={placed.length * ROW}
         role="img"
-        aria-label={`${placed.length} branches; the list beside it says how they are connected`}
+        aria-label="Branches as a tree; the list beside it says how they are connected"
       >
         {placed.map((node) => (
           <Line

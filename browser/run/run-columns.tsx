@@ -86,9 +86,9 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
 export function compareColumn(chosen: readonly string[], choose: (run: string) => void): TableColumn<RunRow> {
   return {
     key: 'compare',
-    label: '✓',
-    title: 'Choose runs to compare',
-    width: '48px',
+    label: 'Compare',
+    title: 'Choose runs to compare; on a row, press Space',
+    width: '84px',
     render: ({ run }) => (
       <input
         type="checkbox"

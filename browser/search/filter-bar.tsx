@@ -13,36 +13,13 @@ export function FilterBar() {
     <form class="filters card" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       <TextFilter name="text" label="Text" placeholder="text in a message" isMain />
       <TextFilter name="tool" label="Tool" placeholder="name" />
-      <ChoiceFilter
-        name="failure"
-        label="Failure"
-        choices={[
-          ['any', 'any failure'],
-          ['AgentFailed', 'AgentFailed'],
-          ['EngineFailed', 'EngineFailed'],
-          ['JudgeFailed', 'JudgeFailed'],
-        ]}
-      />
-      <ChoiceFilter
-        name="truncated"
-        label="Truncated"
-        choices={[
-          ['true', 'truncated'],
-          ['false', 'not truncated'],
-        ]}
-      />
+      <ChoiceFilter name="failure" label="Failure" />
+      <ChoiceFilter name="truncated" label="Truncated" />
       <RangeFilter label="Reward" names={['minReward', 'maxReward']} step="any" />
       <TextFilter name="metric" label="Metric" placeholder="moves<3" />
       <RangeFilter label="Steps" names={['fromStep', 'toStep']} step="1" />
       <TextFilter name="scenario" label="Scenario" placeholder="id" />
-      <ChoiceFilter
-        name="kind"
-        label="Kind"
-        choices={[
-          ['train', 'training'],
-          ['eval', 'evaluation'],
-        ]}
-      />
+      <ChoiceFilter name="kind" label="Kind" />
       <button
         type="button"
         disabled={used.length === 0}
@@ -96,8 +73,21 @@ function NumberField(props: { name: string; label: string; placeholder: string; 
   );
 }
 
-function ChoiceFilter(props: { name: string; label: string; choices: readonly (readonly [string, string])[] }) {
-  const { name, label, choices } = props;
+/** Values that the API takes, and what they are called; text alone is both. */
+const CHOICES = {
+  failure: [['any', 'any failure'], ['AgentFailed'], ['EngineFailed'], ['JudgeFailed']],
+  truncated: [
+    ['true', 'truncated'],
+    ['false', 'not truncated'],
+  ],
+  kind: [
+    ['train', 'training'],
+    ['eval', 'evaluation'],
+  ],
+} as const satisfies Readonly<Record<string, readonly (readonly [value: string, label?: string])[]>>;
+
+function ChoiceFilter({ name, label }: { name: keyof typeof CHOICES; label: string }) {
+  const choices: readonly (readonly [value: string, label?: string])[] = CHOICES[name];
   const [query, setQuery] = useQuery();
   const value = query.get(name) ?? '';
   const isKnown = value === '' || choices.some(([choice]) => choice === value);
@@ -107,7 +97,7 @@ function ChoiceFilter(props: { name: string; label: string; choices: readonly (r
       <select value={value} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}>
         <option value="">all</option>
         {!isKnown && <option value={value}>{value}</option>}
-        {choices.map(([choice, text]) => (
+        {choices.map(([choice, text = choice]) => (
           <option key={choice} value={choice}>
             {text}
           </option>

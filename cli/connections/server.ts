@@ -1,8 +1,7 @@
 /** Connections to a project's Temporal server. Commands that only read the store work without one. */
 import { TemperError } from '../../core/failures.ts';
-import { STORE_KEY } from '../../core/wire-constants.ts';
-import type { Store } from '../../store/store.ts';
-import { configuredTarget, connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
+import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
+import { configuredTarget } from '../../workers/connection/target.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 
@@ -39,9 +38,4 @@ export async function tryServer({ project, env }: ProjectPlace, withinMs: number
   const client = await Promise.race([connecting, late]);
   if (client === null) void connecting.then((other) => other?.close());
   return client;
-}
-
-/** Null if nothing was ever stored: a query must not create a store. */
-export async function findStoreId(store: Pick<Store, 'id' | 'read'>): Promise<string | null> {
-  return (await store.read(STORE_KEY)) === null ? null : store.id();
 }

@@ -5,6 +5,7 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
 import type { AttemptSet } from '../../views/api/report-page.ts';
 import { clipText } from '../../views/attempts/messages.ts';
+import { NO_NEIGHBOURS } from '../../views/attempts/place.ts';
 import { NO_VERDICT } from '../../views/attempts/verdict.ts';
 import { viewAttempt } from '../../views/attempts/view-attempt.ts';
 import { attemptRows } from '../../views/rows/attempt-row.ts';
@@ -130,7 +131,7 @@ function compareAttempts(outcomes: readonly Outcome[], scenarioIds: readonly str
 
 /** Belongs to no run: it has no place in a store. */
 function compared(id: string, attempts: readonly AttemptView[]): GroupView {
-  const none = { scenarioValue: null, judge: null, comparisons: 0, leftOut: 0 };
+  const none = { scenarioValue: null, judge: null, comparisons: 0, leftOut: 0, neighbours: NO_NEIGHBOURS };
   return { run: '', id, title: id, row: null, scenario: id, attempts, ...none };
 }
 
@@ -138,6 +139,6 @@ function viewPlayed(record: AttemptRecord, model: string): AttemptView {
   const place = { branch: 0, step: 0 };
   const files = { place, group: null, judged: null, times: null, use: 'eval' } as const;
   const [row] = attemptRows({ ...files, rollouts: { header: {}, attempts: [record] } });
-  const facts = { times: null, gifts: [], adapterSha256: null, policy: null, ...NO_VERDICT };
+  const facts = { times: null, gifts: [], adapterSha256: null, policy: null, neighbours: NO_NEIGHBOURS, ...NO_VERDICT };
   return viewAttempt(record, { ...facts, row: row!, title: model }, GROUP_BOUNDS);
 }

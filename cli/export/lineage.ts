@@ -1,5 +1,6 @@
 /** Origin of a policy's weights over branches and forks, as lines of text, oldest first. */
 import type { Checkpoint } from '../../core/contract.ts';
+import { formatSteps } from '../../core/format.ts';
 import { planLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { readBranches } from '../../store/records/lineage.ts';
@@ -38,6 +39,6 @@ async function branchLines(store: Store, run: string, branch: number, step: numb
     const origin = number === 0 ? '' : `, a branch from step ${fromStep} of branch ${fromBranch}`;
     if (last <= fromStep) return number === 0 ? [] : [`run ${run}, branch ${number}${origin}: no step`];
     const place = lineage.length === 0 ? `run ${run}` : `run ${run}, branch ${number}`;
-    return [`${place}${origin}: ${last === fromStep + 1 ? `step ${last}` : `steps ${fromStep + 1} to ${last}`}`];
+    return [`${place}${origin}: ${formatSteps([fromStep + 1, last])}`];
   });
 }

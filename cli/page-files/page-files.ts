@@ -15,6 +15,15 @@ export async function readPageFiles(name: 'ui' | 'report'): Promise<PageFiles> {
     const [js, css] = await Promise.all([built, new URL(`${name}.css`, BROWSER)].map((file) => readFile(file, 'utf8')));
     return { js: js!, css: css! };
   }
+  const files = made.get(name) ?? makePageFiles(name);
+  made.set(name, files);
+  return files;
+}
+
+/** Once in a process: who changes a page starts its command anew. */
+const made = new Map<string, Promise<PageFiles>>();
+
+async function makePageFiles(name: 'ui' | 'report'): Promise<PageFiles> {
   // Imported by a computed name: the package has neither this file nor esbuild.
   const { bundlePage } = (await import(new URL('bundle.ts', BROWSER).href)) as {
     readonly bundlePage: (page: 'ui' | 'report') => Promise<PageFiles>;

@@ -3,6 +3,7 @@ import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
 import { agreementCharts } from '../../views/charts/agreement.ts';
 import type { Section } from '../../views/charts/chart.ts';
 import { findConstants, planCharts } from '../../views/charts/charts.ts';
+import { chooseStepMetrics } from '../../views/charts/step-metrics.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
 import { renderPage } from './shell.ts';
@@ -48,11 +49,7 @@ ${constant.length === 0 ? null : markup`<p class="note part">Not drawn, because 
 function stepTable({ steps }: ReportData): Html {
   if (steps.length === 0) return markup`<p class="dim">No step is finished yet.</p>`;
   const metrics = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
-  const named = new Set(steps.flatMap((step) => Object.keys(step.train)));
-  const counted = COUNTER_COLUMNS.filter((name) => steps.some((step) => (step.train[name] ?? 0) > 0));
-  const ratios = [...named].filter((name) => /^pass\d+RatioK3$/.test(name));
-  const supervised = steps.some(({ examples }) => examples !== undefined) ? EXAMPLE_COLUMNS : [];
-  const train = [...[...supervised, ...TRAIN_COLUMNS].filter((name) => named.has(name)), ...ratios, ...counted];
+  const train = chooseStepMetrics(steps);
   const heads = [
     'step',
     'reward',
@@ -84,30 +81,6 @@ function stepTable({ steps }: ReportData): Html {
 <tbody>${rows.map((row) => markup`<tr>${row.map((cell) => markup`<td>${cell}</td>`)}</tr>\n`)}</tbody>
 </table></div>`;
 }
-
-/** Columns of supervised steps. */
-const EXAMPLE_COLUMNS: readonly string[] = ['examples', 'loss', 'heldOutLoss'];
-const TRAIN_COLUMNS: readonly string[] = [
-  'rewardStd',
-  'advantageMass',
-  'entropy',
-  'gradNorm',
-  'logprobK3',
-  'maxAbsLogRatio',
-  'trainedTokens',
-  'sharedTokens',
-];
-/** Columns shown if any step has them. */
-const COUNTER_COLUMNS: readonly string[] = [
-  'clippedShare',
-  'correctedShare',
-  'staleness',
-  'truncated',
-  'forks',
-  'histories',
-  'rewardedTurns',
-  'packedAsRows',
-];
 
 function footer({ leftOut, storeUri, version, config }: ReportData): Html {
   return markup`<footer>

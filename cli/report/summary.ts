@@ -7,10 +7,10 @@ import { findHeldOutLoss, type HeldOutLoss } from '../runs/held-out-loss.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';
-import { warnOfTraining } from '../../core/training-warnings.ts';
 import {
   formatDuration,
   formatNumber,
+  formatSteps,
   headline,
   metricLabel,
   plural,
@@ -19,10 +19,11 @@ import {
 } from '../../core/format.ts';
 import { describeAgreement } from '../../views/charts/agreement.ts';
 import { estimateShare } from './statistics.ts';
+import type { FoundAdvisory } from '../../views/runs/advisories.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
 
-export function renderSummary({ state, steps, config, agreement }: ReportData): Html {
+export function renderSummary({ state, steps, config, agreement, advisories }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);
   const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
   return markup`<header class="masthead">
@@ -41,9 +42,17 @@ export function renderSummary({ state, steps, config, agreement }: ReportData): 
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
       </div>
     </div>
-    ${warnOfTraining(steps).map(({ text }) => markup`<p class="card warning">${text}</p>`)}
+    ${advisories.length === 0 ? null : markup`<section class="advisories" aria-label="Advisories">${advisories.map(renderAdvisory)}</section>`}
     ${agreement === null ? null : markup`<p class="note">${describeAgreement(agreement.all)}</p>`}
     ${renderNotes(steeringNotes(state))}`;
+}
+
+/** An advisory as on a run's page (`browser/run/advisories.tsx`), without links: a report has no page of attempts. */
+function renderAdvisory({ level, text, remedy, steps }: FoundAdvisory): Html {
+  return markup`<article class="card advisory ${level}">
+      <span class="chip ${level === 'alarm' ? 'bad' : 'warn'}">${level}</span>
+      <div><h2>${text}</h2><p>${remedy}</p>${steps === null ? null : markup`<p class="dim">${formatSteps(steps)}</p>`}</div>
+    </article>`;
 }
 
 function costTile({ costs }: RunState): Html | null {
@@ -83,7 +92,7 @@ function outcome(state: RunState, steps: ReportData['steps']): Html {
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
   return markup`<section class="card outcome">
-    <h3>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h3>
+    <h2>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h2>
     <div class="from-to">
       <span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span
       ><span>${after === null ? '…' : formatNumber(after.value)}</span>
@@ -95,7 +104,7 @@ function outcome(state: RunState, steps: ReportData['steps']): Html {
 
 function lossOutcome({ before, after, examples }: HeldOutLoss): Html {
   return markup`<section class="card outcome">
-    <h3>Loss on held-out examples</h3>
+    <h2>Loss on held-out examples</h2>
     <div class="from-to">
       <span class="before">${formatNumber(before)}</span><span class="arrow">→</span><span>${formatNumber(after)}</span>
     </div>

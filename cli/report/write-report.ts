@@ -4,6 +4,7 @@ import { TemperError } from '../../core/failures.ts';
 import { readAgreement } from '../../store/records/review-agreement.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
+import { readAdvisories } from '../../views/runs/stored-advisories.ts';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';
 import { readAttempts } from './read-attempts.ts';
 import { renderReport } from './page.ts';
@@ -15,7 +16,8 @@ export function defaultReportFile(project: string, run: string): string {
 
 /** Writes the report whole or not at all. */
 export async function writeReport(store: Store, run: string, file: string, version: string): Promise<void> {
-  const { file: recorded, state, steps } = await requireRun(store, run);
+  const found = await requireRun(store, run);
+  const { file: recorded, state, steps } = found;
   if (state === null)
     throw new TemperError('BadConfig', `run ${run} has no results yet; wait for its first evaluation`);
   const { sets, leftOut } = await readAttempts(store, state);
@@ -23,6 +25,7 @@ export async function writeReport(store: Store, run: string, file: string, versi
     state,
     config: recorded.config,
     steps,
+    advisories: await readAdvisories(store, found, Date.now()),
     attemptSets: sets,
     leftOut,
     agreement: recorded.config.judge === REVIEW ? await readAgreement(store, state) : null,

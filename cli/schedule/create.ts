@@ -11,7 +11,7 @@ import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
 import { recordSchedule } from '../../store/records/schedules.ts';
 import { namesOfTargets } from '../../workers/config/targets.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { configuredTarget } from '../../workers/connection/connection.ts';
+import { configuredTarget } from '../../workers/connection/target.ts';
 import { registerSearchAttributes } from '../../workers/connection/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
 import { trackingOf } from '../session/start-run.ts';

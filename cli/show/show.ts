@@ -15,9 +15,11 @@ import { isEnded, readManifest, requireRun, type StoredRun } from '../../store/r
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeAgreement } from '../../views/charts/agreement.ts';
+import type { FoundAdvisory } from '../../views/runs/advisories.ts';
+import { readAdvisories } from '../../views/runs/stored-advisories.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { describeMetrics, formatDuration, formatNumber, plural } from '../../core/format.ts';
+import { describeMetrics, formatDuration, formatNumber, formatSteps, plural } from '../../core/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -43,8 +45,9 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const roles = describeRoles(found.file.config);
   const league = newest?.league ?? null;
   const agreement = await readReviewed(store, found);
-  const shown = { engine, roles, league, awaited, lastStep: found.steps.at(-1), ...agreement };
-  if (flags.json) printJson(output, { ...toJson(summary, pending), ...shown, lastStep: shown.lastStep ?? null });
+  const advisories = await readAdvisories(store, found, Date.now());
+  const shown = { engine, roles, league, awaited, advisories, lastStep: found.steps.at(-1), ...agreement };
+  if (flags.json) printJson(output, { ...toJson(summary, pending), ...toJsonFields(shown) });
   else print(output, { ...summary, ...shown }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
 }
@@ -92,6 +95,10 @@ function toJson({ result, ...summary }: RunSummary, pending: PendingActivity[] |
   };
 }
 
+function toJsonFields({ advisories, lastStep, ...shown }: ShownFields): object {
+  return { ...shown, advisories: advisories.map(({ look: _look, ...told }) => told), lastStep: lastStep ?? null };
+}
+
 /** State with its phase; a paused run has none. */
 function describeState({ state, phase, pause }: RunSummary): string {
   if (state === 'paused' && pause !== null) return `paused since ${pause.since}${formatReason(pause.reason)}`;
@@ -136,14 +143,16 @@ interface ShownRoles {
   readonly league: Manifest['league'] | null;
 }
 
-type Shown = RunSummary &
-  ShownRoles & {
-    readonly engine: ShownEngine | null;
-    readonly awaited: string | null;
-    readonly lastStep: StepSummary | undefined;
-    /** Absent unless people review the run. */
-    readonly agreement?: Agreement;
-  };
+interface ShownFields extends ShownRoles {
+  readonly engine: ShownEngine | null;
+  readonly awaited: string | null;
+  readonly advisories: readonly FoundAdvisory[];
+  readonly lastStep: StepSummary | undefined;
+  /** Absent unless people review the run. */
+  readonly agreement?: Agreement;
+}
+
+type Shown = RunSummary & ShownFields;
 
 function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
@@ -172,7 +181,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
     ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),
-    ...summary.warnings.map((warning): [string, string] => ['warning', warning]),
+    ...summary.advisories.map((advisory): [string, string] => [advisory.level, describeAdvisory(advisory)]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
   if (!isEnded(summary) && pending === null) output.line(unattended);
@@ -182,6 +191,10 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
 function describeNamedRewards(lastStep: StepSummary | undefined): string | null {
   const named = Object.entries(splitMetrics(lastStep?.metrics ?? {}).rewards);
   return named.length === 0 ? null : named.map(([name, value]) => `${name} ${formatNumber(value)}`).join(' · ');
+}
+
+function describeAdvisory({ text, remedy, steps }: FoundAdvisory): string {
+  return `${text}${steps === null ? '' : ` (${formatSteps(steps)})`}; ${remedy}`;
 }
 
 function costRows({ costs }: RunSummary): [string, string | null][] {

@@ -15,6 +15,8 @@ import { tellRun } from './steer-run.ts';
 
 interface Rollback extends RollbackRequest {
   readonly run: string;
+  /** The same request again goes back no second time; absent: a request of its own. */
+  readonly requestId?: string | undefined;
 }
 
 export interface RolledBack {
@@ -29,7 +31,7 @@ export interface RolledBack {
 export async function rollBackRun(
   store: Store,
   { project, env }: ProjectPlace,
-  { run, ...request }: Rollback,
+  { run, requestId = randomUUID(), ...request }: Rollback,
 ): Promise<RolledBack> {
   const { file } = await requireRun(store, run);
   if (file.loop !== undefined)
@@ -39,11 +41,11 @@ export async function rollBackRun(
   const server = await requireServer({ project, env });
   try {
     const answer = await tellRun(server.client, { storeId: await store.id(), run }, (handle) =>
-      handle.executeUpdate(rollbackUpdate, { args: [request] }),
+      handle.executeUpdate(rollbackUpdate, { args: [request], updateId: requestId }),
     );
     if (answer !== null) return { kept: answer.step, undone: answer.from, first: answer.first, isAgain: false };
     const finished = await checkEnded(store, file.config, request);
-    const rollback = { requestId: randomUUID(), step: request.step, finished, reason: request.reason };
+    const rollback = { requestId, step: request.step, finished, reason: request.reason };
     const goOn = { rollback, settings: request.settings };
     await startRun(server.client, { store, config: file.config, project, goOn, conflict: 'FAIL' });
     // The run opens the branch too. Done here as well, so that temper train sees it before a worker runs.

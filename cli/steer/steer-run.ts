@@ -6,7 +6,8 @@ import { isPassing } from '../../workers/connection/connection.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { ANSWER_WITHIN_MS, findStoreId, requireServer, type ProjectPlace } from '../connections/server.ts';
+import { ANSWER_WITHIN_MS, requireServer, type ProjectPlace } from '../connections/server.ts';
+import { findStoreId } from '../connections/store-id.ts';
 
 /** The project's store, unless another one was opened. */
 export interface SteeredPlace extends ProjectPlace {

@@ -11,7 +11,7 @@ interface Parts {
   readonly info: () => ServerInfo;
   readonly feed: LiveFeed;
   readonly desk: ActionDesk;
-  readonly chat: UiChat;
+  readonly chat: () => Promise<UiChat>;
   /** Address of a link that works once. */
   readonly makeLink: () => string;
 }
@@ -36,7 +36,7 @@ export function uiEndpoints({ info, feed, desk, chat, makeLink }: Parts): readon
       method: 'POST',
       path: 'chat',
       isAction: true,
-      answer: ({ body, signal }) => Promise.resolve({ events: streamChatEvents(chat, body, signal) }),
+      answer: async ({ body, signal }) => ({ events: streamChatEvents(await chat(), body, signal) }),
     },
   ];
 }

@@ -1,7 +1,8 @@
 /** Whether a Temporal server answers, asked from time to time: no view waits for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
-import { tryServer, type ProjectPlace } from '../connections/server.ts';
+import { runningTarget } from '../../workers/local-stack/running-target.ts';
+import type { ProjectPlace } from '../connections/server.ts';
 
 const EVERY_MS = 10_000;
 const WITHIN_MS = 3000;
@@ -45,10 +46,17 @@ export class TemporalWatch {
   async #look(): Promise<void> {
     const before = this.#server;
     if (before !== null && (await answers(before))) return;
-    this.#server = await tryServer(this.#place, WITHIN_MS).catch(() => null);
+    this.#server = await connect(this.#place).catch(() => null);
     if (before !== null) await before.close().catch(() => undefined);
     if ((before === null) !== (this.#server === null)) this.#onChange();
   }
+}
+
+/** The client is loaded once there is a server: it takes some 20 MB. */
+async function connect(place: ProjectPlace): Promise<TemporalClient | null> {
+  if (runningTarget(place.project, place.env) === null) return null;
+  const { tryServer } = await import('../connections/server.ts');
+  return tryServer(place, WITHIN_MS);
 }
 
 async function answers({ connection }: TemporalClient): Promise<boolean> {

@@ -12,9 +12,7 @@ import { originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed
 import { readPageFiles } from '../page-files/page-files.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { ActionDesk } from './actions/answer-action.ts';
-import { uiActions } from './action-table.ts';
-import { createChat } from './chat/chat.ts';
-import { Engines } from './chat/engines.ts';
+import { actLater } from './act-later.ts';
 import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
 import { uiEndpoints } from './endpoints.ts';
 import { nextLinkLine, uiJson, uiLines } from './lines.ts';
@@ -30,9 +28,13 @@ import { openViewContext } from './view-context.ts';
 
 const KEYED = { command: 'temper ui', keyVariable: UI_KEY_VARIABLE, defaultPort: DEFAULT_UI_PORT };
 
-/** A run needs the processor more than those who look at it. What a chat starts inherits the priority. */
+/**
+ * A run needs the processor more than those who look at it. What a chat starts inherits the priority. An export is waited
+ * for; and whoever gives an environment of their own has other work in this process.
+ */
 export function openInBackground(context: UiContext): Promise<number> {
-  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  if (context.flags.export === null && context.env === process.env)
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   return openUi(context);
 }
 
@@ -75,13 +77,22 @@ async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): 
     hasTemporal: temporal.server !== null,
     temporalUi: temporal.server === null ? null : localTemporalUi(project),
   });
-  const engines = new Engines({ project, env, store, storeUri: flags.store === null ? null : store.uri });
+  const acting = actLater({ project, env, store, storeUri: flags.store === null ? null : store.uri });
   const shared = new SharedAnswers();
-  const desk = new ActionDesk(uiActions(engines), { ...context, store }, (run) => feed.forget(run));
-  const chat = createChat({ env, store }, engines);
+  const desk = new ActionDesk(
+    async () => (await acting.open()).actions,
+    { ...context, store },
+    (run) => feed.forget(run),
+  );
   const server: UiServer = await openUiServer({
     place,
-    endpoints: uiEndpoints({ info, feed, desk, chat, makeLink: () => `${origin}${server.makeLink()}` }),
+    endpoints: uiEndpoints({
+      info,
+      feed,
+      desk,
+      chat: async () => (await acting.open()).chat,
+      makeLink: () => `${origin}${server.makeLink()}`,
+    }),
     answerView: (path, query) => {
       // A name of a run needs no escape.
       const [, run = ''] = /^runs\/([^/]+)(?:\/|$)/.exec(path) ?? [];
@@ -103,7 +114,7 @@ async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): 
   } finally {
     await server.close();
     // An index that is being made ends with the next group.
-    await Promise.all([engines.close(), views.index.close(), feed.close(), temporal.close()]);
+    await Promise.all([acting.close(), views.index.close(), feed.close(), temporal.close()]);
   }
 }
 

@@ -5,7 +5,9 @@ import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
-import { findStoreId, type ProjectPlace } from '../connections/server.ts';
+import { makePrivateFolder } from '../../workers/project/own-file.ts';
+import type { ProjectPlace } from '../connections/server.ts';
+import { findStoreId } from '../connections/store-id.ts';
 import { vocabularySource } from './vocabulary-source.ts';
 
 /** `history`: absent for what reads the store alone. */
@@ -27,10 +29,15 @@ export async function openViewContext(
   };
 }
 
-/** Another store at the same place has another cache. */
+/**
+ * Another store at the same place has another cache. It contains words of attempts, which the store's own modes may hide, so
+ * it is closed to other users. Null where it cannot be: then the index lives as long as this process.
+ */
 async function cacheOf(store: Store, env: NodeJS.ProcessEnv): Promise<string | null> {
   const id = await findStoreId(store);
   if (id === null) return null;
   const name = createHash('sha256').update(`${store.uri}\n${id}`).digest('hex').slice(0, 32);
-  return join(cacheFolder(env), 'ui', name);
+  const all = join(cacheFolder(env), 'ui');
+  const folder = join(all, name);
+  return makePrivateFolder(all) && makePrivateFolder(folder) ? folder : null;
 }

@@ -231,6 +231,14 @@ export function decodeWithoutNumbers(bytes: Uint8Array, name: string): Promise<R
   return decodeLines(bytes, name, parseWithoutNumbers);
 }
 
+/** One attempt whole, and the others without these numbers. */
+export function decodeWithNumbersOf(attempt: number, bytes: Uint8Array, name: string): Promise<Rollouts> {
+  return decodeLines(bytes, name, (line) => {
+    const parsed = parseWithoutNumbers(line) as Partial<AttemptRecord>;
+    return parsed.attempt === attempt ? (JSON.parse(line.toString('utf8')) as unknown) : parsed;
+  });
+}
+
 async function decodeLines(bytes: Uint8Array, name: string, parse: (line: Buffer) => unknown): Promise<Rollouts> {
   try {
     const text = await decompress(bytes, { maxOutputLength: MAX_ROLLOUT_BYTES });

@@ -1,16 +1,14 @@
 /** Pages of a step, a group, an attempt and its tokens: what they show is what the API answers. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { formatNumber } from '../../core/format.ts';
 import type { AttemptView, GroupView, StepView, TokensView } from '../../views/api/attempt-views.ts';
 import type { CheckpointRow } from '../../views/api/run-views.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
-import { findViolations } from './axe.ts';
-import { goTo, openPages, type OpenedPages } from './open-pages.ts';
+import { describePages, goTo, isLoaded, testLooks } from './open-pages.ts';
 
 const HOSTILE = [
   '</script><script>globalThis.owned = 1</script><img src=x onerror="globalThis.owned = 2">',
@@ -22,7 +20,6 @@ const HOSTILE = [
 const folder = await mkdtemp(join(tmpdir(), 'temper-details-'));
 await writeUiStore({ folder, run: 'demo', steps: 4, groups: 2, attempts: 4, turns: 3, blobBytes: 100 });
 await writeFixtureRun(folder, { run: 'hostile', steps: 1, answer: HOSTILE, explanation: HOSTILE, storeUri: folder });
-const pages = await openPages(folder);
 
 const PATHS = [
   '/runs/demo/steps/3',
@@ -31,23 +28,16 @@ const PATHS = [
   '/runs/demo/groups/0.3.1?tab=diff',
   '/runs/demo/groups/0.3.1?tab=judge',
   '/runs/demo/attempts/0.3.1.2',
-  '/runs/demo/attempts/0.3.1.2?view=tokens&color=advantage',
-  '/runs/demo/attempts/0.3.1.2?view=times',
-  '/runs/demo/attempts/0.3.1.2?view=raw',
+  '/runs/demo/attempts/0.3.1.2?tab=tokens&color=advantage',
+  '/runs/demo/attempts/0.3.1.2?tab=times',
+  '/runs/demo/attempts/0.3.1.2?tab=raw',
   '/runs/demo/checkpoints?at=demo@3&compare=demo@1,demo@4',
   '/runs/demo/chat?left=demo@4&right=base:demo',
   '/runs/demo/rewards',
 ];
 
-describe.skipIf(pages === null)('pages of a step and below', () => {
-  let { open, ask, close } = {} as OpenedPages;
-  beforeAll(() => {
-    ({ open, ask, close } = pages!);
-  });
-  afterAll(async () => {
-    await close();
-    await rm(folder, { recursive: true });
-  });
+await describePages('pages of a step and below', folder, (pages) => {
+  const { open, openApart, ask } = pages;
 
   test('a step lists its groups, and a group leads back; [ and ] go to its neighbours', async () => {
     const step = await ask<StepView>('runs/demo/steps/3');
@@ -66,6 +56,35 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
     await page.getByRole('heading', { level: 1, name: 'Step 3' }).waitFor();
     await page.keyboard.press('[');
     await page.waitForURL(/steps\/2/);
+  });
+
+  test('the first and the last attempt, group and step say that they are, with buttons that are off', async () => {
+    const ends = async (path: string) => {
+      const page = await open(path);
+      const buttons = page.getByRole('navigation', { name: /^Other / });
+      await buttons.waitFor();
+      const texts = (role: 'link' | 'button') => buttons.getByRole(role).allTextContents();
+      return { links: await texts('link'), off: await texts('button') };
+    };
+    expect(await ends('/runs/demo/attempts/0.3.1.0')).toEqual({ links: ['next →'], off: ['← previous'] });
+    expect(await ends('/runs/demo/attempts/0.3.1.2')).toEqual({ links: ['← previous', 'next →'], off: [] });
+    expect(await ends('/runs/demo/attempts/0.3.1.3')).toEqual({ links: ['← previous'], off: ['next →'] });
+    expect(await ends('/runs/demo/groups/0.3.1')).toEqual({ links: ['← previous'], off: ['next →'] });
+    expect(await ends('/runs/demo/steps/4')).toEqual({ links: ['← previous'], off: ['next →'] });
+  });
+
+  test('Back shows a page where it was left, and a new page begins at its top', async () => {
+    const page = await open('/runs/demo/groups/0.3.1', { viewport: { width: 600, height: 300 } });
+    await page.locator('article.attempt').first().waitFor();
+    const top = () => page.evaluate<number>('Math.round(document.scrollingElement.scrollTop)');
+    await page.evaluate('document.scrollingElement.scrollTop = 150');
+    await expect.poll(top).toBe(150);
+    await goTo(page, '/runs/demo/attempts/0.3.1.2');
+    await page.getByRole('heading', { level: 1, name: 'Attempt 0.3.1.2' }).waitFor();
+    await expect.poll(top).toBe(0);
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Group 0.3.1' }).waitFor();
+    await expect.poll(top).toBe(150);
   });
 
   test('a group shows every attempt with its reward; chosen columns are in the address', async () => {
@@ -121,7 +140,7 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
     const raw = await ask<{ calls: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[] }>(
       'runs/demo/attempts/0.3.1.2/raw',
     );
-    const page = await open('/runs/demo/attempts/0.3.1.2?view=tokens');
+    const page = await open('/runs/demo/attempts/0.3.1.2?tab=tokens');
     const strips = page.locator('.token-strip');
     await expect.poll(() => strips.count()).toBe(tokens.turns.length);
     for (const [at, turn] of tokens.turns.entries()) {
@@ -140,7 +159,7 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
 
   test('arrow keys move along the tokens, over the end of a turn, and say what is there', async () => {
     const { turns } = await ask<TokensView>('runs/demo/attempts/0.3.1.2/tokens');
-    const page = await open('/runs/demo/attempts/0.3.1.2?view=tokens');
+    const page = await open('/runs/demo/attempts/0.3.1.2?tab=tokens');
     const facts = () => page.locator('.token-facts').textContent();
     await page.locator('.tokens').first().focus();
     await expect.poll(facts).toContain(`token ${turns[0]!.ids[0]} `);
@@ -156,7 +175,7 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
   });
 
   test('overlays are chosen by a button, and kept in the address', async () => {
-    const page = await open('/runs/demo/attempts/0.3.1.2?view=tokens');
+    const page = await open('/runs/demo/attempts/0.3.1.2?tab=tokens');
     await page.getByRole('button', { name: 'Advantage' }).click();
     await page.waitForURL(/color=advantage/);
     const { row } = await ask<AttemptView>('runs/demo/attempts/0.3.1.2');
@@ -168,7 +187,7 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
   });
 
   test('a call is copied as curl, with variables for address and key', async () => {
-    const page = await open('/runs/demo/attempts/0.3.1.2', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await openApart('/runs/demo/attempts/0.3.1.2', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('button', { name: 'Copy as curl' }).first().click();
     await page.getByText('Copied', { exact: true }).waitFor();
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
@@ -191,32 +210,13 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
     expect(await page.getByRole('button', { name: 'Roll back to it' }).getAttribute('title')).toContain('No Temporal');
   });
 
-  for (const colorScheme of ['light', 'dark'] as const)
-    test(`axe finds nothing serious, ${colorScheme}`, async () => {
-      const page = await open('/', { colorScheme });
-      const found: string[] = [];
-      for (const path of PATHS) {
-        await goTo(page, path);
-        await isLoaded(page);
-        found.push(...(await findViolations(page)).map((line) => `${path}: ${line}`));
-      }
-      expect(found).toEqual([]);
-    });
-
-  test('no page is wider than a window of 360 pixels', async () => {
-    const page = await open('/', { viewport: { width: 360, height: 700 } });
-    for (const path of PATHS) {
-      await goTo(page, path);
-      await isLoaded(page);
-      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360]);
-    }
-  });
+  testLooks(pages, PATHS);
 
   test('hostile text stays text, in its place, in every view', async () => {
     const page = await open('/', { viewport: { width: 1000, height: 700 } });
     const attempt = '/runs/hostile/attempts/0.1.0.0';
     const group = '/runs/hostile/groups/0.1.0';
-    for (const path of [attempt, `${attempt}?view=raw`, `${attempt}?view=tokens`, group, `${group}?tab=diff`]) {
+    for (const path of [attempt, `${attempt}?tab=raw`, `${attempt}?tab=tokens`, group, `${group}?tab=diff`]) {
       await goTo(page, path);
       await isLoaded(page);
       expect([path, await page.evaluate('"owned" in globalThis')]).toEqual([path, false]);
@@ -238,9 +238,4 @@ describe.skipIf(pages === null)('pages of a step and below', () => {
 
 function rewardText(reward: number | null): string {
   return reward === null ? 'no reward' : reward.toFixed(3);
-}
-
-async function isLoaded(page: Page): Promise<void> {
-  await page.locator('main h1').first().waitFor();
-  await page.locator('.loading').first().waitFor({ state: 'detached' });
 }

@@ -1,20 +1,20 @@
 /** A static site, opened from its folder in a real browser. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatNumber } from '../../core/format.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { summary, temporaryProject, writeFixtureRun } from '../cli/fixture-store.ts';
-import { CHROMIUM_ARGUMENTS, findChromium } from './chromium.ts';
+import { connectToBrowser } from './shared-page.ts';
 
 const HOSTILE = '</script><img src=x onerror="globalThis.hacked=1"><b>bold</b>';
-const program = await findChromium();
+const connecting = connectToBrowser();
 
-describe.skipIf(program === null)('an export', () => {
+describe.skipIf(connecting === null)('an export', () => {
   let browser: Browser | null = null;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: program!, args: [...CHROMIUM_ARGUMENTS] });
+    browser = await connecting;
   });
   afterAll(() => browser?.close());
 

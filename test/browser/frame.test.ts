@@ -1,12 +1,10 @@
 /** Frame of the pages: keys, themes, sizes, and what happens when the server ends. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
-import { findViolations } from './axe.ts';
-import { goTo, openPages, type OpenedPages } from './open-pages.ts';
+import { describePages, testLooks } from './open-pages.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'temper-frame-'));
 await writeUiStore({ folder, run: 'demo', steps: 12, groups: 2, attempts: 4, turns: 2, blobBytes: 100 });
@@ -20,7 +18,6 @@ await writeUiStore({
   blobBytes: 100,
   bug: 'constant',
 });
-const pages = await openPages(folder);
 
 const PATHS = [
   '/',
@@ -35,15 +32,8 @@ const PATHS = [
   '/nowhere',
 ];
 
-describe.skipIf(pages === null)('pages', () => {
-  let { open, ask, stop, close } = {} as OpenedPages;
-  beforeAll(() => {
-    ({ open, ask, stop, close } = pages!);
-  });
-  afterAll(async () => {
-    await close();
-    await rm(folder, { recursive: true });
-  });
+await describePages('pages', folder, (pages) => {
+  const { open, openApart, ask, stop } = pages;
 
   test('the first view is at most 400 kB over the wire', async () => {
     const page = await open('/');
@@ -91,7 +81,7 @@ describe.skipIf(pages === null)('pages', () => {
   });
 
   test('a chosen theme is kept, in this browser alone', async () => {
-    const page = await open('/', { colorScheme: 'dark' });
+    const page = await openApart('/', { colorScheme: 'dark' });
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const dark = await background();
     await page.getByRole('button', { name: 'Theme: system' }).click();
@@ -102,26 +92,7 @@ describe.skipIf(pages === null)('pages', () => {
     expect(await background()).toBe(light);
   });
 
-  for (const colorScheme of ['light', 'dark'] as const)
-    test(`axe finds nothing on any page, ${colorScheme}`, async () => {
-      const page = await open('/', { colorScheme });
-      const found: string[] = [];
-      for (const path of PATHS) {
-        await goTo(page, path);
-        await isLoaded(page);
-        found.push(...(await findViolations(page)).map((line) => `${path}: ${line}`));
-      }
-      expect(found).toEqual([]);
-    });
-
-  test('no page is wider than a window of 360 pixels', async () => {
-    const page = await open('/', { viewport: { width: 360, height: 700 } });
-    for (const path of PATHS) {
-      await goTo(page, path);
-      await isLoaded(page);
-      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360]);
-    }
-  });
+  testLooks(pages, PATHS);
 
   test('a run that there is not is said, and the rest of the frame works', async () => {
     const page = await open('/runs/none');
@@ -140,9 +111,3 @@ describe.skipIf(pages === null)('pages', () => {
     expect(await first.textContent()).toContain('12');
   });
 });
-
-/** Everything is there that the page shows at first. */
-async function isLoaded(page: Page): Promise<void> {
-  await page.locator('main h1, .run-bar h1, main .empty').first().waitFor();
-  await page.locator('.loading').first().waitFor({ state: 'detached' });
-}

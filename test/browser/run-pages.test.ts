@@ -1,9 +1,9 @@
 /** Pages of runs: what they show is what the store has, and they follow it. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { formatNumber } from '../../core/format.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -11,7 +11,7 @@ import { stateKey } from '../../store/layout.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import type { AttemptsView } from '../../views/api/attempt-views.ts';
 import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/run-views.ts';
-import { goTo, openPages, type OpenedPages } from './open-pages.ts';
+import { describePages, goTo } from './open-pages.ts';
 
 const STEPS = 300;
 const folder = await mkdtemp(join(tmpdir(), 'temper-run-pages-'));
@@ -19,18 +19,8 @@ const made = { folder, groups: 1, attempts: 4, turns: 2, blobBytes: 100, words: 
 const store = await writeUiStore({ ...made, run: 'demo', steps: STEPS, evalEvery: 50 });
 await writeUiStore({ ...made, run: 'constant', steps: 30, bug: 'constant' });
 await writeUiStore({ ...made, run: 'live', steps: 10, state: 'running' });
-const pages = await openPages(folder);
 
-describe.skipIf(pages === null)('pages of runs', () => {
-  let { open, ask, close } = {} as OpenedPages;
-  beforeAll(() => {
-    ({ open, ask, close } = pages!);
-  });
-  afterAll(async () => {
-    await close();
-    await rm(folder, { recursive: true });
-  });
-
+await describePages('pages of runs', folder, ({ open, ask }) => {
   test('the list shows every run with its state, reward and progress; the filter is in the address', async () => {
     const page = await open('/');
     const rows = await ask<RunRow[]>('runs');
@@ -65,6 +55,25 @@ describe.skipIf(pages === null)('pages of runs', () => {
     await page.getByRole('button', { name: 'entropy' }).click();
     await page.waitForURL(/metrics=reward%2Centropy$/);
     expect(await page.locator('.chart').count()).toBe(2);
+  });
+
+  test('runs are chosen by Space on their rows, and compared without a mouse', async () => {
+    const page = await open('/');
+    const rows = page.getByRole('grid', { name: 'Runs' }).locator('[role=row][data-index]');
+    await rows.first().waitFor();
+    for (const index of [0, 1]) {
+      await page.keyboard.press('j');
+      await expect.poll(() => page.evaluate('document.activeElement.dataset.index')).toBe(String(index));
+      await page.keyboard.press('Space');
+      await expect.poll(() => rows.nth(index).getAttribute('aria-selected')).toBe('true');
+    }
+    // Back over the heads of the columns.
+    const compare = page.getByRole('button', { name: 'Compare 2' });
+    while ((await page.evaluate('document.activeElement.textContent')) !== 'Compare 2')
+      await page.keyboard.press('Shift+Tab');
+    expect(await compare.count()).toBe(1);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/compare\?runs=/);
   });
 
   test('advisories come first, each with its remedy and attempts to look at', async () => {

@@ -7,14 +7,14 @@ import { expect, test } from 'vitest';
 import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { Leases } from '../../store/records/leases.ts';
-import { write } from './agents.ts';
+import { sdkImports, write } from './agents.ts';
 import { complaintIn, runCli } from './run-cli.ts';
-import { makeProject, SDK } from './tried-project.ts';
+import { makeProject } from './tried-project.ts';
 
 /** An agent whose resource is a folder of the project, which cannot be ended while there is a file `stuck`. */
 const agentOf = (project: string) => `import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineAgent, resource } from '${SDK}';
+${sdkImports('defineAgent', 'resource')}
 const path = (name) => join(${JSON.stringify(project)}, name);
 const folder = resource({
   scope: 'attempt',

@@ -4,11 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { EvalSummary } from '../../cli/eval/summarise.ts';
-import { write } from './agents.ts';
+import { sdkImports, write } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
-
-const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 
 let project: string;
 
@@ -17,7 +15,7 @@ beforeEach(async () => {
   await write(join(project, 'package.json'), '{"type":"module"}');
   await write(
     join(project, 'agent.ts'),
-    `import { defineAgent } from '${SDK}';
+    `${sdkImports('defineAgent')}
 export default defineAgent({
   name: 'echo',
   scenarios: [{ id: 'never-played' }],

@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { write } from './agents.ts';
+import { sdkImports, write } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn } from './run-cli.ts';
 
-const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 const MCP = new URL('../../sdk/mcp/mcp.ts', import.meta.url).href;
 const PROGRAM = fileURLToPath(new URL('../mcp/hostile-server.mjs', import.meta.url));
 const hostile = (mode: string) => `mcp({ command: 'node', args: ['${PROGRAM}', '${mode}'] })`;
@@ -16,7 +15,7 @@ async function complaint(servers: string, command: readonly string[]): Promise<s
   const project = await temporaryProject();
   await write(
     join(project, 'agent.ts'),
-    `import { defineAgent } from '${SDK}';
+    `${sdkImports('defineAgent')}
 import { mcp } from '${MCP}';
 export default defineAgent({ name: 'a', scenarios: [{ id: 'a' }, { id: 'b' }], mcp: ${servers}, rollout: () => 0 });
 `,

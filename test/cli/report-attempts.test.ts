@@ -20,6 +20,7 @@ async function tableHeads(trained: Record<string, number>[]): Promise<string[]> 
     state: newRunState(config),
     config,
     steps: stepsWith(...trained),
+    advisories: [],
     attemptSets: [],
     leftOut: [],
     agreement: null,

@@ -81,15 +81,19 @@ test('show, report and the live lines warn of what the newest steps have in comm
   const store = await writeFixtureRun(project, { steps: 4 });
   const cut = [2, 3, 4].map((step) => ({ ...summary(step, 4), truncatedAttempts: 32 }));
   await addToCurve(store, 'demo', { branch: 0, step: 4 }, cut, () => undefined);
-  const text =
-    '25 % of the attempts were truncated: what they did is not learned from, or wrongly; raise max_tokens of the calls (--max-tokens where they set none), shorten the prompts, or use --truncated penalise';
-  expect((await runCli(project, ['show', 'demo'])).stdout).toContain(`\nwarning    ${text}`);
-  expect(JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout)).toMatchObject({ warnings: [text] });
+  const seen = '25 % of the attempts were truncated: what they did is not learned from, or wrongly';
+  const remedy =
+    'raise max_tokens of the calls (--max-tokens where they set none), shorten the prompts, or use --truncated penalise';
+  const text = `${seen}; ${remedy}`;
+  expect((await runCli(project, ['show', 'demo'])).stdout).toContain(`\nadvice     ${seen} (steps 2 to 4); ${remedy}`);
+  const advisory = { kind: 'truncation', level: 'advice', text: seen, remedy, steps: [2, 4] };
+  const shown = JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout) as object;
+  expect(shown).toMatchObject({ warnings: [text], advisories: [advisory] });
   const { stdout } = await runCli(project, ['watch', 'demo']);
   expect(stdout.split('\n').filter((line) => line.startsWith('warning'))).toEqual([`warning: ${text}`]);
   await runCli(project, ['report', 'demo']);
   const page = await readFile(join(project, '.temper', 'reports', 'demo.html'), 'utf8');
-  expect(page).toContain(`<p class="card warning">${text}</p>`);
+  expect(page).toContain(`<h2>${seen}</h2><p>${remedy}</p><p class="dim">steps 2 to 4</p>`);
   expect(page).toContain('"title":"truncated share"');
 });
 

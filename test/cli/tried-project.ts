@@ -2,11 +2,9 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { startFakeEngine, type FakeEngineOptions, type FakeRequest } from '../fake-engine.ts';
-import { write } from './agents.ts';
+import { sdkImports, write } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli, type CliResult } from './run-cli.ts';
-
-export const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 
 export async function makeProject(): Promise<string> {
   const project = await temporaryFolder();
@@ -29,7 +27,7 @@ interface Tried extends CliResult {
 }
 
 export async function writeAsking(project: string, rest: string, { evals = '', asking = ASKING } = {}): Promise<void> {
-  const text = `import { defineAgent } from '${SDK}';
+  const text = `${sdkImports('defineAgent')}
 export default defineAgent({
   name: 'echo',
   scenarios: ['a', 'b', 'c', 'd'].map((id) => ({ id })),${evals}

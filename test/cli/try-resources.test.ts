@@ -2,8 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { write } from './agents.ts';
-import { makeProject, runTry, SDK } from './tried-project.ts';
+import { sdkImports, write } from './agents.ts';
+import { makeProject, runTry } from './tried-project.ts';
 
 let project: string;
 beforeEach(async () => {
@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 test('resources are set up and ended for each attempt, those of the worker once; their leases are in the store', async () => {
   const agent = `import { appendFileSync, readdirSync } from 'node:fs';
-import { defineAgent, resource } from '${SDK}';
+${sdkImports('defineAgent', 'resource')}
 const tell = (what) => appendFileSync(${JSON.stringify(join(project, 'events'))}, what + '\\n');
 const held = (scope) => resource({
   scope,
@@ -39,7 +39,7 @@ export default defineAgent({
 });
 
 test('a resource that cannot be set up ends the trial with the reason', async () => {
-  const agent = `import { defineAgent, resource } from '${SDK}';
+  const agent = `${sdkImports('defineAgent', 'resource')}
 const broken = resource({ scope: 'attempt', setup: () => Promise.reject(new Error('no docker')), teardown: () => 0 });
 export default defineAgent({ name: 'broken', scenarios: [{ id: 'a' }], resources: { broken }, rollout: () => 1 });
 `;

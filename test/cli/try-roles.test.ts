@@ -2,14 +2,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { linesOf } from '../e2e/command.ts';
-import { write } from './agents.ts';
-import { makeProject, runTry, SDK } from './tried-project.ts';
+import { sdkImports, write } from './agents.ts';
+import { makeProject, runTry } from './tried-project.ts';
 
 test('a trained role that no rollout calls is refused in one line', async () => {
   const project = await makeProject();
   await write(
     join(project, 'agent.ts'),
-    `import { defineAgent, policy } from '${SDK}';
+    `${sdkImports('defineAgent', 'policy')}
 export default defineAgent({
   name: 'pair',
   scenarios: [{ id: 'a' }],

@@ -11,9 +11,9 @@ import { placeOfThrow } from '../../cli/try/play.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { startFakeEngine } from '../fake-engine.ts';
-import { write } from './agents.ts';
+import { sdkImports, write } from './agents.ts';
 import { contextOf, runCli } from './run-cli.ts';
-import { makeProject, runTry, SDK, writeAsking } from './tried-project.ts';
+import { makeProject, runTry, writeAsking } from './tried-project.ts';
 
 let project: string;
 beforeEach(async () => {
@@ -282,7 +282,7 @@ describe('bad input is one line', () => {
     await writeAsking(project, 'return 1;');
     const file = join(project, 'agent.ts');
     await writeFile(join(project, 'package.json'), '{"type":"module"}');
-    const text = `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: 'a', scenarios: './package.json', rollout: () => 1 });\n`;
+    const text = `${sdkImports('defineAgent')}\nexport default defineAgent({ name: 'a', scenarios: './package.json', rollout: () => 1 });\n`;
     await writeFile(file, text);
     expect(await complaint()).toContain('line 1 of PROJECT/package.json must be an object with a non-empty string id');
   });

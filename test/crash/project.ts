@@ -12,7 +12,7 @@ import { isAlive } from '../../workers/process/processes.ts';
 /** Played by the stack that the files of the project `crash` share. */
 export const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
-const POLL_MS = 4;
+const POLL_MS = 10;
 
 export interface Ended {
   code: number | null;
@@ -43,6 +43,7 @@ export class Project {
   readonly shortOfMemory: string;
   /** The cache of models of the Hugging Face hub. */
   readonly hubCache: string;
+  readonly #logs = new Map<string, { bytes: number; lines: Record<string, unknown>[] }>();
 
   constructor({ folder, store = null, standby = false }: ProjectOptions = {}) {
     this.folder = folder ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
@@ -88,11 +89,18 @@ export class Project {
     return join(this.state, ...parts);
   }
 
+  /** Lines are parsed once: some tests look again and again while a log grows. */
   log(name: string): Record<string, unknown>[] {
     const file = this.path('logs', `${name}.jsonl`);
     if (!existsSync(file)) return [];
-    const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [bytes, before] = [readFileSync(file), this.#logs.get(name)];
+    const known = before !== undefined && before.bytes <= bytes.length ? before : { bytes: 0, lines: [] };
+    const added = bytes.subarray(known.bytes);
+    const whole = added.subarray(0, added.lastIndexOf('\n') + 1);
+    const texts = whole.toString('utf8').split('\n').slice(0, -1);
+    const lines = [...known.lines, ...texts.map((line) => JSON.parse(line) as Record<string, unknown>)];
+    this.#logs.set(name, { bytes: known.bytes + whole.length, lines });
+    return lines;
   }
 
   /** All the bytes of a run that stand under a hash: manifests, rollouts, verdicts, by their name in the run. */

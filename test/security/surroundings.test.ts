@@ -34,10 +34,12 @@ afterEach(() => {
 
 describe('the environment of a child', () => {
   it("of Temporal's server is the system's alone", () => {
-    expect(serverEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU, GOMAXPROCS: '2' })).toEqual({
-      ...SYSTEM,
-      GOMAXPROCS: '2',
-    });
+    const named = { ...SYSTEM, USER: 'a', GOMAXPROCS: '2' };
+    expect(serverEnvironment({ ...named, ...PROVIDERS, ...GPU }, '/state')).toEqual(named);
+  });
+
+  it("of Temporal's server has a name and a home, also for a user that is a number alone", () => {
+    expect(serverEnvironment({ PATH: '/bin' }, '/state')).toEqual({ PATH: '/bin', USER: 'temper', HOME: '/state' });
   });
 
   it('of the GPU worker has what loads models and reaches the store, and no key of a hosted model', () => {

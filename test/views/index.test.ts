@@ -107,6 +107,33 @@ test('search finds every attempt of training and evaluation, the newest first', 
   await index.close();
 });
 
+test('pages of all attempts, one after the other, are the whole list in its order', async () => {
+  const { store, folder } = await madeStore();
+  const index = openAttemptIndex(store, folder);
+  await index.update('demo');
+  for (const query of [
+    { sort: 'newest' },
+    { sort: 'oldest' },
+    { kind: 'train' },
+    { fromStep: 2, toStep: 3 },
+  ] as const) {
+    // With a text, even an empty one, each row is looked at.
+    const whole = await index.search('demo', { ...query, text: '', limit: 500 });
+    const ids: string[] = [];
+    for (let offset = 0; offset < whole.total; offset += 7) {
+      const page = await index.search('demo', { ...query, offset, limit: 7 });
+      expect(page.total).toBe(whole.total);
+      ids.push(...page.rows.map(({ id }) => id));
+    }
+    expect(ids).toEqual(whole.rows.map(({ id }) => id));
+  }
+  expect(await index.search('demo', { offset: 1000 })).toMatchObject({
+    rows: [],
+    total: STEPS * GROUPS * ATTEMPTS + 60,
+  });
+  await index.close();
+});
+
 test('filters must all match, and the total counts beyond the page', async () => {
   const { store, folder } = await madeStore();
   const index = openAttemptIndex(store, folder);

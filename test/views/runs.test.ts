@@ -70,6 +70,7 @@ test('a row tells state, progress and rewards as the store has them', async () =
     usd: null,
     awaited: 0,
     host: null,
+    isExternal: false,
     advisories: 0,
     parent: null,
   });
@@ -162,6 +163,12 @@ test('a run shows its configuration, changes, branches, ancestors and forks', as
     { id: 'demo/1', run: 'demo', branch: 1, from: { id: 'demo/0', step: 4 }, step: 7, state: 'running' },
     { id: 'child/0', run: 'child', branch: 0, from: { id: 'demo/0', step: 3 }, step: 6, state: 'completed' },
   ]);
+  // A fork goes on while its parent is looked at.
+  await store.replace(layout.stateKey('child'), encodeJson({ ...(await readRun(store, 'child'))!.state, step: 5 }));
+  expect((await answer<RunView>(contextOf(store), 'runs/demo')).lineage.at(-1)).toMatchObject({
+    run: 'child',
+    step: 5,
+  });
   const child = await answer<RunView>(contextOf(store), 'runs/child');
   expect(child.row.parent).toBe('demo@3');
   expect(child.lineage.map(({ id }) => id)).toEqual(['demo/1', 'child/0']);

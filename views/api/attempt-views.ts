@@ -55,6 +55,8 @@ export interface AttemptsView {
   /** Excerpt around the text that was looked for, by attempt id. */
   readonly excerpts: Readonly<Record<string, string>>;
   readonly index: IndexProgress;
+  /** Number of older attempts that a static export does not have; absent: it has all, or is none. */
+  readonly leftOut?: number;
 }
 
 /** How much of a run's attempts the index has. */
@@ -100,6 +102,13 @@ export interface StepView {
   readonly warnings: readonly string[];
   /** Groups beyond those in `groups`. */
   readonly leftOut: number;
+  readonly neighbours: NeighboursOf<number>;
+}
+
+/** Ids before and after in the same run, step or group; null at an end. */
+export interface NeighboursOf<Id> {
+  readonly previous: Id | null;
+  readonly next: Id | null;
 }
 
 /** `runs/RUN/groups/BRANCH.STEP.GROUP`; an evaluation is the group `eval.BRANCH.STEP`. */
@@ -117,6 +126,8 @@ export interface GroupView {
   readonly comparisons: number;
   /** Attempts beyond the first `attempts.length`. */
   readonly leftOut: number;
+  /** Groups of the same step. */
+  readonly neighbours: NeighboursOf<string>;
 }
 
 /** Questions to the judge, and its answers. */
@@ -226,6 +237,8 @@ export interface AttemptView {
   readonly replayOf?: ReplayOfView;
   /** Names what was cut to keep the answer small; null for a single attempt. */
   readonly leftOut: string | null;
+  /** Attempts of the same group. */
+  readonly neighbours: NeighboursOf<string>;
 }
 
 interface ReplayRow {

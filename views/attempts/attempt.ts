@@ -10,7 +10,7 @@ import { viewAttempt, WHOLE_ATTEMPT } from './view-attempt.ts';
 export async function viewAttemptOf({ store }: ViewContext, run: string, id: string): Promise<AttemptView> {
   const { place, attempt } = parseAttemptOf(run, id);
   const facts = await readRunInStore({ store }, run);
-  const played = await requirePlayed(store, place);
+  const played = await requirePlayed(store, place, attempt);
   const index = indexOf(played, attempt, run, id);
   const group = await describeGroup(store, facts, played);
   const view = viewAttempt(played.rollouts.attempts[index]!, factsOf(group, played, index), WHOLE_ATTEMPT);
@@ -21,7 +21,7 @@ export async function viewAttemptOf({ store }: ViewContext, run: string, id: str
 export async function viewRawAttempt({ store }: ViewContext, run: string, id: string): Promise<object> {
   const { place, attempt } = parseAttemptOf(run, id);
   await readRunInStore({ store }, run);
-  const played = await requirePlayed(store, place);
+  const played = await requirePlayed(store, place, attempt);
   return played.rollouts.attempts[indexOf(played, attempt, run, id)]!;
 }
 

@@ -1,4 +1,5 @@
 /** The attempts of one group, or of one evaluation, side by side. */
+import { listGroups } from '../../store/records/group-files.ts';
 import { readPrepared, streamStoredScenarios } from '../../store/records/run-reader.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
@@ -6,7 +7,7 @@ import type { GroupView } from '../api/attempt-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { groupRow, rowsOf } from './group-row.ts';
 import { viewJudge } from './judge.ts';
-import { attemptIdOf, groupIdOf, parsePlayId, titleOf, type PlayPlace } from './place.ts';
+import { attemptIdOf, groupIdOf, neighboursOf, NO_NEIGHBOURS, parsePlayId, titleOf, type PlayPlace } from './place.ts';
 import { requirePlayed, type PlayedRecords } from './read-played.ts';
 import { findSampler, findUse, readRunInStore, type GroupUse, type RunInStore } from './step-facts.ts';
 import { verdictOf } from './verdict.ts';
@@ -34,10 +35,14 @@ export async function viewGroupOf({ store }: ViewContext, run: string, id: strin
   const facts = await readRunInStore({ store }, run);
   const played = await requirePlayed(store, place);
   const group = await viewGroup(store, facts, played, SIDE_BY_SIDE);
-  return { ...group, scenarioValue: await readScenario(store, run, played.rollouts.header.scenario) };
+  const [scenarioValue, neighbours] = await Promise.all([
+    readScenario(store, run, played.rollouts.header.scenario),
+    findNeighbours(store, place),
+  ]);
+  return { ...group, scenarioValue, neighbours };
 }
 
-/** Without the scenario's value, which is in another file. */
+/** Without the scenario's value and the groups beside it, which are in other files. */
 export async function viewGroup(
   store: Store,
   facts: RunInStore,
@@ -66,6 +71,19 @@ export async function viewGroup(
     judge: await viewJudge(store, played, bounds.promptLength),
     comparisons: gifts.filter(({ kind }) => kind === 'comparison').length,
     leftOut: rollouts.attempts.length - attempts.length,
+    neighbours: NO_NEIGHBOURS,
+  };
+}
+
+/** Numbers of groups may have gaps: a group that waits for its reward is in the store before those after it. */
+async function findNeighbours(store: Store, place: PlayPlace): Promise<GroupView['neighbours']> {
+  if (place.kind !== 'group') return NO_NEIGHBOURS;
+  const groups = await listGroups(store, place);
+  const idOf = (group: number | undefined): string | null =>
+    group === undefined ? null : groupIdOf({ ...place, group });
+  return {
+    previous: idOf(groups.findLast((group) => group < place.group)),
+    next: idOf(groups.find((group) => group > place.group)),
   };
 }
 
@@ -100,6 +118,7 @@ export function factsOf({ rows, policy }: DescribedGroup, played: PlayedRecords,
     gifts,
     adapterSha256: rollouts.header.adapterSha256,
     policy,
+    neighbours: neighboursOf(place, rollouts.attempts, index),
     ...verdictOf(record, judged, index),
   };
 }

@@ -1,5 +1,5 @@
 /** Names of groups and attempts in addresses, and the files that they are in. */
-import { formatAttemptId } from '../../core/attempt-id.ts';
+import { formatGroupId, parseGroupId } from '../../core/attempt-id.ts';
 import {
   evalRolloutsKey,
   evalTimesKey,
@@ -11,6 +11,7 @@ import {
   type StepPlace,
 } from '../../store/layout.ts';
 import { isReplayId } from '../../store/records/replays.ts';
+import type { NeighboursOf } from '../api/attempt-views.ts';
 import { NotFound } from '../context/context.ts';
 
 /** Attempts that were played together. */
@@ -23,9 +24,7 @@ export type PlayPlace =
   | ({ readonly kind: 'replay'; readonly id: string } & StepPlace);
 
 const REPLAY = 'replay.';
-const COUNT = '(0|[1-9][0-9]{0,8})';
-const GROUP = new RegExp(`^(?:(validation)\\.)?${COUNT}\\.${COUNT}\\.${COUNT}$`);
-const EVALUATION = new RegExp(`^eval\\.${COUNT}\\.${COUNT}$`);
+const VALIDATION = 'validation.';
 
 /** `0.3.2`, `eval.0.30`, `validation.0.3.2`; throws NotFound for anything else. */
 export function parsePlayId(run: string, id: string): PlayPlace {
@@ -54,24 +53,38 @@ function parseReplayOf(run: string, id: string): { place: PlayPlace; attempt: nu
 }
 
 function findGroup(run: string, id: string): PlayPlace | null {
-  const evaluation = EVALUATION.exec(id)?.slice(1).map(Number);
-  if (evaluation !== undefined) return { kind: 'eval', run, branch: evaluation[0]!, step: evaluation[1]! };
-  const [, validation, ...numbers] = GROUP.exec(id) ?? [];
-  if (numbers.length === 0) return null;
-  const [branch, step, group] = numbers.map(Number) as [number, number, number];
-  return { kind: validation === undefined ? 'group' : 'validation', run, branch, step, group };
+  const isValidation = id.startsWith(VALIDATION);
+  const found = parseGroupId(isValidation ? id.slice(VALIDATION.length) : id);
+  if (found === null) return null;
+  const { branch, step, group } = found;
+  if (group !== null) return { kind: isValidation ? 'validation' : 'group', run, branch, step, group };
+  return isValidation ? null : { kind: 'eval', run, branch, step };
 }
 
 export function groupIdOf(place: PlayPlace): string {
-  const { branch, step } = place;
   if (place.kind === 'replay') return `${REPLAY}${place.id}`;
-  if (place.kind === 'eval') return `eval.${branch}.${step}`;
-  return `${place.kind === 'group' ? '' : 'validation.'}${branch}.${step}.${place.group}`;
+  if (place.kind === 'eval') return formatGroupId({ ...place, group: null });
+  return `${place.kind === 'group' ? '' : VALIDATION}${formatGroupId(place)}`;
 }
 
 export function attemptIdOf(place: PlayPlace, attempt: number): string {
   if (place.kind === 'replay') return groupIdOf(place);
-  return place.kind === 'group' ? formatAttemptId({ ...place, attempt }) : `${groupIdOf(place)}.${attempt}`;
+  return `${groupIdOf(place)}.${attempt}`;
+}
+
+export const NO_NEIGHBOURS: NeighboursOf<string> = { previous: null, next: null };
+
+/** Neighbours of an attempt in its group. */
+export function neighboursOf(
+  place: PlayPlace,
+  attempts: readonly { readonly attempt: number }[],
+  index: number,
+): NeighboursOf<string> {
+  const idAt = (at: number): string | null => {
+    const found = attempts[at];
+    return found === undefined ? null : attemptIdOf(place, found.attempt);
+  };
+  return { previous: idAt(index - 1), next: idAt(index + 1) };
 }
 
 /** `group 3`, `evaluation after step 5` */

@@ -2,9 +2,17 @@
 import { isAwaited } from '../../core/external-rewards.ts';
 import { readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
 import { giftsOf, readGiven, type Gift } from '../../store/records/given-rewards.ts';
-import { readRollouts, readVerdict } from '../../store/records/group-files.ts';
+import { readVerdict } from '../../store/records/group-files.ts';
 import { callOrder, checkRollouts } from '../../store/records/run-reader.ts';
-import type { AttemptRecord, CallRecord, Judged, Rollouts } from '../../store/records/trajectories.ts';
+import {
+  decodeRollouts,
+  decodeWithNumbersOf,
+  decodeWithoutNumbers,
+  type AttemptRecord,
+  type CallRecord,
+  type Judged,
+  type Rollouts,
+} from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { NotFound } from '../context/context.ts';
 import { filesOf, groupIdOf, type PlayPlace } from './place.ts';
@@ -32,19 +40,37 @@ export interface PlayedCall {
   readonly time: CallSpan | null;
 }
 
-export async function readPlayed(store: Store, place: PlayPlace): Promise<PlayedRecords | null> {
+/** Attempts whose prompts' tokens and log-probabilities are read: rows need those of none, a page those of its own. */
+type NumbersOf = 'all' | 'none' | number;
+
+export async function readPlayed(
+  store: Store,
+  place: PlayPlace,
+  numbersOf: NumbersOf = 'all',
+): Promise<PlayedRecords | null> {
   const files = filesOf(place);
-  const stored = await readRollouts(store, files.rollouts);
+  const stored = await readRecords(store, files.rollouts, numbersOf);
   if (stored === null) return null;
-  const rollouts = checkRollouts(stored.rollouts, files.rollouts);
+  const rollouts = checkRollouts(stored, files.rollouts);
   const times = files.times === null ? null : await readStored(store, files.times, TimesFileSchema);
   const verdict = place.kind === 'group' ? await readVerdict(store, place) : null;
   const gifts = place.kind === 'group' ? await readGifts(store, place, verdict?.judged ?? null) : [];
   return { place, rollouts, judged: verdict?.judged ?? null, judgedSha256: verdict?.sha256 ?? null, times, gifts };
 }
 
-export async function requirePlayed(store: Store, place: PlayPlace): Promise<PlayedRecords> {
-  const played = await readPlayed(store, place);
+async function readRecords(store: Store, key: string, numbersOf: NumbersOf): Promise<Rollouts | null> {
+  const bytes = await store.read(key);
+  if (bytes === null) return null;
+  if (numbersOf === 'all') return decodeRollouts(bytes, key);
+  return numbersOf === 'none' ? decodeWithoutNumbers(bytes, key) : decodeWithNumbersOf(numbersOf, bytes, key);
+}
+
+export async function requirePlayed(
+  store: Store,
+  place: PlayPlace,
+  numbersOf: NumbersOf = 'all',
+): Promise<PlayedRecords> {
+  const played = await readPlayed(store, place, numbersOf);
   if (played !== null) return played;
   throw new NotFound(`run ${place.run} has no attempts of ${groupIdOf(place)} in the store ${store.uri}`);
 }

@@ -2,12 +2,20 @@
 import pLimit from 'p-limit';
 
 import type { StepSummary } from '../../core/contract.ts';
+import { plural } from '../../core/format.ts';
 import { describeSkipped, describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
-import { manifestTimesKey, placeOfGroup, rolloutsKey, type GroupPlace, type StepPlace } from '../../store/layout.ts';
-import { WHOLE_GROUPS_AT_ONCE } from '../../store/records/children.ts';
+import {
+  manifestTimesKey,
+  placeOfGroup,
+  rolloutsKey,
+  stepPrefix,
+  type GroupPlace,
+  type StepPlace,
+} from '../../store/layout.ts';
+import { childNames, WHOLE_GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { readStepLine } from '../../store/records/curve.ts';
 import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
 import { listGroups } from '../../store/records/group-files.ts';
@@ -61,6 +69,7 @@ export async function viewStep(
     evaluation,
     warnings: warnOfStep(place, summary),
     leftOut: places.length - shown.length,
+    neighbours: await findNeighbours(store, facts, place),
   };
 }
 
@@ -69,6 +78,16 @@ function placeOfStep(facts: RunInStore, step: string, query: URLSearchParams): S
   const lineage = lineageOf(facts, newestBranch(facts));
   const branch = readCount(query, 'branch') ?? branchOfStep(lineage, Number(step));
   return { run: facts.run, branch, step: Number(step) };
+}
+
+/** On the way to the step's branch: a step before a rollback is on an older one. */
+async function findNeighbours(store: Store, facts: RunInStore, place: StepPlace): Promise<StepView['neighbours']> {
+  const lineage = lineageOf(facts, place.branch);
+  const exists = async (step: number): Promise<boolean> =>
+    step >= 0 &&
+    (await childNames(store, stepPrefix({ ...place, branch: branchOfStep(lineage, step), step }))).length > 0;
+  const [previous, next] = await Promise.all([exists(place.step - 1), exists(place.step + 1)]);
+  return { previous: previous ? place.step - 1 : null, next: next ? place.step + 1 : null };
 }
 
 /** Those that the step dealt, and those of earlier steps that it decided on, in plan order. */
@@ -87,7 +106,7 @@ async function readRows(
   const limit = pLimit(WHOLE_GROUPS_AT_ONCE);
   const rows = places.map((place) =>
     limit(async () => {
-      const played = await readPlayed(store, { kind: 'group', ...place });
+      const played = await readPlayed(store, { kind: 'group', ...place }, 'none');
       const use = uses.get(rolloutsKey(place)) ?? null;
       return played === null ? null : groupRow(place, played, rowsOf(facts, played, use));
     }),
@@ -143,6 +162,11 @@ function warnOfStep({ step }: StepPlace, summary: StepSummary | null): string[] 
     Object.keys(unused).length > 0 && skipped.length === 0
       ? [`groups that were not trained: ${describeUnused(unused)}`]
       : [];
-  const replaced = replacedGroups > 0 ? [`${replacedGroups} groups were played to replace others`] : [];
+  const replaced =
+    replacedGroups > 0
+      ? [
+          `${plural(replacedGroups, 'group')} without signal ${replacedGroups === 1 ? 'was' : 'were'} replaced by others`,
+        ]
+      : [];
   return [...skipped, ...left, ...replaced, ...warnOfTraining([summary]).map(({ text }) => text)];
 }

@@ -19,7 +19,7 @@ export async function viewTokens(context: ViewContext, run: string, id: string):
   const { store } = context;
   const { place, attempt } = parseAttemptOf(run, id);
   const facts = await readRunInStore(context, run);
-  const played = await requirePlayed(store, place);
+  const played = await requirePlayed(store, place, attempt);
   const record = played.rollouts.attempts[indexOf(played, attempt, run, id)]!;
   const [vocabulary, columnsOf] = await Promise.all([
     context.readVocabulary(run),

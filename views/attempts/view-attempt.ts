@@ -2,7 +2,14 @@
 import type { Gift } from '../../store/records/given-rewards.ts';
 import type { TimesFile } from '../../store/records/file-schemas.ts';
 import type { AttemptRecord, HostedCallRecord } from '../../store/records/trajectories.ts';
-import type { AttemptRow, AttemptView, GivenRewardView, HostedCallView, TurnView } from '../api/attempt-views.ts';
+import type {
+  AttemptRow,
+  AttemptView,
+  GivenRewardView,
+  HostedCallView,
+  NeighboursOf,
+  TurnView,
+} from '../api/attempt-views.ts';
 import { findOrigins, type TurnOrigin } from './histories.ts';
 import { clipText, viewMessage } from './messages.ts';
 import { playedCalls, type PlayedCall } from './read-played.ts';
@@ -33,10 +40,11 @@ export interface AttemptFacts extends VerdictDetails {
   readonly gifts: readonly Gift[];
   readonly adapterSha256: string | null;
   readonly policy: string | null;
+  readonly neighbours: NeighboursOf<string>;
 }
 
 export function viewAttempt(record: AttemptRecord, facts: AttemptFacts, bounds: AttemptBounds): AttemptView {
-  const { row, title, times, gifts, explanation, scores, adapterSha256, policy } = facts;
+  const { row, title, times, gifts, explanation, scores, adapterSha256, policy, neighbours } = facts;
   const own = times?.attemptTimes?.[record.attempt];
   const hosted = record.hostedCalls ?? [];
   return {
@@ -56,6 +64,7 @@ export function viewAttempt(record: AttemptRecord, facts: AttemptFacts, bounds: 
     hosted: hosted.slice(0, bounds.calls).map((call) => viewHosted(call, bounds.textLength)),
     given: viewGiven(gifts, record.attempt),
     leftOut: describeLeftOut(record, bounds),
+    neighbours,
   };
 }
 

@@ -4,9 +4,10 @@ import { errorCode } from '../../store/bytes/file-system.ts';
 import type { AttemptQuery, AttemptRow, AttemptsView } from '../api/attempt-views.ts';
 import { lowerInPlace } from './attempt-text.ts';
 import type { IndexedRow, IndexFiles, LoggedGroup } from './index-files.ts';
-import { BestMatches, canMatchGroup, rowMatcher } from './match.ts';
+import { BestMatches, rowMatcher } from './match.ts';
+import { pickGroups } from './pick-groups.ts';
 
-const READ_BYTES = 4 << 20;
+const READ_BYTES = 1 << 20;
 const DEFAULT_LIMIT = 100;
 const EXCERPT_BYTES = 60;
 /** Ranges with fewer bytes between them are read at once. */
@@ -28,24 +29,23 @@ type Found = Pick<AttemptsView, 'total' | 'rows' | 'excerpts'>;
 export async function searchFiles(files: IndexFiles, query: AttemptQuery): Promise<Found> {
   const { sort = 'newest', offset = 0, limit = DEFAULT_LIMIT, text } = query;
   const matches = rowMatcher(query);
-  const best = new BestMatches<Match>(sort, offset + limit);
-  const groups = [...files.groups.values()].filter((group) =>
-    canMatchGroup(query, { step: group.step, isEval: group.group < 0 }),
-  );
+  const { groups, before, total } = pickGroups(query, files.groups.values(), limit);
+  const best = new BestMatches<Match>(sort, offset - before + limit);
   const needle = text === undefined || text === '' ? null : Buffer.from(lowerInPlace(text.toWellFormed()));
   const readers = await openAll([files.path('attempts.log'), files.path('lower'), files.path('text')]);
   if (readers === null) return { total: 0, rows: [], excerpts: {} };
   const [log, lower, words] = readers as [FileHandle, FileHandle, FileHandle];
   try {
-    for await (const rows of rowsOf(files, log, groups)) {
+    const chunks = new ChunkReader();
+    for await (const rows of rowsOf(files, log, groups, chunks)) {
       const own = rows.filter(([row]) => matches(row)).map(toMatch);
-      const found = needle === null ? own : await lookFor(lower, own, needle);
+      const found = needle === null ? own : await lookFor(lower, own, needle, chunks);
       for (const match of found) best.add(match);
     }
-    const shown = best.sorted().slice(offset);
+    const shown = best.sorted().slice(offset - before);
     const excerpts =
       needle === null ? [] : await Promise.all(shown.map((match) => excerptOf(words, match, needle.length)));
-    return { total: best.total, rows: shown.map(({ row }) => row), excerpts: Object.fromEntries(excerpts) };
+    return { total: total ?? best.total, rows: shown.map(({ row }) => row), excerpts: Object.fromEntries(excerpts) };
   } finally {
     await Promise.all(readers.map((reader) => reader.close()));
   }
@@ -71,6 +71,7 @@ async function* rowsOf(
   files: IndexFiles,
   log: FileHandle,
   groups: readonly LoggedGroup[],
+  chunks: ChunkReader,
 ): AsyncGenerator<readonly IndexedRow[]> {
   const known: IndexedRow[] = [];
   const others: LoggedGroup[] = [];
@@ -81,7 +82,7 @@ async function* rowsOf(
   }
   yield known;
   for (const together of coalesce(others)) {
-    const { at, chunk } = await readRange(log, together);
+    const { at, chunk } = await chunks.read(log, together);
     yield together.flatMap((group) => {
       const start = group.at - at;
       const rows = JSON.parse(chunk.toString('utf8', start, start + group.bytes)) as IndexedRow[];
@@ -92,10 +93,15 @@ async function* rowsOf(
 }
 
 /** The matches whose words have the text, with its place. */
-async function lookFor(lower: FileHandle, matches: readonly Match[], needle: Buffer): Promise<Match[]> {
+async function lookFor(
+  lower: FileHandle,
+  matches: readonly Match[],
+  needle: Buffer,
+  chunks: ChunkReader,
+): Promise<Match[]> {
   const found: Match[] = [];
   for (const together of coalesce(matches)) {
-    const { at, chunk } = await readRange(lower, together);
+    const { at, chunk } = await chunks.read(lower, together);
     let next = -2;
     for (const match of together) {
       const start = match.at - at;
@@ -123,21 +129,33 @@ function coalesce<T extends Range>(ranges: readonly T[]): T[][] {
   return chunks;
 }
 
-async function readRange(file: FileHandle, ranges: readonly Range[]): Promise<{ at: number; chunk: Buffer }> {
-  const at = ranges[0]!.at;
-  const last = ranges.at(-1)!;
-  const length = last.at + last.bytes - at;
-  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at);
-  return { at, chunk: buffer.subarray(0, bytesRead) };
+interface Chunk {
+  readonly at: number;
+  /** Valid until the next chunk is read. */
+  readonly chunk: Buffer;
+}
+
+/** Reads chunk after chunk into the same memory: new memory for each would pile up faster than it is collected. */
+class ChunkReader {
+  #memory = Buffer.alloc(0);
+
+  async read(file: FileHandle, ranges: readonly Range[]): Promise<Chunk> {
+    const at = ranges[0]!.at;
+    const last = ranges.at(-1)!;
+    const length = last.at + last.bytes - at;
+    if (length > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(Math.max(length, READ_BYTES));
+    const { bytesRead } = await file.read(this.#memory, 0, length, at);
+    return { at, chunk: this.#memory.subarray(0, bytesRead) };
+  }
 }
 
 /** The text with some words around it, in its own case. */
 async function excerptOf(words: FileHandle, match: Match, needleBytes: number): Promise<[string, string]> {
   const from = Math.max(match.at, match.found - EXCERPT_BYTES);
   const to = Math.min(match.at + match.bytes, match.found + needleBytes + EXCERPT_BYTES);
-  const { chunk } = await readRange(words, [{ at: from, bytes: to - from }]);
+  const { buffer, bytesRead } = await words.read(Buffer.alloc(to - from), 0, to - from, from);
   // A range may begin or end within a character.
-  const text = chunk.toString('utf8').replaceAll(/^\uFFFD+|\uFFFD+$/g, '');
+  const text = buffer.toString('utf8', 0, bytesRead).replaceAll(/^\uFFFD+|\uFFFD+$/g, '');
   const [before, after] = [from > match.at ? '… ' : '', to < match.at + match.bytes ? ' …' : ''];
   return [match.row.id, `${before}${text.replaceAll(/\s+/g, ' ').trim()}${after}`];
 }

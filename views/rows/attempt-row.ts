@@ -42,7 +42,7 @@ function attemptRow(
 ): AttemptRow {
   const { attempt, failure, truncated, calls } = record;
   return {
-    id: group === null ? formatEvalId(branch, step, attempt) : formatAttemptId({ branch, step, group, attempt }),
+    id: formatAttemptId({ branch, step, group, attempt }),
     branch,
     step,
     group,
@@ -59,11 +59,6 @@ function attemptRow(
     seconds: secondsOf(times, attempt),
     use,
   };
-}
-
-/** `eval.0.30.17` */
-function formatEvalId(branch: number, step: number, attempt: number): string {
-  return ['eval', branch, step, attempt].join('.');
 }
 
 /** Names of the tools that were called, each once, sorted. */

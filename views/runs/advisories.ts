@@ -74,11 +74,16 @@ export function findStall(
 
 function fromWarning({ kind, text }: TrainingWarning, newest: readonly StepSummary[]): FoundAdvisory {
   const [says, remedy] = splitRemedy(text);
-  const steps = spanOf(kind === 'row-by-row' ? [] : newest.slice(-WARNED_STEPS));
+  const steps = spanOf(stepsOf(kind, newest));
   const look = kind === 'row-by-row' || kind === 'mismatch' ? null : inSteps(steps);
   const isAlarm = kind === 'no-variance' || kind === 'entropy' || kind === 'mismatch';
   const filter = kind === 'truncation' ? { ...look, truncated: true } : look;
   return { kind, level: isAlarm ? 'alarm' : 'advice', text: says, remedy, steps, look: filter };
+}
+
+function stepsOf(kind: TrainingWarning['kind'], newest: readonly StepSummary[]): readonly StepSummary[] {
+  if (kind === 'row-by-row') return [];
+  return newest.slice(kind === 'no-variance' ? newest.findLastIndex((step) => !isSkipped(step)) + 1 : -WARNED_STEPS);
 }
 
 /** A warning is `what was seen; what to do`. */
@@ -98,7 +103,7 @@ function findConstantReward(newest: readonly StepSummary[]): FoundAdvisory | nul
     level: 'alarm',
     text: `every attempt earns ${formatNumber(rewards[0])}, whatever it does: nothing can be learned from it`,
     remedy:
-      'compare a good and a bad attempt below, and check that the reward tells them apart: units, types, a wrong key, a judge or parser that always answers the same, a bound that clips it',
+      'compare a good and a bad attempt, and check that the reward tells them apart: units, types, a wrong key, a judge or parser that always answers the same, a bound that clips it',
     steps,
     look: inSteps(steps),
   };

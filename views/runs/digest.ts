@@ -7,12 +7,13 @@ import { sampleEvenly } from '../../core/statistics.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import type { ViewContext } from '../context/context.ts';
-import { findAdvisories, usualSeconds } from './advisories.ts';
+import { usualSeconds } from './advisories.ts';
 import { readProgressTime } from './progress-time.ts';
+import { adviseBySteps } from './run-advisories.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
 
 /** Changes with what is computed here. */
-const VERSION = 1;
+const VERSION = 2;
 const SPARKLINE_POINTS = 60;
 
 const DigestSchema = z.object({
@@ -48,7 +49,7 @@ export async function makeDigest({ store, cacheFolder }: ViewContext, head: RunH
       steps.map(({ reward }) => reward),
       SPARKLINE_POINTS,
     ),
-    advisories: findAdvisories(steps).length,
+    advisories: adviseBySteps({ state: head.state, steps }).length,
     usual: { ...usualSeconds(steps) },
     updatedAtMs: atMs,
     host,

@@ -9,10 +9,10 @@ const LEAST_ATTEMPTS = 16;
 /** Keeps the fit defined where two rewards are the same, or one never changes. */
 const RIDGE = 1e-9;
 
-type Rewarded = Pick<AttemptRow, 'branch' | 'step' | 'group' | 'reward' | 'metrics'>;
+export type RewardedAttempt = Pick<AttemptRow, 'branch' | 'step' | 'group' | 'reward' | 'metrics'>;
 
 /** `rows`: attempts of the newest steps. Null if no reward dominates, or there is only one. */
-export function findDominantReward(rows: readonly Rewarded[]): FoundAdvisory | null {
+export function findDominantReward(rows: readonly RewardedAttempt[]): FoundAdvisory | null {
   const known = rows.filter(({ reward, group }) => reward !== null && group !== null);
   const names = [...new Set(known.flatMap(({ metrics }) => Object.keys(metrics).filter(isNamedReward)))].toSorted();
   if (names.length < 2 || known.length < LEAST_ATTEMPTS) return null;
@@ -38,8 +38,11 @@ export function findDominantReward(rows: readonly Rewarded[]): FoundAdvisory | n
 }
 
 /** Values and rewards minus their mean in the group: an advantage is relative to it. */
-function centreByGroup(rows: readonly Rewarded[], names: readonly string[]): { values: number[][]; rewards: number[] } {
-  const groups = new Map<string, Rewarded[]>();
+function centreByGroup(
+  rows: readonly RewardedAttempt[],
+  names: readonly string[],
+): { values: number[][]; rewards: number[] } {
+  const groups = new Map<string, RewardedAttempt[]>();
   for (const row of rows) {
     const key = `${row.branch}.${row.step}.${row.group}`;
     groups.set(key, [...(groups.get(key) ?? []), row]);

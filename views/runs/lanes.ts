@@ -20,6 +20,8 @@ import type { ViewContext } from '../context/context.ts';
 import { readCount } from '../context/query.ts';
 import { requireHead } from './require-run.ts';
 import { inLanes, type PlacedSpan } from './lane-spans.ts';
+import { judgeSpans, LEAST_SECONDS, pauseSpans } from './recorded-spans.ts';
+import { runCacheOf } from './run-cache.ts';
 
 /** Steps that are shown if none are named, and at most. */
 const DEFAULT_STEPS = 20;
@@ -27,7 +29,8 @@ const MAX_STEPS = 200;
 
 export async function viewLanes(context: ViewContext, run: string, query: URLSearchParams): Promise<LanesView> {
   const { store } = context;
-  const { file } = await requireHead(context, run);
+  const head = await requireHead(context, run);
+  const { file } = head;
   const history = (await context.readHistory?.(run)) ?? null;
   const places = await listPlaces(store, run);
   const range = readRange(query, Math.max(0, ...places.map(({ step }) => step)));
@@ -40,7 +43,9 @@ export async function viewLanes(context: ViewContext, run: string, query: URLSea
   const limit = pLimit(GROUPS_AT_ONCE);
   const stored = (await Promise.all(read.map((place) => readSpans(store, place, limit)))).flat();
   const kept = stored.filter(({ lane, span }) => lane === 'wait' || span.step === null || !covered.has(span.step));
-  const spans = withinTime([...kept, ...told]);
+  const steps = read.length === 0 ? [] : await runCacheOf(store).readSteps(head);
+  const derived = [...judgeSpans(steps, kept), ...(history === null ? pauseSpans(head.state) : [])];
+  const spans = withinTime([...kept, ...derived, ...told]);
   return { lanes: inLanes(spans), source: history === null ? 'store' : 'temporal' };
 }
 
@@ -166,13 +171,10 @@ async function readTrainSpans(store: Store, place: StepPlace): Promise<PlacedSpa
     kind: 'wait',
   };
   return [
-    ...(secondsOf(wait) >= LEAST_WAIT ? [{ lane: 'train' as const, span: waited }] : []),
+    ...(secondsOf(wait) >= LEAST_SECONDS ? [{ lane: 'train' as const, span: waited }] : []),
     { lane: 'train', span: worked },
   ];
 }
-
-/** Shorter waits are not worth a span. */
-const LEAST_WAIT = 0.1;
 
 function secondsOf(value: unknown): number {
   return typeof value === 'number' && value > 0 ? value : 0;

@@ -5,14 +5,14 @@ import type { LineageNode } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { lastStepOf } from './curve.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
-import { readHeads } from './runs.ts';
+import { readForks } from './runs.ts';
 
 /** Runs that a run continues, one after the other. */
 const MOST_ANCESTORS = 20;
 
 /** Ancestors first, then the run's branches, then its forks. */
 export async function viewLineage(context: ViewContext, head: RunHead): Promise<LineageNode[]> {
-  const [ancestors, forks] = await Promise.all([readAncestorRuns(context, head), readForks(context, head)]);
+  const [ancestors, forks] = await Promise.all([readAncestorRuns(context, head), readForks(context, head.run)]);
   const own = await branchNodes(context, head);
   return [...ancestors.map(nodeOfFork), ...own, ...forks.map(nodeOfFork)];
 }
@@ -28,10 +28,6 @@ async function readAncestorRuns({ store }: ViewContext, head: RunHead): Promise<
     parent = next.file.config.parent;
   }
   return found;
-}
-
-async function readForks(context: ViewContext, { run }: RunHead): Promise<RunHead[]> {
-  return (await readHeads(context)).filter(({ file }) => file.config.parent?.run === run);
 }
 
 /** A fork's newest branch stands for all of it. */

@@ -59,6 +59,12 @@ export class RunCache {
     return { run, file, state };
   }
 
+  /** The run as it was read last, or else as it is: for what of it never changes. */
+  async knownHead(run: string): Promise<RunHead | null> {
+    const known = this.#heads.get(run);
+    return known === undefined ? this.readHead(run) : { run, file: known.file, state: known.state };
+  }
+
   /** Steps of the run's newest branch with all before it. */
   async readSteps({ run, state }: RunHead): Promise<readonly StepSummary[]> {
     const known = this.#curves.get(run);

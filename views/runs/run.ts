@@ -4,17 +4,14 @@ import { readAllChanges } from '../../store/records/lineage.ts';
 import { readPrepared } from '../../store/records/run-reader.ts';
 import type { Advisory, RunView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
-import { byLevel, findAdvisories, findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
-import { findDominantReward } from './dominant-reward.ts';
-import { findGoalConflict } from './goal-conflict.ts';
+import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
 import { viewLineage } from './lineage.ts';
 import { requireHead } from './require-run.ts';
+import { COMPARED_ATTEMPTS, listAdvisories } from './run-advisories.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
 import { viewRunRow } from './runs.ts';
 
 const SHOWN_ATTEMPTS = 5;
-/** Attempts over which rewards by name are compared. */
-const COMPARED_ATTEMPTS = 400;
 
 export async function viewRun(context: ViewContext, run: string): Promise<RunView> {
   const head = await requireHead(context, run);
@@ -67,11 +64,9 @@ async function lastingAdvisories(
   const of = [state?.branch, state?.step, state?.adapterSha256, context.index.progress(run).indexed].join(' ');
   const before = known.get(file);
   if (before?.of === of) return [...before.advisories];
-  const { rows } = await context.index.search(run, { kind: 'train', sort: 'newest', limit: COMPARED_ATTEMPTS });
-  const found = [...findAdvisories(steps), findGoalConflict(state), findDominantReward(rows)].filter(
-    (each) => each !== null,
-  );
-  const advisories = await Promise.all(byLevel(found).map((advisory) => withAttempts(context, run, advisory)));
+  const newest = { kind: 'train', sort: 'newest', limit: COMPARED_ATTEMPTS } as const;
+  const found = await listAdvisories({ state, steps }, async () => (await context.index.search(run, newest)).rows);
+  const advisories = await Promise.all(found.map((advisory) => withAttempts(context, run, advisory)));
   known.set(file, { of, advisories });
   return advisories;
 }

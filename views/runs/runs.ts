@@ -8,6 +8,7 @@ import { policyName } from '../../core/policy-name.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';
 import { isEnded } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
 import type { RunRow } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { findStall } from './advisories.ts';
@@ -29,11 +30,24 @@ export async function listRunRows(context: ViewContext): Promise<RunRow[]> {
 }
 
 /** Heads of all runs that can be read. */
-export async function readHeads({ store }: Pick<ViewContext, 'store'>): Promise<RunHead[]> {
+function readHeads({ store }: ViewContext): Promise<RunHead[]> {
   const cache = runCacheOf(store);
+  return ofAllRuns(store, (name) => cache.readHead(name));
+}
+
+/** Runs that continue a checkpoint of `run`. Each view of a run asks, so that the other runs' files are read once. */
+export async function readForks({ store }: ViewContext, run: string): Promise<RunHead[]> {
+  const cache = runCacheOf(store);
+  return ofAllRuns(store, async (name) => {
+    const head = await cache.knownHead(name);
+    return head?.file.config.parent?.run === run ? cache.readHead(name) : null;
+  });
+}
+
+async function ofAllRuns(store: Store, read: (name: string) => Promise<RunHead | null>): Promise<RunHead[]> {
   const limit = pLimit(READ_AT_ONCE);
   const names = await childNames(store, RUNS_PREFIX);
-  const heads = await Promise.all(names.map((name) => limit(() => cache.readHead(name).catch(nullIfUnreadable))));
+  const heads = await Promise.all(names.map((name) => limit(() => read(name).catch(nullIfUnreadable))));
   return heads.filter((head) => head !== null);
 }
 
@@ -99,6 +113,7 @@ async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | nu
     updatedAt: toIso(progress.atMs),
     wallSeconds: seen.wallSeconds,
     usd: usdOf(state),
+    isExternal: file.config.external !== undefined,
     awaited: seen.awaited?.missing ?? 0,
     host: progress.host,
     advisories: advisories + (stall === null ? 0 : 1),

@@ -1,14 +1,10 @@
 /** Reaching a Temporal server: found as its own tools find it, with waits that end and say what they waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
-import { loadClientConfigProfile, loadClientConnectConfig } from '@temporalio/envconfig';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
-
-export interface TemporalTarget {
-  readonly address: string;
-  readonly namespace: string;
-}
+import { definedVariables, type TemporalTarget } from './target.ts';
 
 export interface TemporalClient extends TemporalTarget {
   readonly client: Client;
@@ -21,22 +17,6 @@ const ANSWER_WITHIN_MS = 7_000;
 const PAUSE_MS = 500;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
-
-/** Server of TEMPORAL_ADDRESS or of a profile in `temporal.toml`; null if neither names one. */
-export function configuredTarget(env: NodeJS.ProcessEnv = process.env): TemporalTarget | null {
-  const variables = definedVariables(env);
-  try {
-    const { address, namespace } = loadClientConfigProfile({ overrideEnvVars: variables });
-    return address ? { address, namespace: namespace ?? 'default' } : null;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TemperError(
-      'BadConfig',
-      `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
-      { cause },
-    );
-  }
-}
 
 /** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
 export async function connectClient(
@@ -76,10 +56,6 @@ function unreachable(address: string, cause: unknown): TemperError {
     `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`,
     { cause },
   );
-}
-
-function definedVariables(env: NodeJS.ProcessEnv): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 export interface ConnectionPatience {

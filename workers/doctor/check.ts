@@ -1,6 +1,6 @@
 /** Types and helpers that the doctor's checks share. */
 import type { TemperConfig } from '../config/config.ts';
-import type { TemporalTarget } from '../connection/connection.ts';
+import type { TemporalTarget } from '../connection/target.ts';
 import type { ProjectFolders } from '../project/folders.ts';
 
 export interface DoctorOptions {

@@ -1,7 +1,7 @@
 /** Checks Temper's requirements one by one: each check has a result and a remedy. The command line prints them. */
 import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
-import { configuredTarget } from '../connection/connection.ts';
+import { configuredTarget } from '../connection/target.ts';
 import { loadConfig } from '../config/config.ts';
 import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';
 import { cacheFolder, projectFolders, storeUri } from '../project/folders.ts';

@@ -25,7 +25,8 @@ export async function buildGoProgram(folder: string, program: string, build: GoB
   const { module, sum, what, env, signal, onLine } = build;
   const bin = join(folder, 'bin');
   mkdirSync(bin);
-  const place = { ...env, GOBIN: bin };
+  // Without C, as released programs are built: with it, one ends if its user is a number that no file names.
+  const place = { ...env, GOBIN: bin, CGO_ENABLED: '0' };
   await requireSuccess(what, runCommand('go', ['install', '-v', module], { env: place, signal, onLine }));
   if (sum !== undefined) await checkSum(join(bin, program), sum, build);
   copyFileSync(join(bin, program), join(folder, program));

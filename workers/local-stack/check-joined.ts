@@ -2,7 +2,7 @@
 import type { EngineOverrides } from '../../core/engine-rules.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config/config.ts';
-import type { TemporalTarget } from '../connection/connection.ts';
+import type { TemporalTarget } from '../connection/target.ts';
 import { version } from '../version.ts';
 import { storeUri, type ProjectFolders } from '../project/folders.ts';
 import type { LocalStackOptions } from './options.ts';

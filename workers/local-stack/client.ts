@@ -2,9 +2,11 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../user-code/agent-code.ts';
+import { rememberAgent } from '../user-code/known-agents.ts';
 import type { EngineSettings } from '../../core/contract-engine.ts';
 import { checkLocalEngine, loadConfig, type TemperConfig } from '../config/config.ts';
-import { configuredTarget, connectClient, type TemporalTarget } from '../connection/connection.ts';
+import { connectClient } from '../connection/connection.ts';
+import { configuredTarget, type TemporalTarget } from '../connection/target.ts';
 import { cacheFolder, makeProjectFolders, type ProjectFolders } from '../project/folders.ts';
 import { keepHistoryForAYear, registerSearchAttributes } from '../connection/namespace.ts';
 import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
@@ -104,9 +106,11 @@ async function holdOptions(
   const { agentFile, onEvent, signal } = options;
   const env = options.env ?? process.env;
   const install = { env, cache: cacheFolder(env), onEvent, signal };
+  const agents = agentFile === null ? [] : [{ file: agentFile, codeSha256: await agentCodeSha256(agentFile) }];
+  for (const agent of agents) rememberAgent(options.project, agent);
   return {
     folders,
-    agents: agentFile === null ? [] : [{ file: agentFile, codeSha256: await agentCodeSha256(agentFile) }],
+    agents,
     models: absoluteModels(options.project, { ...config.models, ...options.models }),
     check: (stack) => checkAddresses(stack, config, external),
     makeSpec: () => specifyStack({ folders, config, install, options }),

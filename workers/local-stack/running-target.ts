@@ -1,5 +1,5 @@
 /** Which Temporal server a project has now. */
-import { configuredTarget, type TemporalTarget } from '../connection/connection.ts';
+import { configuredTarget, type TemporalTarget } from '../connection/target.ts';
 import { projectFolders } from '../project/folders.ts';
 import { isAlive } from '../process/processes.ts';
 import { readStackFile } from './protocol/stack-file.ts';

@@ -1,7 +1,7 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
 import { mergeEngineConfig, withPolicies } from '../../core/engine-rules.ts';
 import type { MergedEngine, TemperConfig } from '../config/config.ts';
-import { configuredTarget } from '../connection/connection.ts';
+import { configuredTarget } from '../connection/target.ts';
 import { ANY_USE, decideEngine, describeDecision } from './decide-engine.ts';
 import { requireDevices } from '../devices/devices.ts';
 import { storeUri, type ProjectFolders } from '../project/folders.ts';

@@ -9,8 +9,9 @@ const TEMPORAL_SERVER = /^GO(DEBUG|GC|MAXPROCS|MEMLIMIT|TRACEBACK)$/;
 const GPU_WORKER =
   /^((TEMPER|TEMPORAL|AWS|HF|HUGGINGFACE|TRANSFORMERS|TOKENIZERS|SAFETENSORS|CONDA|TORCH|TORCHINDUCTOR|PYTORCH|ATEN|OMP|KMP|GOMP|MKL|OPENBLAS|NUMEXPR|DNNL|ONEDNN|CUDA|CUBLAS|CUDNN|NVIDIA|NCCL|TRITON|HIP|HSA|ROCR|ROCM|VLLM|MALLOC)_.*|PYTHON.*|VIRTUAL_ENV|GLIBC_TUNABLES|(REQUESTS|CURL)_CA_BUNDLE)$/;
 
-export function serverEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return systemEnvironment(env, TEMPORAL_SERVER);
+/** It ends where it finds neither name nor home of its user, as in a container with a user that is a number alone. */
+export function serverEnvironment(env: NodeJS.ProcessEnv, home: string): NodeJS.ProcessEnv {
+  return { USER: 'temper', HOME: home, ...systemEnvironment(env, TEMPORAL_SERVER) };
 }
 
 /** Without the keys of hosted models: its weights are its only model. */

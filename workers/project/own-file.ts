@@ -1,9 +1,11 @@
 /** Files of this user: what another user of the machine wrote, or linked to, is not read. */
 import {
+  chmodSync,
   closeSync,
   constants,
   fstatSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -15,6 +17,7 @@ import {
 /** Windows has no links that an ordinary user could make, and no such flag. */
 export const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const OTHERS_WRITE = 0o022;
+const OTHERS_LOOK = 0o077;
 
 /** Null if the file is missing, or not this user's own: a link, or a file that others can change. */
 export function readOwnFile(file: string): string | null {
@@ -51,6 +54,21 @@ export function isOwnSocket(path: string): boolean {
 export function isOwnFolder(path: string, look: typeof lstatSync = lstatSync): boolean {
   const stats = look(path, { throwIfNoEntry: false });
   return stats !== undefined && stats.isDirectory() && isOwn(stats) && (stats.mode & OTHERS_WRITE) === 0;
+}
+
+/**
+ * Makes a folder that no other user can look into, also where an earlier one was open. False: it is another user's, a link,
+ * or cannot be made.
+ */
+export function makePrivateFolder(path: string): boolean {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    if (!isOwnFolder(path)) return false;
+    if ((lstatSync(path).mode & OTHERS_LOOK) !== 0) chmodSync(path, 0o700);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Windows keeps no such owner. */

@@ -1,6 +1,5 @@
 /** A person's file as a value: an agent, or the configuration, in TypeScript or JavaScript. */
 import { pathToFileURL } from 'node:url';
-import { tsImport } from 'tsx/esm/api';
 
 import { TemperError } from '../../core/failures.ts';
 
@@ -25,6 +24,8 @@ async function importTypeScript(path: string): Promise<Module> {
     const rule = 'a TypeScript file must have a path without "?", because its loader reads what follows as a query';
     throw new TemperError('BadConfig', `${rule}, got ${path}; rename the folder`);
   }
+  // Its compiler takes 20 MB, which a command that imports no TypeScript saves.
+  const { tsImport } = await import('tsx/esm/api');
   return (await tsImport(pathToFileURL(path).href, import.meta.url)) as Module;
 }
 

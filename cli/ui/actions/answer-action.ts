@@ -29,14 +29,14 @@ const ActionSchema = z.strictObject({
 });
 
 export class ActionDesk {
-  readonly #table: ActionTable;
+  readonly #readTable: () => Promise<ActionTable>;
   readonly #place: ActionPlace;
   readonly #onDone: (run: string) => void;
   readonly #done = new Map<string, { readonly body: string; readonly result: Promise<ActionResult> }>();
 
   /** `onDone` is told the run that was acted on. */
-  constructor(table: ActionTable, place: ActionPlace, onDone: (run: string) => void) {
-    this.#table = table;
+  constructor(readTable: () => Promise<ActionTable>, place: ActionPlace, onDone: (run: string) => void) {
+    this.#readTable = readTable;
     this.#place = place;
     this.#onDone = onDone;
   }
@@ -52,7 +52,8 @@ export class ActionDesk {
   }
 
   async #act(request: ActionRequest): Promise<ActionResult> {
-    const planned = await this.#table[request.action](request, this.#place);
+    const table = await this.#readTable();
+    const planned = await table[request.action](request, this.#place);
     const { command } = planned;
     if (!request.isConfirmed) return { says: planned.says, isDone: false, command, made: null };
     try {

@@ -21,7 +21,7 @@ export const planPause: PlanAction = async (request, place) => {
   return {
     says: `${finishing(acted)} Then ${run} pauses until you resume it. Nothing is lost.`,
     command: shellText(['temper', 'pause', run, ...optionWords('reason', reason)]),
-    perform: async () => ({ says: await pauseRun(place, run, reason) }),
+    perform: async () => ({ says: await pauseRun(place, run, reason, request.requestId) }),
   };
 };
 
@@ -31,7 +31,7 @@ export const planResume: PlanAction = async (request, place) => {
   return {
     says: `${run} continues${next}.`,
     command: shellText(['temper', 'resume', run]),
-    perform: async () => ({ says: await resumeRun(place, run) }),
+    perform: async () => ({ says: await resumeRun(place, run, request.requestId) }),
   };
 };
 
@@ -42,7 +42,7 @@ export const planStop: PlanAction = async (request, place) => {
   return {
     says: `${finishing(acted)} Then ${run} ends and keeps its result. You can continue it later with a rollback, or fork it.`,
     command: shellText(['temper', 'stop', run, ...optionWords('reason', reason)]),
-    perform: async () => ({ says: await stopRun(place, run, reason) }),
+    perform: async () => ({ says: await stopRun(place, run, reason, request.requestId) }),
   };
 };
 
@@ -60,13 +60,14 @@ export const planSet: PlanAction = async (request, place) => {
   return {
     says: `${run} gets ${changes.join(', ')}, from its next step on. The step in progress finishes as planned.`,
     command: shellText(['temper', 'set', run, ...texts, ...optionWords('reason', reason)]),
-    perform: async () => ({ says: (await setRun(place, run, texts, reason)).join('\n') }),
+    perform: async () => ({ says: (await setRun(place, run, texts, reason, request.requestId)).join('\n') }),
   };
 };
 
 export const planRollback: PlanAction = async (request, place) => {
   const { run, state } = await requireActed(place.store, request);
   const step = requireStep(request);
+  const { requestId } = request;
   const reason = reasonOf(request);
   const texts = settingTexts(request);
   const settings = texts.length === 0 ? null : parseSettings(texts, HELP);
@@ -80,7 +81,7 @@ export const planRollback: PlanAction = async (request, place) => {
     says: describePlannedRollback(run, { ...state, steps: settings?.steps ?? state.steps }, step, next),
     command: shellText(['temper', 'rollback', run, '--step', String(step), ...set, ...optionWords('reason', reason)]),
     perform: async () => {
-      const done = await rollBackRun(place.store, place, { run, step, settings, reason });
+      const done = await rollBackRun(place.store, place, { run, step, settings, reason, requestId });
       return { says: describeRollback(run, done) };
     },
   };

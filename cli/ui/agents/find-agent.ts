@@ -4,6 +4,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { TemperError } from '../../../core/failures.ts';
 import type { RunFile } from '../../../store/records/run-reader.ts';
 import { agentCodeSha256, findAgentFile } from '../../../workers/user-code/agent-code.ts';
+import { recallAgent } from '../../../workers/user-code/known-agents.ts';
 import { loadAgent, type AgentFile } from '../../planning/load-agent.ts';
 
 export interface FoundAgent extends AgentFile {
@@ -34,7 +35,7 @@ export async function findAgentOf(
   if (file === null)
     throw new TemperError(
       'BadConfig',
-      `the file of the agent ${config.agent} must be known to play it, but no file below ${project} defines it; name the file (agentFile)`,
+      `the file of the agent ${config.agent} must be known to play it, but no file below ${project} defines it${describeChanged(project, code)}; name the file (agentFile)`,
     );
   const path = findAgentFile(resolve(project, file));
   const isUnchanged = (await agentCodeSha256(path)) === code;
@@ -54,12 +55,17 @@ export async function findAgentOf(
   return { ...loaded, isUnchanged };
 }
 
+function describeChanged(project: string, code: string): string {
+  const before = recallAgent(project, code);
+  return before === null ? '' : `, and ${before}, which the run was started with, has changed or is gone`;
+}
+
 function isBelow(file: string, folder: string): boolean {
   const path = relative(folder, file);
   return !path.startsWith('..') && !isAbsolute(path);
 }
 
-/** First by the code that the run was started with, else by the name in it. */
+/** First by the code that the run was started with, also in files elsewhere that this project has played; else by the name in it. */
 async function search(project: string, agent: string, code: string): Promise<string | null> {
   const files: string[] = [];
   for await (const file of modulesBelow(project, DEEPEST)) {
@@ -67,7 +73,8 @@ async function search(project: string, agent: string, code: string): Promise<str
     const text = await readFile(file, 'utf8');
     if (text.includes('defineAgent') && text.includes(agent)) files.push(file);
   }
-  for (const file of files) if ((await hashOrNull(file)) === code) return file;
+  const elsewhere = recallAgent(project, code) ?? [];
+  for (const file of [...files, elsewhere].flat()) if ((await hashOrNull(file)) === code) return file;
   const quoted = new RegExp(`["'\`]${agent.replaceAll('.', '\\.')}["'\`]`);
   const byName: string[] = [];
   for (const file of files) if (quoted.test(await readFile(file, 'utf8'))) byName.push(file);

@@ -1,4 +1,5 @@
 /** Answers of one run for an export: its overview whole, and the attempts of some of its steps. */
+import { formatGroupId } from '../../../core/attempt-id.ts';
 import { plural } from '../../../core/format.ts';
 import type { AttemptsView, GroupView, StepView } from '../../../views/api/attempt-views.ts';
 import type { CurveView } from '../../../views/api/run-views.ts';
@@ -42,7 +43,7 @@ export async function exportRun(run: string, ask: AskView, writer: SiteWriter): 
     const { branch } = (await ask(`${start}/steps/${step}`).catch(() => ({ branch: 0 }))) as { branch: number };
     if (!hasRoom()) break;
     shown.evals += 1;
-    await addGroup(`eval.${branch}.${step}`, EXPORT_BOUNDS.evalAttempts, { start, ask, writer });
+    await addGroup(formatGroupId({ branch, step, group: null }), EXPORT_BOUNDS.evalAttempts, { start, ask, writer });
     await writer.flush();
   }
   const parts = [

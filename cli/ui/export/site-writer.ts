@@ -2,8 +2,9 @@
  * Files of a static site: its pages, and answers of views in scripts, which a page that was opened from a folder may load
  * as it may not fetch.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pageDocument } from '../../page-files/page-document.ts';
 import type { PageFiles } from '../../page-files/page-files.ts';
 
 /** A script is begun anew above this: a page loads no more than what it shows. */
@@ -13,26 +14,12 @@ const SCRIPT_BYTES = 256 * 1024;
 const POLICY =
   "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' data:; base-uri 'none'; form-action 'none'";
 
-const INDEX = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="content-security-policy" content="${POLICY}">
+const INDEX = pageDocument({
+  head: `<meta http-equiv="content-security-policy" content="${POLICY}">
 <meta name="referrer" content="no-referrer">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="dark light">
-<title>Temper</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="page.css">
-</head>
-<body>
-<div id="app"></div>
-<noscript><p>This page needs JavaScript.</p></noscript>
-<script src="data/manifest.js"></script>
-<script src="page.js"></script>
-</body>
-</html>
-`;
+`,
+  scripts: '<script src="data/manifest.js"></script>\n',
+});
 
 export class SiteWriter {
   readonly #folder: string;
@@ -49,9 +36,11 @@ export class SiteWriter {
 
   async begin({ js, css }: PageFiles): Promise<void> {
     await mkdir(join(this.#folder, 'data'), { recursive: true });
+    // Until its end, an export has no page that would open; by its manifest, another export may take its place.
+    await rm(join(this.#folder, 'index.html'), { force: true });
+    await this.#writeManifest();
     await this.#write('page.js', js);
     await this.#write('page.css', css);
-    await this.#write('index.html', INDEX);
   }
 
   has(path: string): boolean {
@@ -83,7 +72,12 @@ export class SiteWriter {
 
   async end(): Promise<void> {
     await this.flush();
-    await this.#write(
+    await this.#writeManifest();
+    await this.#write('index.html', INDEX);
+  }
+
+  #writeManifest(): Promise<void> {
+    return this.#write(
       'data/manifest.js',
       `globalThis.temperExport = { answers: {}, places: ${parsedText(this.#places)} };\n`,
     );

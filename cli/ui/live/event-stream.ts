@@ -9,6 +9,15 @@ const HEARTBEAT = ': still here\n\n';
 /** Clients wait so long before they connect anew. */
 const RETRY = 'retry: 2000\n\n';
 
+/** Each client gets the same text. */
+const texts = new WeakMap<LiveEvent, string>();
+
+function textOf(event: LiveEvent): string {
+  const text = texts.get(event) ?? formatEvent(event);
+  texts.set(event, text);
+  return text;
+}
+
 interface Source {
   listen(listener: (event: LiveEvent) => void): () => void;
 }
@@ -23,7 +32,7 @@ export async function* streamEvents(source: Source, signal: AbortSignal): AsyncG
     waiting.set(subject, text);
     wakeups.dispatchEvent(new Event('wake'));
   };
-  const end = source.listen((event) => add(`${event.kind} ${'run' in event ? event.run : ''}`, formatEvent(event)));
+  const end = source.listen((event) => add(`${event.kind} ${'run' in event ? event.run : ''}`, textOf(event)));
   const beat = setInterval(() => add('heartbeat', HEARTBEAT), HEARTBEAT_MS);
   try {
     yield RETRY;

@@ -25,6 +25,7 @@ interface ReplayPlan {
   readonly fromCall: number;
   readonly agent: FoundAgent;
   readonly model: FoundModel;
+  readonly requestId: string | undefined;
 }
 
 /** Action `replay`; the engines are those of chats. */
@@ -43,7 +44,7 @@ export function createReplayAction(engines: Engines): PlanAction {
 }
 
 async function planReplay(request: ActionRequest, { project, env, store }: ActionPlace): Promise<ReplayPlan> {
-  const { run, attempt, fromTurn, model, agentFile = null } = request;
+  const { run, attempt, fromTurn, model, requestId, agentFile = null } = request;
   if (attempt === undefined || fromTurn === undefined || model === undefined)
     throw new TemperError('BadConfig', 'a replay must have attempt, fromTurn and model; pass all three');
   const origin = await findReplayed(store, run, attempt);
@@ -55,7 +56,7 @@ async function planReplay(request: ActionRequest, { project, env, store }: Actio
       'BadConfig',
       `a replay needs an agent that one policy plays, but ${agent.agent.name} has roles; play it with temper try`,
     );
-  return { origin, fromCall, agent, model: found };
+  return { origin, fromCall, agent, model: found, requestId };
 }
 
 function describePlan({ origin, fromCall, agent, model }: ReplayPlan, project: string): string {
@@ -85,11 +86,11 @@ interface Playing {
   readonly engines: Engines;
 }
 
-/** A checkpoint answers the same each time: what it answered before is not played again. */
+/** Not played again: what a checkpoint answered before, as it answers the same each time; and the same request. */
 async function replayOnce(plan: ReplayPlan, playing: Playing): Promise<string> {
   const replay = newReplay(plan);
   const { store } = playing.place;
-  const isRepeatable = plan.model.kind === 'engine';
+  const isRepeatable = plan.model.kind === 'engine' || plan.requestId !== undefined;
   const before = isRepeatable ? await readReplay(store, plan.origin.file.config.run, replayId(replay)) : null;
   if (before !== null) return before.id;
   const record = await playReplay(plan, playing);
@@ -152,7 +153,7 @@ function mixed(asked: readonly CallRecord[], engine: ReplayEngine): CallRecord[]
   });
 }
 
-function newReplay({ origin, fromCall, model }: ReplayPlan): Omit<NewReplay, 'record'> {
+function newReplay({ origin, fromCall, model, requestId }: ReplayPlan): Omit<NewReplay, 'record'> {
   const { id: attempt, place, group, rolloutsSha256, scenario, scenarioIndex } = origin;
   const { adapterSha256 } = policyOf(model);
   const replay = { attempt, rolloutsSha256, fromCall, model: model.kind === 'hosted' ? model.title : model.model };
@@ -166,7 +167,8 @@ function newReplay({ origin, fromCall, model }: ReplayPlan): Omit<NewReplay, 're
     adapterSha256,
     replay,
   };
-  return { inputsSha256: hashOf({ ...replay, adapterSha256 }), header };
+  const asked = model.kind === 'hosted' && requestId !== undefined ? { requestId } : {};
+  return { inputsSha256: hashOf({ ...replay, adapterSha256, ...asked }), header };
 }
 
 function differs({ agent, origin }: ReplayPlan, difference: string, { failure }: AttemptRecord): TemperError {

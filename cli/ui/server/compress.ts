@@ -26,6 +26,17 @@ export function chooseEncoding(accepts: string): Body['encoding'] {
   return takes('br') ? 'br' : takes('gzip') ? 'gzip' : null;
 }
 
+const made = new WeakMap<object, Map<Body['encoding'], Promise<Body>>>();
+
+/** An answer that several clients wait for is written and compressed once. */
+export function jsonBody(value: object, wanted: Body['encoding']): Promise<Body> {
+  const bodies = made.get(value) ?? new Map<Body['encoding'], Promise<Body>>();
+  made.set(value, bodies);
+  const body = bodies.get(wanted) ?? compress(Buffer.from(JSON.stringify(value)), wanted);
+  bodies.set(wanted, body);
+  return body;
+}
+
 export async function compress(bytes: Buffer, wanted: Body['encoding'], quality = QUICK): Promise<Body> {
   const encoding = bytes.length < LEAST_BYTES ? null : wanted;
   if (encoding === null) return { bytes, encoding };

@@ -1,5 +1,6 @@
 /** The documents of `temper ui`: the page, which loads its script and style from this server alone, and notices. */
 import { htmlText, markup } from '../../report/html.ts';
+import { pageDocument } from '../../page-files/page-document.ts';
 
 const POLICY = [
   "default-src 'none'",
@@ -24,25 +25,9 @@ export const SAFE_HEADERS = {
   'x-robots-tag': 'noindex',
 } as const;
 
-export const HTML_TYPE = 'text/html; charset=utf-8';
+export const PAGE = pageDocument();
 
-export const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="dark light">
-<title>Temper</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="page.css">
-</head>
-<body>
-<div id="app"></div>
-<noscript><p>This page needs JavaScript.</p></noscript>
-<script src="page.js"></script>
-</body>
-</html>
-`;
+export const HTML_TYPE = 'text/html; charset=utf-8';
 
 /** One line that says what to do. */
 export function messagePage(title: string, message: string): string {

@@ -12,7 +12,7 @@ import {
 import type { KeyedPlace } from '../../command-line/keyed-place.ts';
 import type { PageFiles } from '../../page-files/page-files.ts';
 import { Admission, checkJson, checkOrigin } from './admission.ts';
-import { chooseEncoding, compress, type Body } from './compress.ts';
+import { chooseEncoding, jsonBody, type Body } from './compress.ts';
 import type { Endpoint, UiReply } from './endpoint.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
 import { pageAssets, type Asset } from './page-assets.ts';
@@ -162,7 +162,7 @@ async function writeJson(
   status: number,
   value: object,
 ): Promise<void> {
-  const { bytes, encoding } = await compress(Buffer.from(JSON.stringify(value)), encodingOf(request));
+  const { bytes, encoding } = await jsonBody(value, encodingOf(request));
   const sizes = { 'content-length': bytes.length, vary: 'accept-encoding', ...encodingHeader(encoding) };
   response.writeHead(status, { 'content-type': 'application/json', ...sizes }).end(bytes);
 }

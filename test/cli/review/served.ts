@@ -1,6 +1,4 @@
 /** `temper review` in this process, with the requests of its clients. */
-import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { RewardDesk } from '../../../cli/review/desk.ts';
@@ -11,16 +9,11 @@ import { openStore } from '../../../store/bytes/open-store.ts';
 import type { Store } from '../../../store/store.ts';
 import { temporaryProject } from '../fixture-store.ts';
 import { awaitRewards, type AwaitedOptions } from './awaited-run.ts';
+import { askAt, type Answer } from '../ask-at.ts';
 
 export const KEY = 'a review key of these tests';
 const WITH_KEY = { authorization: `Bearer ${KEY}` };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage['headers'];
-  readonly text: string;
-}
 
 export interface Served {
   readonly store: Store;
@@ -72,19 +65,4 @@ export async function serveReview(options: AwaitedOptions = {}): Promise<Served>
       return Object.fromEntries(found);
     },
   };
-}
-
-interface Sent {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Record<string, string>;
-  readonly body: string | null;
-}
-
-async function askAt(port: number, { body, ...sent }: Sent): Promise<Answer> {
-  const asking = request({ host: '127.0.0.1', port, agent: false, ...sent });
-  asking.end(body ?? undefined);
-  const [response] = (await once(asking, 'response')) as [IncomingMessage];
-  const text = Buffer.concat((await response.toArray()) as Buffer[]).toString('utf8');
-  return { status: response.statusCode ?? 0, headers: response.headers, text };
 }

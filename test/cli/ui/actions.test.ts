@@ -7,6 +7,7 @@ import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts
 import { temporaryProject, writeFixtureRun, type FixtureOptions } from '../fixture-store.ts';
 import { awaitRewards } from '../review/awaited-run.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
+import { readGiven } from '../../../store/records/given-rewards.ts';
 import { serveUi, type ServedUi } from './served-ui.ts';
 
 async function served(options: FixtureOptions = {}): Promise<ServedUi> {
@@ -107,7 +108,7 @@ describe('before it is confirmed, an action says what will happen', () => {
 
 const JSON_HEADERS = { authorization: 'Bearer a key of temper ui in these tests', 'content-type': 'application/json' };
 
-test('a reward is given, and the store has it, without Temporal', async () => {
+test('a reward is given once, also if the request comes again after a restart, and without Temporal', async () => {
   const project = await temporaryProject();
   const store = await openStore(`${project}/.temper/store`);
   await awaitRewards(store);
@@ -123,13 +124,25 @@ test('a reward is given, and the store has it, without Temporal', async () => {
   expect(JSON.parse(first.text)).toMatchObject({ isDone: true, says: expect.stringContaining('has the reward 0.5') });
   expect(second.text).toBe(first.text);
   expect((await ui.post('/api/actions', { ...done, reward: 0.7 })).status).toBe(409);
+  const restarted = await serveUi(project);
+  expect(JSON.parse((await restarted.post('/api/actions', done)).text)).toMatchObject({ isDone: true });
+  const given = await readGiven(store, { run: 'demo', branch: 0, step: 1, group: 0 });
+  expect(given.filter(({ kind }) => kind === 'reward')).toHaveLength(1);
 });
 
 describe('a confirmed request', () => {
   function desk(plan: PlanAction) {
-    const table = new Proxy({} as ActionTable, { get: () => plan });
+    // A method of a promise would make it one for those who await it.
+    const table = new Proxy({} as ActionTable, { get: (_, name) => (name === 'then' ? undefined : plan) });
     const acted: string[] = [];
-    return { acted, desk: new ActionDesk(table, {} as never, (run) => acted.push(run)) };
+    return {
+      acted,
+      desk: new ActionDesk(
+        () => Promise.resolve(table),
+        {} as never,
+        (run) => acted.push(run),
+      ),
+    };
   }
   const body = (more: object) => JSON.stringify({ action: 'stop', run: 'demo', isConfirmed: true, ...more });
 

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { jsonBody } from '../../../cli/ui/server/compress.ts';
 import { complaintIn } from '../run-cli.ts';
 import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { KEY, serveUi, type ServedUi } from './served-ui.ts';
@@ -183,6 +184,18 @@ test('every answer forbids foreign scripts, frames, guesses and caches', async (
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
     expect(headers['cache-control']).toMatch(/no-store|private, no-cache/);
   }
+});
+
+test('an answer that several clients wait for is compressed once for each encoding', async () => {
+  const answer = { text: 'a'.repeat(5000) };
+  const [first, second, plain] = await Promise.all([
+    jsonBody(answer, 'br'),
+    jsonBody(answer, 'br'),
+    jsonBody(answer, null),
+  ]);
+  expect(second).toBe(first);
+  expect(plain.bytes.toString()).toBe(JSON.stringify(answer));
+  expect(brotliDecompressSync(first.bytes)).toEqual(plain.bytes);
 });
 
 test('page files are compressed once, and kept by a browser until they change', async () => {

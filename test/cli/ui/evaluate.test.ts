@@ -1,14 +1,17 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { planEvaluate } from '../../../cli/ui/evaluate/plan-evaluate.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
+import { readRun } from '../../../store/records/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import type { ActionRequest } from '../../../views/api/requests.ts';
+import { agentCodeSha256 } from '../../../workers/user-code/agent-code.ts';
+import { rememberAgent } from '../../../workers/user-code/known-agents.ts';
 import { makeRun } from '../../store/records/made-run.ts';
 import { temporaryProject } from '../fixture-store.ts';
+import { sdkImports } from '../agents.ts';
 
-const SDK = new URL('../../../sdk/index.ts', import.meta.url).href;
 let project: string;
 let store: Store;
 
@@ -16,7 +19,7 @@ beforeEach(async () => {
   project = await temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2 });
-  const agent = `import { defineAgent } from '${SDK}';
+  const agent = `${sdkImports('defineAgent')}
 export default defineAgent({ name: 'toy', scenarios: [{ id: 's0' }], rollout: () => 1 });
 `;
   await writeFile(join(project, 'agent.ts'), agent);
@@ -40,4 +43,28 @@ test.each([
   [{ run: 'other', step: 1 }, 'no run "other" in this store'],
 ])('an evaluation that cannot be played says why: %j', async (request, says) => {
   await expect(plan(request)).rejects.toThrow(says);
+});
+
+test('the agent of a run that was started with a file outside of the project is found by its code, as long as it has it', async () => {
+  const elsewhere = await temporaryProject();
+  const file = join(elsewhere, 'toy.ts');
+  await rename(join(project, 'agent.ts'), file);
+  const codeSha256 = await agentCodeSha256(file);
+  const raw = JSON.parse(await readFile(join(project, '.temper/store/runs/demo/run.json'), 'utf8')) as object;
+  await writeFile(
+    join(project, '.temper/store/runs/demo/run.json'),
+    JSON.stringify({ ...raw, agentCodeSha256: codeSha256 }),
+  );
+  await expect(plan({ step: 1 })).rejects.toThrow('no file below');
+  rememberAgent(project, { file, codeSha256 });
+  expect(await plan({ step: 1 })).toMatchObject({ command: `temper eval ${file} --model demo@1` });
+});
+
+test('a file outside of the project that has changed since is not run, and named', async () => {
+  const elsewhere = await temporaryProject();
+  const file = join(elsewhere, 'toy.ts');
+  await rename(join(project, 'agent.ts'), file);
+  const run = await readRun(store, 'demo');
+  rememberAgent(project, { file, codeSha256: run!.file.agentCodeSha256 });
+  await expect(plan({ step: 1 })).rejects.toThrow(`${file}, which the run was started with, has changed or is gone`);
 });

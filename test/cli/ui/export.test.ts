@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { AttemptsView, GroupView } from '../../../views/api/attempt-views.ts';
 import type { ServerInfo } from '../../../views/api/run-views.ts';
+import { SiteWriter } from '../../../cli/ui/export/site-writer.ts';
 import { complaintIn, runCli } from '../run-cli.ts';
 import { temporaryFolder, temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { serveUi, WITH_KEY } from './served-ui.ts';
@@ -75,6 +76,24 @@ test('an export has the chosen runs, and says what it leaves out', async () => {
   expect(await complaintIn(project, ['ui', '--export', 'x', '--run', 'nobody'], { env })).toMatch(
     /demo, other.*got nobody/,
   );
+});
+
+test('an export has no page that opens until its end, also where it replaces another one', async () => {
+  const folder = await temporaryFolder();
+  const begun = async (): Promise<SiteWriter> => {
+    const writer = new SiteWriter(folder);
+    await writer.begin({ js: '', css: '' });
+    await writer.add('runs', []);
+    return writer;
+  };
+  const first = await begun();
+  expect((await readdir(folder)).toSorted()).toEqual(['data', 'page.css', 'page.js']);
+  await first.end();
+  expect(await readdir(folder)).toContain('index.html');
+  await begun();
+  expect(await readdir(folder)).not.toContain('index.html');
+  // An interrupted export is known by its manifest, so that the next one may replace it.
+  expect(await readdir(join(folder, 'data'))).toContain('manifest.js');
 });
 
 test('what a model wrote is data in the scripts of an export', async () => {

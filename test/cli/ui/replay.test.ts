@@ -24,10 +24,10 @@ import { importDefault } from '../../../workers/user-code/import-file.ts';
 import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 import { makeRun } from '../../store/records/made-run.ts';
 import { temporaryFolder, temporaryProject } from '../fixture-store.ts';
+import { sdkImports } from '../agents.ts';
 
-const SDK = new URL('../../../sdk/index.ts', import.meta.url).href;
 /** Three calls, each with the answers so far. */
-const AGENT = `import { defineAgent } from '${SDK}';
+const AGENT = `${sdkImports('defineAgent')}
 export default defineAgent({
   name: 'toy',
   scenarios: [{ id: 's0' }],
@@ -186,6 +186,17 @@ test('the same checkpoint is asked once; a hosted model answers anew each time',
   const { request } = engine.executed.at(-1)!;
   expect(Object.keys(request).toSorted()).toEqual(['max_completion_tokens', 'messages', 'model']);
   expect(await listReplays(store, 'demo', ORIGIN)).toHaveLength(3);
+});
+
+test('the same request to a hosted model, after a restart, gets the first replay', async () => {
+  const env = { OPENAI_BASE_URL: `${engine.url}/v1`, OPENAI_API_KEY: engine.key };
+  const request = { model: 'openai/gpt-5', fromTurn: 2, requestId: 'r-1' };
+  const first = await (await plan(request, env)).perform();
+  const executed = engine.executed.length;
+  expect(await (await plan(request, env)).perform()).toEqual(first);
+  expect(engine.executed.length).toBe(executed);
+  const other = await (await plan({ ...request, requestId: 'r-2' }, env)).perform();
+  expect(other.made).not.toBe(first.made);
 });
 
 test('an agent that asks something else before the turn is shown the difference, and nothing is stored', async () => {

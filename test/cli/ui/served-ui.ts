@@ -1,21 +1,13 @@
 /** `temper ui` in this process, with the requests of its clients. */
-import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { main } from '../../../cli/main.ts';
 import type { Output } from '../../../cli/terminal/output.ts';
 import { freePort } from '../../free-port.ts';
+import { askAt, type Answer } from '../ask-at.ts';
 
 export const KEY = 'a key of temper ui in these tests';
 export const WITH_KEY = { authorization: `Bearer ${KEY}` };
 const JSON_TYPE = { 'content-type': 'application/json' };
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage['headers'];
-  readonly bytes: Buffer;
-  readonly text: string;
-}
 
 export interface ServedUi {
   readonly port: number;
@@ -94,19 +86,4 @@ async function untilAnswered(port: number): Promise<void> {
     if (answer?.status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-}
-
-interface Sent {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Record<string, string>;
-  readonly body: string | null;
-}
-
-async function askAt(port: number, { body, ...sent }: Sent): Promise<Answer> {
-  const asking = request({ host: '127.0.0.1', port, agent: false, ...sent });
-  asking.end(body ?? undefined);
-  const [response] = (await once(asking, 'response')) as [IncomingMessage];
-  const bytes = Buffer.concat((await response.toArray()) as Buffer[]);
-  return { status: response.statusCode ?? 0, headers: response.headers, bytes, text: bytes.toString('utf8') };
 }

@@ -8,6 +8,7 @@ import type { Store } from '../../../store/store.ts';
 import { viewAttemptOf, viewRawAttempt } from '../../../views/attempts/attempt.ts';
 import { viewGroupOf } from '../../../views/attempts/group.ts';
 import { viewStep } from '../../../views/attempts/step.ts';
+import { viewTokens } from '../../../views/attempts/tokens.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { temporaryFolder, writeFixtureRun, type FixtureOptions } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
@@ -32,6 +33,21 @@ test('a step has its summary, its groups with all rewards, and the step’s own 
   expect(first?.sampledTokens).toBe(
     records.attempts.flatMap(({ calls }) => calls).reduce((sum, { tokenIds }) => sum + tokenIds.length, 0),
   );
+});
+
+test('the record, the page and the tokens of each attempt have its numbers, last attempt and first alike', async () => {
+  const store = await fixture();
+  const { attempts } = await readRecords(store, { run: 'demo', branch: 0, step: 2, group: 1 });
+  for (const record of [attempts.at(-1)!, attempts[0]!]) {
+    const id = `0.2.1.${record.attempt}`;
+    expect(await viewRawAttempt(contextOf(store), 'demo', id)).toEqual(record);
+    const { turns } = await viewAttemptOf(contextOf(store), 'demo', id);
+    expect(turns.map(({ promptTokens }) => promptTokens)).toEqual(
+      record.calls.map(({ promptTokenIds }) => promptTokenIds.length),
+    );
+    const tokens = await viewTokens(contextOf(store), 'demo', id);
+    expect(tokens.turns.map(({ logprobs }) => logprobs)).toEqual(record.calls.map(({ logprobs }) => logprobs));
+  }
 });
 
 test('a group’s attempts have what the record says, in the order in which the calls were made', async () => {

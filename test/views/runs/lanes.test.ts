@@ -2,11 +2,12 @@ import { expect, test } from 'vitest';
 
 import { encodeJson } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
+import { addToCurve } from '../../../store/records/curve.ts';
 import type { Store } from '../../../store/store.ts';
 import type { LaneSpan, LanesView } from '../../../views/api/run-views.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { viewLanes } from '../../../views/runs/lanes.ts';
-import { temporaryFolder, writeFixtureRun } from '../../cli/fixture-store.ts';
+import { fixtureState, summary, temporaryFolder, writeFixtureRun } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
 
 const START = Date.UTC(2026, 10, 1, 10);
@@ -64,6 +65,18 @@ test('a group that waited for rewards shows it from its last attempt to the deci
   await store.publish(layout.givenKey({ run: 'demo', branch: 0, step: 1, group: 1 }, 0), encodeJson(row));
   const view = await viewLanes(contextOf(store), 'demo', new URLSearchParams());
   expect(spansOf(view, 'wait')).toMatchObject([{ group: 1, kind: 'wait', startedAt: at(28), endedAt: at(100) }]);
+});
+
+test('the store tells how long groups were judged, and since when a run is paused', async () => {
+  const store = await timedRun(2);
+  const judged = { ...summary(2, 2), seconds: { rollout: 8, judge: 2.5 } };
+  await addToCurve(store, 'demo', { branch: 0, step: 2 }, [judged], () => undefined);
+  const pause = { since: at(70), reason: 'the budget of $1 is used up' };
+  await store.replace('runs/demo/state.json', encodeJson({ ...fixtureState('demo', 2), state: 'paused', pause }));
+  const view = await viewLanes(contextOf(store), 'demo', new URLSearchParams());
+  expect(spansOf(view, 'judge')).toMatchObject([{ step: 2, startedAt: at(48), endedAt: at(50.5), kind: 'work' }]);
+  expect(spansOf(view, 'wait')).toMatchObject([{ step: null, startedAt: at(70), endedAt: null, kind: 'pause' }]);
+  expect(spansOf(view, 'wait')[0]!.label).toContain('the budget of $1 is used up');
 });
 
 test('what a server still knows goes before the store, which tells of the steps before', async () => {

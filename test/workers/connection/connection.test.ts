@@ -1,7 +1,8 @@
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
-import { configuredTarget, connectClient, patiently } from '../../../workers/connection/connection.ts';
+import { connectClient, patiently } from '../../../workers/connection/connection.ts';
+import { configuredTarget } from '../../../workers/connection/target.ts';
 import { openStack, makeProject, removeProject } from '../local-stack/stack-harness.ts';
 
 const noProfile = { TEMPORAL_CONFIG_FILE: `${tmpdir()}/there-is-none.toml` };

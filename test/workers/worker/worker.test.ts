@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { examine } from '../../../workers/doctor/doctor.ts';
 import { modulePath, nodeFlags } from '../../../workers/process/module-path.ts';
 import { openProjectStore } from '../../../workers/config/project-store.ts';
+import { sdkImports } from '../../cli/agents.ts';
 import {
   childPid,
   isRunning,
@@ -18,7 +18,6 @@ import {
 
 const clean: (() => unknown)[] = [];
 const commands = { gpuWorker: STAND_INS.gpuWorker };
-const SDK = pathToFileURL(fileURLToPath(new URL('../../../sdk/index.ts', import.meta.url))).href;
 
 afterEach(async () => {
   for (const undo of clean.splice(0).toReversed()) await undo();
@@ -36,7 +35,7 @@ function writeAgent(folder: string, reward: number, name = 'coin'): string {
   const scenarios = `[{ id: 'a' }, { id: 'b' }]`;
   writeFileSync(
     file,
-    `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: '${name}', scenarios: ${scenarios}, rollout: () => ${reward} });\n`,
+    `${sdkImports('defineAgent')}\nexport default defineAgent({ name: '${name}', scenarios: ${scenarios}, rollout: () => ${reward} });\n`,
   );
   return file;
 }

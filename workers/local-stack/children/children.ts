@@ -80,7 +80,7 @@ export function temporalServer({ spec, folders, ports, ui }: ChildContext): Chil
       ...ONE_PARTITION,
       ...NO_PROFILE,
     ],
-    env: serverEnvironment(process.env),
+    env: serverEnvironment(process.env, folders.state),
     cwd: folders.state,
     ready: { kind: 'port', port: ports.temporal },
     stopMs: STOP_SERVER_MS,

@@ -1,0 +1,143 @@
+/** A project with a live run, `temper ui` on it, and a browser that acts by its dialogs. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Page } from 'playwright-core';
+import { FileStore } from '../../../store/bytes/file-store.ts';
+import { readState } from '../../../store/records/run-reader.ts';
+import { CHROMIUM_ARGUMENTS, findChromium } from '../../browser/chromium.ts';
+import { AGENT, Project, until } from '../project.ts';
+
+const KEY = 'the key of this trial, of at least 24 characters';
+const TEMPER = fileURLToPath(new URL('../../../cli/temper.js', import.meta.url));
+export const WITHIN_MS = 900_000;
+/** Starting an engine on a busy machine takes minutes. */
+const ACTS_WITHIN_MS = 600_000;
+
+export class Trial {
+  readonly project = new Project({ standby: true });
+  readonly store = new FileStore(this.project.path('store'));
+  /** Errors of scripts in the page. */
+  readonly failures: string[] = [];
+  readonly closing: (() => Promise<unknown>)[] = [];
+  page!: Page;
+  url = '';
+
+  async open(): Promise<void> {
+    const executablePath = await findChromium();
+    if (executablePath === null) throw new Error('no browser was found; set TEMPER_CHROMIUM');
+    this.url = await this.#openUi();
+    const browser = await chromium.launch({ executablePath, args: [...CHROMIUM_ARGUMENTS] });
+    this.closing.unshift(() => browser.close());
+    this.page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    this.page.setDefaultTimeout(120_000);
+    this.page.on('pageerror', (error) => this.failures.push(error.message));
+    await this.page.goto((await this.ask<{ url: string }>('links', { method: 'POST', body: '{}' })).url);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.closing) await close();
+  }
+
+  /** The local stack, which lasts longer than a run. */
+  hold(): void {
+    const dev = this.project.start('dev', '--agent', AGENT);
+    this.closing.push(async () => {
+      dev.child.kill('SIGINT');
+      await dev.ended;
+    });
+  }
+
+  train(run: string, agent: string, words: string) {
+    return this.project.start('train', agent, '--run', run, '--base-model', 'pocket', ...words.split(' '));
+  }
+
+  async ask<T>(path: string, init: RequestInit = {}): Promise<T> {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+    const response = await fetch(`${this.url}/api/${path}`, { headers, ...init });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return response.json() as Promise<T>;
+  }
+
+  /** Null before it has written one. */
+  stateOf(run: string) {
+    return readState(this.store, run).catch(() => null);
+  }
+
+  reach(run: string, step: number): Promise<void> {
+    const isThere = async (): Promise<boolean> => ((await this.stateOf(run))?.step ?? 0) >= step;
+    return until(`${run} reaches step ${step}`, isThere, WITHIN_MS, 100);
+  }
+
+  becomes(run: string, state: string): Promise<void> {
+    return until(`${run} is ${state}`, async () => (await this.stateOf(run))?.state === state, WITHIN_MS, 100);
+  }
+
+  async goTo(path: string): Promise<void> {
+    await this.page.evaluate(`location.hash = ${JSON.stringify(path)}`);
+    // The page before it goes with the next frame.
+    await this.page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+    await this.page.locator('h1').first().waitFor();
+    await this.page.locator('main .loading').first().waitFor({ state: 'detached' });
+  }
+
+  /** An action of the run's menu by its dialog. */
+  async act(button: string, verb: string, fields: Record<string, string> = {}): Promise<string> {
+    const menu = this.page.getByRole('group', { name: /Actions on/ });
+    const found = menu.locator('button').filter({ hasText: new RegExp(`^${button}$`) });
+    await found.first().waitFor({ state: 'attached' });
+    // Folded ones are hidden.
+    if (!(await found.first().isVisible())) await menu.getByText('More').click();
+    await found.first().click();
+    return this.confirm(verb, fields);
+  }
+
+  /** Confirms the open dialog, and returns its last words. */
+  async confirm(verb: string, fields: Record<string, string> = {}): Promise<string> {
+    const dialog = this.page.getByRole('dialog');
+    for (const [label, text] of Object.entries(fields)) await dialog.getByLabel(label, { exact: false }).fill(text);
+    // Without a form, the dialog asks at once.
+    if (verb !== 'Resume the run') await dialog.getByRole('button', { name: 'Continue' }).click();
+    await this.#press(verb);
+    const says = (await dialog.locator('.says').last().textContent()) ?? '';
+    this.say(`${verb}: ${says.split('\n')[0]!.slice(0, 160)}`);
+    return says;
+  }
+
+  /** Temporal may be down for a moment: the dialog says so, and keeps the button. */
+  async #press(verb: string): Promise<void> {
+    const dialog = this.page.getByRole('dialog');
+    const [close, problem] = [dialog.getByText('Close', { exact: true }), dialog.getByRole('alert')];
+    for (const end = Date.now() + ACTS_WITHIN_MS; ;) {
+      await dialog.getByRole('button', { name: verb, exact: true }).click();
+      await close.or(problem).first().waitFor({ timeout: ACTS_WITHIN_MS });
+      if (await close.isVisible()) return;
+      this.say(`${verb}, once more: ${(await problem.textContent())!.slice(0, 200)}`);
+      if (Date.now() > end) throw new Error(`${verb} is not done: ${await problem.textContent()}`);
+      await this.page.waitForTimeout(3000);
+    }
+  }
+
+  async closeDialog(): Promise<void> {
+    await this.page.getByRole('dialog').getByText('Close', { exact: true }).click();
+  }
+
+  say(line: string): void {
+    console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
+  }
+
+  async #openUi(): Promise<string> {
+    const child = spawn(process.execPath, [TEMPER, 'ui', '--port', '0', '--json'], {
+      cwd: this.project.folder,
+      env: { ...process.env, TEMPER_UI_KEY: KEY },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.closing.unshift(async () => {
+      child.kill('SIGINT');
+      await once(child, 'exit');
+    });
+    let text = '';
+    while (!text.includes('\n}')) text += String((await once(child.stdout, 'data'))[0]);
+    return (JSON.parse(text) as { url: string }).url;
+  }
+}

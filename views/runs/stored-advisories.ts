@@ -1,0 +1,45 @@
+/** Advisories of a run from its files alone, without the index of attempts. */
+import { branchOfStep } from '../../core/lineage.ts';
+import type { RunState } from '../../core/contract.ts';
+import { rolloutsKey, type StepPlace } from '../../store/layout.ts';
+import { listGroups, readVerdict } from '../../store/records/group-files.ts';
+import type { StoredRun } from '../../store/records/run-reader.ts';
+import { decodeWithoutNumbers } from '../../store/records/trajectories.ts';
+import type { Store } from '../../store/store.ts';
+import type { AttemptRow } from '../api/attempt-views.ts';
+import { attemptRows } from '../rows/attempt-row.ts';
+import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
+import { readProgressTime } from './progress-time.ts';
+import { COMPARED_ATTEMPTS, listAdvisories } from './run-advisories.ts';
+
+/** A stall first, if there is one. Empty for a run of which nothing is recorded yet. */
+export async function readAdvisories(
+  store: Store,
+  { state, steps }: Pick<StoredRun, 'state' | 'steps'>,
+  nowMs: number,
+): Promise<FoundAdvisory[]> {
+  if (state === null) return [];
+  const lasting = await listAdvisories({ state, steps }, () => readNewestAttempts(store, state));
+  if (state.state !== 'running') return lasting;
+  const { atMs } = await readProgressTime(store, state.run, state);
+  const stall = findStall(state, usualSeconds(steps), atMs, nowMs);
+  return stall === null ? lasting : [stall, ...lasting];
+}
+
+async function readNewestAttempts(store: Store, { run, step: last, lineage }: RunState): Promise<AttemptRow[]> {
+  const rows: AttemptRow[] = [];
+  for (let step = last; step > 0 && rows.length < COMPARED_ATTEMPTS; step--) {
+    const place = { run, branch: branchOfStep(lineage, step), step };
+    for (const group of await listGroups(store, place)) rows.push(...(await readJudgedRows(store, place, group)));
+  }
+  return rows.slice(0, COMPARED_ATTEMPTS);
+}
+
+/** None of a group without its verdict: a reward by name is part of it. */
+async function readJudgedRows(store: Store, place: StepPlace, group: number): Promise<AttemptRow[]> {
+  const key = rolloutsKey({ ...place, group });
+  const [bytes, verdict] = await Promise.all([store.read(key), readVerdict(store, { ...place, group })]);
+  if (bytes === null || verdict === null) return [];
+  const rollouts = await decodeWithoutNumbers(bytes, key);
+  return attemptRows({ place, group, rollouts, judged: verdict.judged, times: null, use: 'trained' });
+}
