@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * Projects by what they need: nothing · a Temporal server · local stacks of their own, one after the other · one that all
+ * Projects by what they need: nothing · a browser · a Temporal server · local stacks of their own, one after the other · one that all
  * share and disturb · one of the packed package in a user's project.
  */
-const slow = ['workflows', 'crash', 'e2e', 'installation'].map((name) => `test/${name}/**`);
+const slow = ['browser', 'workflows', 'crash', 'e2e', 'installation'].map((name) => `test/${name}/**`);
 const withGlobalSetup = ['crash', 'installation'];
 
 export default defineConfig({
@@ -28,9 +28,24 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: ['test/browser/global-setup.ts'],
+          // In one process, which imports what the pages come from once.
+          isolate: false,
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'workflows',
           include: ['test/workflows/**/*.test.ts'],
           globalSetup: ['test/workflows/global-setup.ts'],
+          // Imports of Temporal's worker take as long as most files; none of them changes what others import.
+          isolate: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },

@@ -24,6 +24,10 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'outbound/deploy/local-targets.test.ts',
     'a folder that is missing, or that the server does not see, is told with the remedy',
   ),
+  TEMPER_SERVER_KEY: byTest(
+    'outbound/deploy/local-targets.test.ts',
+    'with faults of seed %i the model is found by its name, and asked with the key',
+  ),
   TEMPER_METRICS_KEY: byTest(
     'workers/metrics/metrics-server.test.ts',
     'TEMPER_METRICS_KEY is in place of the engine’s key',

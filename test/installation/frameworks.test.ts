@@ -31,7 +31,7 @@ const FRAMEWORKS = [
 /** Undisturbed runs: what Mastra asks is its own, from the third turn on. */
 const CALM = 'calm';
 const CALM_MASTRA = 'calm-mastra';
-const STEPS = 5;
+const STEPS = 3;
 const FLAGS = `--base-model pocket-tools --steps ${STEPS} --groups-per-step 2 --group-size 4 --eval-scenarios 2 --replacement-rounds 0 --learning-rate 1e-3 --max-tokens 64`;
 
 const { folder, env } = inject('installation');

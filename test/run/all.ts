@@ -8,6 +8,7 @@ import { cacheFolder } from '../../workers/project/folders.ts';
 import { checks } from './checks.ts';
 import { runStep, type Showing, type Step } from './command.ts';
 import { readPytestReport, type Counts } from './pytest-report.ts';
+import { describeTimings, readProcessorTime, withProcessorTime, type Timing } from './timings.ts';
 import { openTools } from './tools.ts';
 
 const { python, temporalCli, versitygw, chromium } = await openTools();
@@ -23,6 +24,7 @@ const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
 /** Said again at the end: of a long log, often its last page alone is kept. */
 const failures: string[] = [];
+const timings: Timing[] = [];
 /** Runners say at their end what failed. */
 const FAILURE_LINES = 60;
 
@@ -30,6 +32,11 @@ type Job = () => Promise<void>;
 
 const DEMO = 'test/e2e/demo.test.ts';
 const COPIES = 'test/e2e/copies.test.ts';
+const NAIVE = 'test_against_naive.py';
+const ofEngine = (file: string): string => `tests/engine/embedded/${file}`;
+/** Tests that are run with perturbed rounding. */
+const TRAINED = ['tests/training', ofEngine(NAIVE)];
+const rounding = (seed: number): Record<string, string> => ({ TEMPER_ROUNDING: `${seed}` });
 /** The longest first: what is short fills the end. Whole stacks wait half of their time, for others to compute. */
 const jobs: Job[] = [
   () => runVitest('crash', 'at its end'),
@@ -38,11 +45,12 @@ const jobs: Job[] = [
   () => runCrashes('at its end'),
   () => runVitest('e2e', 'at its end', [DEMO]),
   () => runVitest('unit', 'at its end'),
+  () => runVitest('browser', 'at its end'),
   () => runVitest('workflows', 'at its end'),
-  ...(process.arch === 'x64' ? [() => runNarrow('at its end')] : []),
+  ...(process.arch === 'x64' ? [() => runNarrow('at its end')] : [1, 2].map(runRounding)),
   () => runVitest('e2e', 'at its end', [COPIES]),
   () => runVitest('e2e', 'at its end', ['--exclude', DEMO, '--exclude', COPIES]),
-  ...[1, 2, 3].map((seed) => () => runPerturbed(seed, 'at its end')),
+  runRounding(3),
   () => runChecks('at its end'),
 ];
 /** On two cores, three of them left a tenth of the processor time unused. */
@@ -51,6 +59,7 @@ const LANES = 4;
 await Promise.all(Array.from({ length: LANES }, work));
 rmSync(results, { recursive: true });
 for (const failure of failures) console.log(failure);
+for (const line of ['', ...describeTimings(timings)]) console.log(line);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
 
@@ -74,25 +83,31 @@ async function runChecks(showing: Showing): Promise<void> {
   }
 }
 
-/** Numeric tests once more with fewer instructions than the processor has: another one has other kernels. */
+/**
+ * Numeric tests once more with fewer instructions than the processor has: another one has other kernels. Gradients and
+ * log-probabilities also as processors that nobody here has might add them up (tests/rounding.py): each kernel computes
+ * two parts of a product, which are added. What the engine promises of a row's bits is tested with products in one piece.
+ */
 async function runNarrow(showing: Showing): Promise<void> {
-  const numerics = ['-m', 'numerics'];
-  const computing = [...numerics, 'tests/engine', 'tests/training', 'tests/server'];
-  await runPytestOf('numbers of engine, trainer and server with AVX2 alone', computing, narrowInstructions(), showing);
-  const exact = [
-    ...numerics,
-    'tests/engine/embedded/test_batch_invariance.py',
-    'tests/engine/embedded/test_against_naive.py',
-    'tests/training',
-  ];
+  const narrow = narrowInstructions();
+  await runNumerics('engine and server with AVX2 alone', ['tests/engine', 'tests/server'], narrow, showing);
+  await runNumerics('trainer with AVX2 alone and rounding 1', TRAINED, { ...narrow, ...rounding(1) }, showing);
   const oldest = { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' };
-  await runPytestOf('numbers of engine and trainer without AVX', exact, oldest, showing);
+  await runNumerics('engine without AVX', ['test_batch_invariance.py', NAIVE].map(ofEngine), oldest, showing);
+  await runNumerics('trainer without AVX and with rounding 2', TRAINED, { ...oldest, ...rounding(2) }, showing);
 }
 
-/** Gradients and log-probabilities once more as processors that nobody here has might add them up (tests/rounding.py). */
-async function runPerturbed(seed: number, showing: Showing): Promise<void> {
-  const selection = ['-m', 'numerics', 'tests/training', 'tests/engine/embedded/test_against_naive.py'];
-  await runPytestOf(`numbers with other roundings, seed ${seed}`, selection, { TEMPER_ROUNDING: `${seed}` }, showing);
+function runRounding(seed: number): Job {
+  return () => runNumerics(`trainer with rounding ${seed}`, TRAINED, rounding(seed), 'at its end');
+}
+
+function runNumerics(
+  what: string,
+  files: readonly string[],
+  limits: Readonly<Record<string, string>>,
+  showing: Showing,
+): Promise<void> {
+  return runPytestOf(`numbers of ${what}`, ['-m', 'numerics', ...files], limits, showing);
 }
 
 /** Those that a GPU worker falls back to. */
@@ -137,7 +152,9 @@ async function runCrashes(showing: Showing): Promise<void> {
 }
 
 async function run(step: Step, variables: NodeJS.ProcessEnv, showing: Showing): Promise<boolean> {
-  const { succeeded, output } = await runStep(step, variables, showing);
+  const file = join(results, `${timings.length}-${step.title.replaceAll('/', ' ')}.seconds`);
+  const { succeeded, output, seconds } = await runStep(withProcessorTime(step, python, file), variables, showing);
+  timings.push({ title: step.title, seconds, processorSeconds: readProcessorTime(file) });
   if (!succeeded) {
     const lines = output.trimEnd().split('\n').slice(-FAILURE_LINES);
     failures.push([`\n── failed: ${step.title}`, ...lines].join('\n'));

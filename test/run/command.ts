@@ -5,6 +5,8 @@ import { once } from 'node:events';
 export interface Step {
   readonly title: string;
   readonly command: readonly [string, ...string[]];
+  /** Words of its heading; the command itself if they are left out. */
+  readonly shown?: readonly string[];
   readonly cwd?: string;
 }
 
@@ -15,14 +17,15 @@ export interface Ran {
   /** It exited with 0. */
   readonly succeeded: boolean;
   readonly output: string;
+  readonly seconds: number;
 }
 
 /** Shows the output, too. */
 export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showing = 'at once'): Promise<Ran> {
-  const { title, command, cwd = process.cwd() } = step;
+  const { title, command, shown = command, cwd = process.cwd() } = step;
   const [file, ...args] = command;
   const startedAt = Date.now();
-  const heading = `\n── ${title}: ${command.join(' ')}`;
+  const heading = `\n── ${title}: ${shown.join(' ')}`;
   if (showing === 'at once') console.log(heading);
   const child = spawn(file, args, { stdio: ['inherit', 'pipe', 'pipe'], env, cwd });
   const printed: Buffer[] = [];
@@ -37,5 +40,5 @@ export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showi
   if (showing === 'at its end') process.stdout.write(`${heading}\n${output}`);
   const seconds = Math.round((Date.now() - startedAt) / 1000);
   console.log(`── ${title} ${code === 0 ? 'passed' : `failed (exit ${code})`} after ${seconds} s`);
-  return { succeeded: code === 0, output };
+  return { succeeded: code === 0, output, seconds };
 }

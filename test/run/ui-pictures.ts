@@ -59,7 +59,7 @@ function planShots(attempt: string): Shot[] {
     { name: 'ui-step', path: '/runs/demo/steps/5' },
     { name: 'ui-group', path: `/runs/email-small/groups/${group}`, isDark: true },
     { name: 'ui-attempt', path: `/runs/email-small/attempts/${attempt}` },
-    { name: 'ui-tokens', path: `/runs/email-small/attempts/${attempt}?view=tokens&color=entropy` },
+    { name: 'ui-tokens', path: `/runs/email-small/attempts/${attempt}?tab=tokens&color=entropy` },
     { name: 'ui-search', path: '/runs/demo/attempts?metric=moves<4&sort=-reward', isDark: true },
     { name: 'ui-checkpoints', path: '/runs/demo/checkpoints' },
   ];

@@ -96,8 +96,12 @@ export async function openTestBed(address: string, codePath: string): Promise<Te
   };
 }
 
-/** Errors alone, without the task that had them: tests provoke many. Once per process. */
+let isQuiet = false;
+
+/** Errors alone, without the task that had them: tests provoke many. Once per process, which plays several files. */
 export function quietRuntime(): void {
+  if (isQuiet) return;
+  isQuiet = true;
   Runtime.install({
     logger: new DefaultLogger('ERROR', ({ message }) => console.error(message)),
     telemetryOptions: { logging: { filter: 'OFF' } },

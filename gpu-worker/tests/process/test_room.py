@@ -16,6 +16,7 @@ from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from temper_gpu.process import room as rooms
 from temper_gpu.process.needs import Machine
 from temper_gpu.process.room import Room
+from tests.engine.embedded.tiny import proving_once
 
 CPU = torch.device("cpu")
 SETTINGS = EmbeddedSettings(num_threads=1, max_pass_tokens=64)
@@ -41,6 +42,12 @@ def host(folders: dict[str, str], room: Room, monkeypatch: pytest.MonkeyPatch) -
     room.loaded, room.close_idle = library.loaded, host.close_idle
     yield host
     host.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def models_proven_once() -> Iterator[None]:
+    with proving_once():
+        yield
 
 
 def sample(host: EngineHost, name: str) -> int:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ BASES: dict[str, BaseModel] = {
 }
 WAYS = [
     ("aot_eager", "Qwen2.5"),
+    # The two tests that follow go on with its policy.
     ("eager", "Qwen3"),
 ]
 EAGER = "a pass is computed without compiled layers"
@@ -65,6 +66,7 @@ def rows_of(*lengths: int) -> list[Row]:
     return [row(length, n) for n, length in enumerate(lengths)]
 
 
+@cache
 def policy_of(kind: str, backend: str) -> TrainablePolicy:
     policy = policy_with_a_step_behind_it(BASES[kind])
     layers = policy._causal_lm.get_decoder().layers[:-1]
@@ -110,7 +112,7 @@ def test_rows_of_any_number_and_length_have_the_numbers_of_layers_as_they_are(
 
 
 def test_trees_and_passes_without_a_gradient_have_the_bits_of_layers_as_they_are():
-    policy = policy_of("Qwen2.5", "eager")
+    policy = policy_of("Qwen3", "eager")
     rows = [replace(row(40), token_ids=[*row(38).token_ids, other, 0]) for other in range(4)]
     [batch] = pack(rows, 1, 10**6, policy.device, "tree")
     assert not batch.attention.is_chains
@@ -128,7 +130,7 @@ def test_trees_and_passes_without_a_gradient_have_the_bits_of_layers_as_they_are
 def test_a_pass_that_layers_were_not_compiled_for_is_computed_without_them_and_told_once(
     caplog: pytest.LogCaptureFixture,
 ):
-    policy = policy_of("Qwen2.5", "eager")
+    policy = policy_of("Qwen3", "eager")
     rows = rows_of(20, 30)
     compiled = counters["stats"]["unique_graphs"]
     # Layers compare what they were compiled for with what is set.

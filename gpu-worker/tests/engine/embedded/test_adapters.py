@@ -66,10 +66,10 @@ def ask_policy(engine: EmbeddedEngine, adapter: Adapter, seeds: range, together:
     futures = []
     for seed in seeds:
         asked = request(seed, 5 + seed % 40, 6)
-        futures.append(engine.submit(held(adapter), asked, 60))
+        futures.append(engine.submit(held(adapter), asked, 300))
         if not together:
-            futures[-1].result(60)
-    return [future.result(60) for future in futures]
+            futures[-1].result(300)
+    return [future.result(300) for future in futures]
 
 
 def open_policies(base: BaseModel, most: int = 8, lock: AbstractContextManager[object] | None = None) -> Policies:
@@ -121,7 +121,7 @@ def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(
     adapter = tiny_adapter(bfloat16, 1)
     merging = open_engine(tiny_base())
     asked = replace(request(3, 12, 1), max_tokens=1, temperature=0)
-    near, exact = (each.submit(held(adapter), asked, 60).result(60) for each in (engine, merging))
+    near, exact = (each.submit(held(adapter), asked, 300).result(300) for each in (engine, merging))
     assert near.token_ids == exact.token_ids
     assert near.logprobs == pytest.approx(exact.logprobs, abs=0.1)
     merging.close()

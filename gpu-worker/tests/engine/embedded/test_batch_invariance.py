@@ -97,10 +97,10 @@ def test_groups_that_share_long_prompts_answer_as_each_alone(engine: EmbeddedEng
 
 
 def test_requests_that_arrive_while_others_decode(engine: EmbeddedEngine, alone):
-    first = [engine.submit(None, asked, 60) for asked in REQUESTS[:10]]
-    first[0].result(60)
+    first = [engine.submit(None, asked, 300) for asked in REQUESTS[:10]]
+    first[0].result(300)
     second = ask_together(engine, REQUESTS[10:20])
-    assert [future.result(60) for future in first] + second == alone[:20]
+    assert [future.result(300) for future in first] + second == alone[:20]
 
 
 def test_another_engine_of_another_shape_answers_the_same(base, engine: EmbeddedEngine, alone):
@@ -121,11 +121,11 @@ def test_policies_side_by_side_answer_as_each_alone(base):
     engine = open_engine(base)
     adapters = [tiny_adapter(base, seed) for seed in (1, 2)]
     tasks = [(adapters[seed % 2], REQUESTS[seed]) for seed in range(24)]
-    alone = [engine.submit(held(adapter), asked, 60).result(60) for adapter, asked in tasks]
-    futures = [engine.submit(held(adapter), asked, 60) for adapter, asked in tasks]
-    plain = [engine.submit(None, asked, 60) for _, asked in tasks]
-    assert [future.result(60) for future in futures] == alone
-    assert [future.result(60) for future in plain] != alone
+    alone = [engine.submit(held(adapter), asked, 300).result(300) for adapter, asked in tasks]
+    futures = [engine.submit(held(adapter), asked, 300) for adapter, asked in tasks]
+    plain = [engine.submit(None, asked, 300) for _, asked in tasks]
+    assert [future.result(300) for future in futures] == alone
+    assert [future.result(300) for future in plain] != alone
     engine.close()
 
 

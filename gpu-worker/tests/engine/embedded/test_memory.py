@@ -59,8 +59,8 @@ def test_requests_that_outgrow_the_memory_begin_again_and_answer_the_same(
     base, outgrowing, answers_with_room, prefix_cache_bytes: int
 ):
     tight = open_engine(base, kv_cache_bytes=1 << 20, prefix_cache_bytes=prefix_cache_bytes)
-    futures = [tight.submit(adapter, asked, 60) for asked, adapter in outgrowing]
-    assert [future.result(60) for future in futures] == answers_with_room
+    futures = [tight.submit(adapter, asked, 300) for asked, adapter in outgrowing]
+    assert [future.result(300) for future in futures] == answers_with_room
     assert tight.counters()["preemptions"] > 0
     assert (tight.health().running, tight.health().waiting) == (0, 0)
     tight.close()
@@ -159,7 +159,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch):
 
 
 def submit_all(engine: EmbeddedEngine, requests: list[GenerationRequest]) -> list[Future[Generation]]:
-    return [engine.submit(None, asked, 60) for asked in requests]
+    return [engine.submit(None, asked, 300) for asked in requests]
 
 
 @pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
@@ -183,9 +183,9 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
     with lock:
         futures = submit_all(engine, requests)
     with pytest.raises(TemperError, match=r"must fit into memory: .*retrying \(1 of 3\)") as caught:
-        futures.pop(3).result(60)
+        futures.pop(3).result(300)
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("EngineFailed", 503)
-    assert [future.result(60) for future in futures] == expected[:3] + expected[4:]
+    assert [future.result(300) for future in futures] == expected[:3] + expected[4:]
     assert ask(engine, requests[3]) == expected[3]
     assert (engine.health().running, engine.health().waiting) == (0, 0)
     engine.close()
@@ -208,12 +208,12 @@ def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_firs
         futures = submit_all(engine, requests)
         for index, future in enumerate(futures):
             future.add_done_callback(lambda _, index=index: ended.append(index))
-    assert futures[2].result(60) == expected
+    assert futures[2].result(300) == expected
     assert ended == [1, 3, 0, 2]
     # One lack of memory is one try, however many it takes along.
     for index in (0, 1, 3):
         with pytest.raises(TemperError, match=r"retrying \(1 of 3\)"):
-            futures[index].result(60)
+            futures[index].result(300)
     engine.close()
 
 

@@ -22,7 +22,7 @@ from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from tests.engine.embedded.tiny import ask, ask_together, open_engine, request, tiny_base
+from tests.engine.embedded.tiny import ask, ask_together, open_proving_engine, request, tiny_base
 
 
 def test_an_attention_that_depends_on_how_many_are_attended_with_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
@@ -38,7 +38,7 @@ def test_an_attention_that_depends_on_how_many_are_attended_with_is_noticed(base
     with suppress(TemperError):
         assert len(prove_sizes(base, sizes, 128).allowed) < len(sizes.allowed)
     monkeypatch.setattr(engine_module, "prove_sizes", lambda base, sizes, max_slots: sizes)
-    engine = open_engine(base)
+    engine = open_proving_engine(base)
     requests = [request(seed, 12, 4) for seed in range(8)]
     alone = [ask(engine, asked) for asked in requests]
     assert ask_together(engine, requests) != alone
@@ -90,7 +90,7 @@ def test_chance_that_depends_on_the_row_is_noticed(base, monkeypatch: pytest.Mon
     monkeypatch.setattr(
         scheduler, "uniforms", lambda seeds, indices: torch.linspace(0, 0.99, len(seeds), dtype=torch.float64)
     )
-    engine = open_engine(base)
+    engine = open_proving_engine(base)
     requests = [request(seed, 12, 12) for seed in range(16)]
     assert ask_together(engine, requests) != [ask(engine, asked) for asked in requests]
     engine.close()
@@ -118,7 +118,7 @@ def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monke
 
     monkeypatch.setattr(forward, "attend", attend)
     with pytest.raises(TemperError, match="token's position") as caught:
-        open_engine(base)
+        open_proving_engine(base)
     assert caught.value.type == "BadConfig"
 
 

@@ -85,11 +85,11 @@ def test_a_long_stop_string_costs_little_and_ends_no_other_answer(text: str, sto
 def test_one_more_than_may_wait_is_refused(base):
     lock = DeviceLock()
     engine = locked_out(lock, base, max_waiting=3)
-    futures = [engine.submit(None, request(seed, 5, 2), 60) for seed in range(3)]
+    futures = [engine.submit(None, request(seed, 5, 2), 300) for seed in range(3)]
     with pytest.raises(QueueFull, match="at most 3"):
-        engine.submit(None, request(9, 5, 2), 60)
+        engine.submit(None, request(9, 5, 2), 300)
     lock.release()
-    assert not wait(futures, 60).not_done
+    assert not wait(futures, 300).not_done
     engine.close()
 
 
@@ -105,7 +105,7 @@ def test_a_request_past_its_deadline_is_dropped_even_while_the_device_is_taken(b
 
 
 def test_an_abandoned_request_gives_its_slot_back(engine: EmbeddedEngine):
-    future = engine.submit(None, request(0, 5, 400), 60)
+    future = engine.submit(None, request(0, 5, 400), 300)
     future.cancel()
     ask(engine, request(1, 5, 20))
     deadline = time.monotonic() + 100
@@ -165,15 +165,15 @@ def test_a_policy_with_many_waiting_requests_keeps_no_other_from_its_turn(base):
 
     def told(token_id: int, logprob: float, top: object) -> None:
         if not late:
-            late.append(engine.submit(others, request(99, 5, 2), 60))
+            late.append(engine.submit(others, request(99, 5, 2), 300))
             late[0].add_done_callback(lambda _: ended.append("late"))
 
     requests[0] = dataclasses.replace(requests[0], on_token=told)
     with lock:
-        futures = [engine.submit(None, asked, 60) for asked in requests]
+        futures = [engine.submit(None, asked, 300) for asked in requests]
         for future in futures:
             future.add_done_callback(lambda _: ended.append("early"))
-    assert not wait(futures, 60).not_done
+    assert not wait(futures, 300).not_done
     assert ended.index("late") < 5
     engine.close()
 
@@ -186,12 +186,12 @@ def test_many_requests_share_one_load_and_a_failed_load_fails_them_all(engine: E
         may_go_on.wait(10)
         raise TemperError("StoreCorrupt", "the adapter must have its hash, it has another")
 
-    futures = [engine.submit(Held("a" * 64, load), request(seed, 5, 2), 60) for seed in range(8)]
+    futures = [engine.submit(Held("a" * 64, load), request(seed, 5, 2), 300) for seed in range(8)]
     assert ask(engine, request(0, 5, 2)).token_ids  # others go on meanwhile
     may_go_on.set()
     for future in futures:
         with pytest.raises(TemperError, match="its hash"):
-            future.result(60)
+            future.result(300)
     assert num_loads == [1]
 
 
@@ -199,10 +199,10 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base, en
     expected = [ask(engine, request(seed, 40, 5)) for seed in range(8)]
     adapter = tiny_adapter(base, 99)  # of no other test: the engine keeps it
     adapter.tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"][0, 0] = torch.nan
-    futures = [engine.submit(held(adapter), request(seed, 50, 5), 60) for seed in range(8)]
+    futures = [engine.submit(held(adapter), request(seed, 50, 5), 300) for seed in range(8)]
     for future in futures:
         with pytest.raises(TemperError, match="NaN") as caught:
-            future.result(60)
+            future.result(300)
         assert not caught.value.retryable
     assert ask_together(engine, [request(seed, 40, 5) for seed in range(8)]) == expected
 
@@ -211,7 +211,7 @@ def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypat
     deaths: list[BaseException] = []
     engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), on_death=deaths.append)
     monkeypatch.setattr(engine._scheduler, "_prefill", lambda sequences: 1 / 0)
-    future = engine.submit(None, request(0, 5, 2), 60)
+    future = engine.submit(None, request(0, 5, 2), 300)
     with pytest.raises(TemperError, match="division by zero"):
         future.result(10)
     engine._thread.join(10)
@@ -241,12 +241,12 @@ def test_a_request_that_fails_a_pass_twice_fails_alone_and_the_others_are_answer
         compute(sequences)
 
     monkeypatch.setattr(engine._scheduler, f"_{phase}", fail_with)
-    futures = [engine.submit(None, others[0], 60), *(engine.submit(adapter, poison, 60) for _ in range(2))]
-    rest = [engine.submit(None, other, 60) for other in others[1:]]
+    futures = [engine.submit(None, others[0], 300), *(engine.submit(adapter, poison, 300) for _ in range(2))]
+    rest = [engine.submit(None, other, 300) for other in others[1:]]
     for future in futures[1:]:
         with pytest.raises(IndexError, match="out of range"):
-            future.result(60)
-    assert [future.result(60) for future in (futures[0], *rest)] == expected
+            future.result(300)
+    assert [future.result(300) for future in (futures[0], *rest)] == expected
     assert (deaths, engine.health().running, engine.health().waiting) == ([], 0, 0)
     engine.close()
 
@@ -254,7 +254,7 @@ def test_a_request_that_fails_a_pass_twice_fails_alone_and_the_others_are_answer
 def test_closing_fails_what_waits(base):
     lock = DeviceLock()
     engine = locked_out(lock, base)
-    future = engine.submit(None, request(0, 5, 2), 60)
+    future = engine.submit(None, request(0, 5, 2), 300)
     engine.close()
     with pytest.raises(TemperError, match="was closed"):
         future.result(10)

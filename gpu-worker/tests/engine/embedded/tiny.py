@@ -1,10 +1,14 @@
 """Random tiny models, and what tests ask of an engine."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 from transformers import (
     AutoModelForCausalLM,
@@ -16,8 +20,11 @@ from transformers import (
 )
 
 from pocket_build.tokenizer import build_tokenizer
+from temper_gpu.engine.embedded import engine as engine_module
+from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
+from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.model.full_weights import FullWeights
 from temper_gpu.model.lora import Adapter
@@ -76,9 +83,38 @@ def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
 
 
 def open_engine(base: BaseModel, **settings) -> EmbeddedEngine:
+    """Its sizes are proven by the first engine of models of one shape: for tests that change nothing in a pass."""
+    with proving_once():
+        return open_proving_engine(base, **settings)
+
+
+def open_proving_engine(base: BaseModel, **settings) -> EmbeddedEngine:
     """Of few sizes: each is proven before the engine answers. Without prefix cache, so that all is computed."""
     given = {"num_threads": 1, "max_pass_tokens": 256, "prefix_cache_bytes": 0, **settings}
     return EmbeddedEngine(base, EmbeddedSettings(**given))
+
+
+@contextmanager
+def proving_once() -> Iterator[None]:
+    """Engines of models of one shape are proven once in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine_module, "find_sizes", partial(_find_sizes_once, engine_module.find_sizes))
+        yield
+
+
+Find = Callable[[BaseModel, Sizes, int], tuple[Sizes, Mixing]]
+_found: dict[tuple[Any, ...], tuple[Sizes, Mixing]] = {}
+
+
+def _find_sizes_once(find: Find, base: BaseModel, candidates: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
+    """Tests of the proof have others of its functions."""
+    functions = (find, engine_module.prove_sizes, engine_module.prove_mixing)
+    stored = (base.dtype, base.device, bool(base.packed))
+    shape = (base.config.to_json_string(), *stored, engine_module.is_merged(*stored), torch.get_num_threads())
+    key = (*functions, *shape, candidates, max_slots)
+    if key not in _found:
+        _found[key] = find(base, candidates, max_slots)
+    return _found[key]
 
 
 def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -> GenerationRequest:
@@ -102,9 +138,9 @@ def held(adapter: Adapter | FullWeights) -> AdapterSource:
 
 
 def ask(engine: EmbeddedEngine, request: GenerationRequest, adapter: AdapterSource | None = None) -> Generation:
-    return engine.submit(adapter, request, 60).result(60)
+    return engine.submit(adapter, request, 300).result(300)
 
 
 def ask_together(engine: EmbeddedEngine, requests: Sequence[GenerationRequest]) -> list[Generation]:
-    futures = [engine.submit(None, request, 60) for request in requests]
-    return [future.result(60) for future in futures]
+    futures = [engine.submit(None, request, 300) for request in requests]
+    return [future.result(300) for future in futures]
