@@ -76,7 +76,11 @@ export async function useCheckpoint(trial: Trial, run: string, step: number): Pr
   const exported = await trial.project.run(...wordsOf('export'));
   same(`export (${exported.output.slice(-300)})`, exported.code, 0);
   const serving = trial.project.start(...wordsOf('serve'), '--port', '0');
-  await until('it serves', () => serving.output().includes('http://'), ANSWERS_WITHIN_MS, 200);
+  const stopped = serving.ended.then(({ output }) => {
+    throw new Error(`temper serve ended: ${output.slice(-300)}`);
+  });
+  const answers = until('it serves', () => serving.output().includes('http://'), ANSWERS_WITHIN_MS, 200);
+  await Promise.race([answers, stopped]);
   serving.child.kill('SIGINT');
   same('serve', (await serving.ended).code, 0);
   trial.say(`${name}: export and serve, as its page shows them, work`);

@@ -31,14 +31,18 @@ export async function giveRewards(trial: Trial): Promise<void> {
   const running = trial.train(
     RUN,
     agent,
-    `--steps 1 --groups-per-step ${GROUPS} --group-size ${SIZE} --eval-scenarios 0 --replacement-rounds 0`,
+    `--steps 1 --groups-per-step ${GROUPS} --group-size ${SIZE} --replacement-rounds 0`,
   );
   const awaited = async (): Promise<string[]> => {
     if ((await store.read(`runs/${RUN}/run.json`)) === null) return [];
     const groups = await listAwaited(store, RUN);
     return groups.flatMap(({ place, missing }) => missing.map(({ attempt }) => formatAttemptId({ ...place, attempt })));
   };
-  await until('all attempts wait', async () => (await awaited()).length === GROUPS * SIZE, WITHIN_MS, 200);
+  const ended = running.ended.then(({ output }) => {
+    throw new Error(`the run ended before its rewards: ${output.slice(-300)}`);
+  });
+  const waiting = until('all attempts wait', async () => (await awaited()).length === GROUPS * SIZE, WITHIN_MS, 200);
+  await Promise.race([waiting, ended]);
   await trial.goTo('/');
   await trial.goTo(`/runs/${RUN}/rewards`);
   const given = new Map<string, number>();
