@@ -10,26 +10,13 @@ import { ReviewKeys } from '../../cli/review/keys.ts';
 import { ROUTES } from '../../cli/review/routes.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
 import { Waker } from '../../cli/review/waker.ts';
-import { formatAttemptId } from '../../core/attempt-id.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { listAwaited } from '../../store/records/awaited-groups.ts';
 import { openGiver } from '../../store/records/give-reward.ts';
+import { awaitedAttempts, GIVEN_AGENT } from './given-agent.ts';
 import type { Aim, Hit } from './points/protocol.ts';
 import { Project, until } from './project.ts';
 import { readLines } from './world.ts';
 
-const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
-const AGENT = `import { defineAgent, external } from ${JSON.stringify(SDK)};
-export default defineAgent({
-  name: 'given',
-  scenarios: Array.from({ length: 20 }, (_, index) => ({ id: 'board-' + index })),
-  reward: external(),
-  async rollout({ scenario, openai, model }) {
-    const messages = [{ role: 'user', content: 'Choose a cell of ' + scenario.id }];
-    await openai.chat.completions.create({ model, messages, max_tokens: 8 });
-  },
-});
-`;
 const SIZE = ['--steps', '1', '--groups-per-step', '2', '--group-size', '3', '--eval-scenarios', '2'];
 const FLAGS = ['--base-model', 'pocket', '--seed', '3', '--replacement-rounds', '0', ...SIZE];
 const WITHIN_MS = 240_000;
@@ -38,11 +25,7 @@ const project = new Project({ folder: inject('project') });
 const store = new FileStore(project.path('store'));
 const agent = join(project.folder, 'given.mts');
 
-async function awaited(run: string): Promise<string[]> {
-  if ((await store.read(`runs/${run}/run.json`)) === null) return [];
-  const groups = await listAwaited(store, run);
-  return groups.flatMap(({ place, missing }) => missing.map(({ attempt }) => formatAttemptId({ ...place, attempt })));
-}
+const awaited = (run: string): Promise<string[]> => awaitedAttempts(store, run);
 
 /** Everything under a hash; the ledger has times and names. */
 const bytesOf = (run: string) =>
@@ -74,7 +57,7 @@ async function giveOverHttp(run: string, [first = '', second = '', third = '']: 
 }
 
 test('a reward is counted once, whoever dies between it and the step', async () => {
-  writeFileSync(agent, AGENT);
+  writeFileSync(agent, GIVEN_AGENT);
   const killed = project.start('train', agent, '--run', 'given-late', ...FLAGS);
   await until('all attempts wait', async () => (await awaited('given-late')).length === 6, WITHIN_MS);
   const ids = await awaited('given-late');

@@ -1,25 +1,12 @@
 /** A run with external rewards: each is given on its page, while the TypeScript worker is killed. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatAttemptId } from '../../../core/attempt-id.ts';
-import { listAwaited } from '../../../store/records/awaited-groups.ts';
 import { readVerdict } from '../../../store/records/group-files.ts';
+import { awaitedAttempts, GIVEN_AGENT } from '../given-agent.ts';
 import { until } from '../project.ts';
 import { WITHIN_MS, type Trial } from './trial.ts';
 import { same } from './views.ts';
 
-const SDK = new URL('../../../sdk/index.ts', import.meta.url).href;
-const AGENT = `import { defineAgent, external } from ${JSON.stringify(SDK)};
-export default defineAgent({
-  name: 'given',
-  scenarios: Array.from({ length: 20 }, (_, index) => ({ id: 'board-' + index })),
-  reward: external(),
-  async rollout({ scenario, openai, model }) {
-    const messages = [{ role: 'user', content: 'Choose a cell of ' + scenario.id }];
-    await openai.chat.completions.create({ model, messages, max_tokens: 8 });
-  },
-});
-`;
 const RUN = 'given';
 const GROUPS = 2;
 const SIZE = 3;
@@ -27,17 +14,13 @@ const SIZE = 3;
 export async function giveRewards(trial: Trial): Promise<void> {
   const { page, project, store } = trial;
   const agent = join(project.folder, 'given.mts');
-  writeFileSync(agent, AGENT);
+  writeFileSync(agent, GIVEN_AGENT);
   const running = trial.train(
     RUN,
     agent,
     `--steps 1 --groups-per-step ${GROUPS} --group-size ${SIZE} --replacement-rounds 0`,
   );
-  const awaited = async (): Promise<string[]> => {
-    if ((await store.read(`runs/${RUN}/run.json`)) === null) return [];
-    const groups = await listAwaited(store, RUN);
-    return groups.flatMap(({ place, missing }) => missing.map(({ attempt }) => formatAttemptId({ ...place, attempt })));
-  };
+  const awaited = (): Promise<string[]> => awaitedAttempts(store, RUN);
   const ended = running.ended.then(({ output }) => {
     throw new Error(`the run ended before its rewards: ${output.slice(-300)}`);
   });

@@ -1,0 +1,24 @@
+/** An agent whose rewards come from outside, and which of its attempts wait for one. */
+import { formatAttemptId } from '../../core/attempt-id.ts';
+import { listAwaited } from '../../store/records/awaited-groups.ts';
+import type { Store } from '../../store/store.ts';
+
+const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
+export const GIVEN_AGENT = `import { defineAgent, external } from ${JSON.stringify(SDK)};
+export default defineAgent({
+  name: 'given',
+  scenarios: Array.from({ length: 20 }, (_, index) => ({ id: 'board-' + index })),
+  reward: external(),
+  async rollout({ scenario, openai, model }) {
+    const messages = [{ role: 'user', content: 'Choose a cell of ' + scenario.id }];
+    await openai.chat.completions.create({ model, messages, max_tokens: 8 });
+  },
+});
+`;
+
+/** Ids. None before the run is in the store. */
+export async function awaitedAttempts(store: Store, run: string): Promise<string[]> {
+  if ((await store.read(`runs/${run}/run.json`)) === null) return [];
+  const groups = await listAwaited(store, run);
+  return groups.flatMap(({ place, missing }) => missing.map(({ attempt }) => formatAttemptId({ ...place, attempt })));
+}
