@@ -75,9 +75,10 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await goTo(page, '/runs/demo/checkpoints?at=demo@2');
     await page.getByRole('button', { name: 'Roll back to it' }).click();
     const dialog = page.getByRole('dialog');
+    // The dialog opens in an effect: before it has, a clock that stands would keep it shut.
+    const box = (await dialog.getByRole('button', { name: 'Continue' }).boundingBox())!;
     // No time passes between the clicks, however long they take.
     await page.clock.pauseAt(Date.now() + 3_600_000);
-    const box = (await dialog.getByRole('button', { name: 'Continue' }).boundingBox())!;
     const [x, y] = [box.x + box.width - 8, box.y + box.height / 2] as const;
     // Again as soon as the button that confirms has come.
     await page.mouse.click(x, y);
