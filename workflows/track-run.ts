@@ -50,10 +50,12 @@ export async function trackRun(input: TrackRunInput): Promise<void> {
 
 /** Starts a workflow for each target, or wakes the one that still tells what the run did before. */
 export async function startTracking(run: string, { storeId, targets }: Tracking): Promise<void> {
-  for (const target of targets) {
-    const input: TrackRunInput = { run, target, from: 'start', storeId };
-    if (!(await startOrWake(input))) await startOrWake(input);
-  }
+  await Promise.all(
+    targets.map(async (target) => {
+      const input: TrackRunInput = { run, target, from: 'start', storeId };
+      if (!(await startOrWake(input))) await startOrWake(input);
+    }),
+  );
 }
 
 /** False if it ended meanwhile. */
