@@ -8,7 +8,7 @@ export const estimateCommand = defineCommand({
   usage: '[AGENT] --base-model MODEL [flags of temper train] [--probe | --like RUN]',
   details: [
     'Takes the arguments and flags of temper train, and measures a former run of the same agent and base model, or with',
-    '--probe a run of two steps that it plays first. For a run that has begun, it estimates what is left.',
+    '--probe a run of four steps that it plays first. For a run that has begun, it estimates what is left.',
     'Each number is a range. What has no price is named, and is not in the sum.',
   ],
   examples: [
@@ -21,7 +21,7 @@ export const estimateCommand = defineCommand({
     probe: {
       kind: 'boolean',
       description:
-        'play two steps and measure them; they are kept as the run probe-HASH, which the same command uses again',
+        'play four steps and measure them; they are kept as the run probe-HASH, which the same command uses again',
     },
     like: { kind: 'text', placeholder: 'RUN', description: 'run to measure', default: 'the most similar one' },
     json: JSON_FLAG,

@@ -34,7 +34,7 @@ async function findBasis(context: EstimateContext, plan: RunPlan): Promise<Basis
     );
   throw new TemperError(
     'BadConfig',
-    `no run of ${agent} on ${baseModel} is in ${plan.store.uri} to measure; pass --probe, which plays two steps`,
+    `no run of ${agent} on ${baseModel} is in ${plan.store.uri} to measure; pass --probe, which plays four steps`,
   );
 }
 

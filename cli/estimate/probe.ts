@@ -1,4 +1,4 @@
-/** A run of two steps that is played to be measured. */
+/** A run of four steps that is played to be measured. */
 import type { RunConfig } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
@@ -12,8 +12,11 @@ import { proveRun } from '../session/play-run.ts';
 import { readPrices, type Basis } from '../forecast/estimate-run.ts';
 import { measureRun } from '../forecast/measure.ts';
 
-/** The first step loads and compiles, and says little of the time of the next ones. */
-const STEPS = 2;
+/**
+ * The first step loads and compiles, and says little of the time of the next ones. Two steps are too few: one step's time is
+ * a matter of luck, and attempts grow longer or shorter in the first steps (docs/log.md).
+ */
+const STEPS = 4;
 /** Attempts of an evaluation that are played to measure one: as many as are played at once. */
 const EVAL_SCENARIOS = 64;
 
@@ -45,7 +48,7 @@ function toProbe({ supervised: _examples, ...config }: RunConfig): RunConfig {
   const probe = {
     ...config,
     run: 'probe',
-    steps: STEPS + config.maxStaleness,
+    steps: Math.min(STEPS + config.maxStaleness, config.steps),
     evalEvery: 0,
     evalScenarios: Math.min(EVAL_SCENARIOS, config.evalScenarios),
     warmupSteps: 0,

@@ -18,7 +18,7 @@ export async function tellEstimate(context: CommandEnvironment, plan: RunPlan): 
   const basis = await findLike(context, plan, null);
   const line =
     basis === null
-      ? 'estimate: nothing was measured yet; temper estimate --probe plays two steps and tells tokens, time and cost'
+      ? 'estimate: nothing was measured yet; temper estimate --probe plays four steps and tells tokens, time and cost'
       : summariseEstimate(await estimateRun(context, plan, basis));
   context.output.line(line);
 }

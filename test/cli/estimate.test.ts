@@ -86,7 +86,7 @@ describe('temper estimate', () => {
 
   test.each([
     [['--probe', '--like', 'old'], '--probe and --like exclude each other'],
-    [[], 'to measure; pass --probe, which plays two steps'],
+    [[], 'to measure; pass --probe, which plays four steps'],
     [['--like', 'nobody'], 'no run nobody in the store'],
     [['--max-cost-usd', '5'], '--max-cost-usd 5 has no effect while nothing of the run has a price'],
     [['--from-production', 'demo'], 'has no use for --from-production'],
