@@ -2,6 +2,8 @@
 import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
 import { originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 
+const BEARER = `-H "Authorization: Bearer $${UI_KEY_VARIABLE}"`;
+
 type UiPlace = Pick<KeyedPlace, 'host' | 'port' | 'isNewKey'>;
 
 interface Shown {
@@ -19,7 +21,10 @@ export function uiLines(place: UiPlace, { store, isReadOnly, link }: Shown): str
     ...(link === null ? [] : ['link    works once; after that the next one is shown here. Ctrl-C stops the server']),
     ...(place.isNewKey
       ? [`key     scripts need one: set ${UI_KEY_VARIABLE}`]
-      : [`key     in ${UI_KEY_VARIABLE}`, '', `curl ${url}/api/runs -H "Authorization: Bearer $${UI_KEY_VARIABLE}"`]),
+      : [`key     in ${UI_KEY_VARIABLE}`, '', `curl ${url}/api/runs ${BEARER}`]),
+    ...(link === null
+      ? ['', 'for a browser, this makes a link that works once:', `curl ${url}/api/links ${BEARER} --json '{}'`]
+      : []),
   ];
 }
 

@@ -83,9 +83,11 @@ function isPreview({ method, headers }: IncomingMessage): boolean {
   return method !== 'GET' || [headers['purpose'], headers['sec-purpose']].some((why) => why?.includes('prefetch'));
 }
 
-function noSession(): HttpRefusal {
-  return new HttpRefusal(401, 'open the newest link that the terminal of temper ui shows; it works once', 'no_session');
-}
+/** Where somebody without a session gets one. */
+export const NEW_LINK =
+  'open the newest link that temper ui shows in its terminal, or a new one, which POST /api/links makes for the key';
+
+const noSession = (): HttpRefusal => new HttpRefusal(401, `${NEW_LINK}; each works once`, 'no_session');
 
 const cookieName = (port: number): string => `temper-ui-${port}`;
 

@@ -11,7 +11,7 @@ import {
 } from '../../../play/transports/keyed-server.ts';
 import type { KeyedPlace } from '../../command-line/keyed-place.ts';
 import type { PageFiles } from '../../page-files/page-files.ts';
-import { Admission, checkJson, checkOrigin } from './admission.ts';
+import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
 import { chooseEncoding, jsonBody, type Body } from './compress.ts';
 import type { Endpoint, UiReply } from './endpoint.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
@@ -89,11 +89,7 @@ class Server {
   #open(request: IncomingMessage, response: ServerResponse, path: string, port: number): void {
     const opened = this.admission.open(request, path, port);
     if (opened === null)
-      throw new HttpRefusal(
-        410,
-        'this link was used already, or is none of this start; open the newest link that the terminal of temper ui shows',
-        'used_link',
-      );
+      throw new HttpRefusal(410, `this link was used already, or is none of this start; ${NEW_LINK}`, 'used_link');
     const { location, cookie } = opened;
     response.setHeader('set-cookie', cookie);
     // A page of another site leads here: of a redirect, the browser would not send the cookie on.

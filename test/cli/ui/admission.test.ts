@@ -60,6 +60,16 @@ describe('the link', () => {
     expect((await ui.ask('GET', next!, { headers: {} })).status).toBe(303);
   });
 
+  test('is asked for with the key where no terminal shows it', async () => {
+    const ui = await served();
+    expect(ui.lines.join('\n')).not.toContain('/open/');
+    expect(ui.lines.at(-1)).toBe(
+      `curl http://127.0.0.1:${ui.port}/api/links -H "Authorization: Bearer $TEMPER_UI_KEY" --json '{}'`,
+    );
+    const { headers, text } = await ui.ask('GET', '/', { headers: { accept: 'text/html' } });
+    expect([headers['content-type'], text.includes('POST /api/links')]).toEqual(['text/html; charset=utf-8', true]);
+  });
+
   test('of another start opens nothing', async () => {
     const [first, second] = [await served(), await served()];
     expect((await second.ask('GET', await first.makeLink(), { headers: {} })).status).toBe(410);
