@@ -83,7 +83,7 @@ function isPreview({ method, headers }: IncomingMessage): boolean {
   return method !== 'GET' || [headers['purpose'], headers['sec-purpose']].some((why) => why?.includes('prefetch'));
 }
 
-/** Where somebody without a session gets one. */
+/** Tells somebody without a session how to get one. */
 export const NEW_LINK =
   'open the newest link that temper ui shows in its terminal, or a new one, which POST /api/links makes for the key';
 
