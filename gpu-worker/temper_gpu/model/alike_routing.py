@@ -26,19 +26,17 @@ class AlikeRouting(TorchDispatchMode):
     def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
         self._num_taken = experts_per_token(config)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        answer = self._answers().get(func)
-        if answer is None or not args[0].is_meta:
-            return func(*args, **(kwargs or {}))
-        return answer(*args, **(kwargs or {}))
-
-    def _answers(self) -> dict[Any, Callable[..., Any]]:
-        return {
+        self._answers: dict[Any, Callable[..., Any]] = {
             aten.bincount.default: self._count_tokens,
             aten.nonzero.default: self._find,
             aten._local_scalar_dense.default: lambda index: 0,
         }
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        answer = self._answers.get(func)
+        if answer is None or not args[0].is_meta:
+            return func(*args, **(kwargs or {}))
+        return answer(*args, **(kwargs or {}))
 
     def _count_tokens(self, chosen_N: Tensor, weights: None = None, minlength: int = 0) -> Tensor:
         """Tokens of each expert, in order. They need numbers, because a list is made of them."""

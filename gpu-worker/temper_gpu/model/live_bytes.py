@@ -2,12 +2,11 @@
 numbers (torch's `meta` device, or fake tensors), and allocated bytes are counted."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 
 def peak_bytes(compute: Callable[[], object]) -> int:
@@ -27,12 +26,13 @@ class LiveBytes(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
-        # A view, or what was changed in place.
-        given = {_storage(tensor)._cdata for tensor in _tensors((args, kwargs))}
-        for tensor in _tensors(made):
-            storage = _storage(tensor)
-            if storage._cdata not in given | self._held:
-                self._hold(storage)
+        new = [storage for storage in _storages(made) if storage._cdata not in self._held]
+        if new:
+            # A view, or what was changed in place.
+            given = {storage._cdata for storage in _storages((args, kwargs))}
+            for storage in new:
+                if storage._cdata not in given | self._held:
+                    self._hold(storage)
         return made
 
     def _hold(self, storage: Any) -> None:
@@ -47,9 +47,12 @@ class LiveBytes(TorchDispatchMode):
         self.now -= num_bytes
 
 
-def _tensors(values: Any) -> list[Tensor]:
-    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
-
-
-def _storage(tensor: Tensor) -> Any:
-    return tensor.untyped_storage()
+def _storages(values: Any) -> Iterator[Any]:
+    """Storages of all tensors among the values of an operation. Torch's `tree_leaves` is slower."""
+    if isinstance(values, Tensor):
+        yield values.untyped_storage()
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _storages(value)
+    elif isinstance(values, dict):
+        yield from _storages(list(values.values()))

@@ -280,7 +280,8 @@ def test_a_python_without_bitsandbytes_is_told_what_to_install(monkeypatch: pyte
 
 def test_only_this_optimizer_imports_bitsandbytes_and_it_logs_nothing():
     program = """
-import logging, sys
+import gc, logging, sys
+gc.disable()
 logging.basicConfig(level=logging.INFO)
 from temper_gpu.training.policy import TrainablePolicy
 from tests.training.samples import lora, tiny_base

@@ -18,8 +18,6 @@ from tests.process.test_plan import row as row_of
 from tests.training.agreement import gradients, require_same_gradients
 from tests.training.samples import lora, sampled_groups, tiny_base, train_config
 
-pytestmark = pytest.mark.numerics
-
 rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row([1] * length, positions=[0])), max_size=20)
 
 
@@ -73,18 +71,21 @@ def gradients_of(seed: int, max_tokens: int) -> dict[str, torch.Tensor]:
     return gradients(POLICY)
 
 
+@pytest.mark.numerics
 @settings(max_examples=25)
 @given(st.integers(0, 5), st.integers(1, 400))
 def test_the_gradient_does_not_depend_on_the_micro_batches(seed: int, max_tokens: int):
     require_same_gradients(gradients_of(seed, max_tokens), gradients_of(seed, 10**6))
 
 
+@pytest.mark.numerics
 def test_the_gradient_does_not_depend_on_the_chunks_of_the_output_head(monkeypatch):
     whole = gradients_of(0, 10**6)
     monkeypatch.setattr("temper_gpu.training.policy.MAX_LOGITS", 37 * 5)
     require_same_gradients(gradients_of(0, 10**6), whole)
 
 
+@pytest.mark.numerics
 def test_layers_that_are_computed_again_give_the_same_bits(monkeypatch):
     kept = gradients_of(0, 60)
     monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
@@ -93,6 +94,7 @@ def test_layers_that_are_computed_again_give_the_same_bits(monkeypatch):
     assert again.keys() == kept.keys() and all(again[name].equal(tensor) for name, tensor in kept.items())
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("kind", ["window", "half with a window"])
 def test_one_mask_for_each_kind_of_layers_gives_the_bits_of_one_for_each_layer(

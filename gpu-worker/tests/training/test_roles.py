@@ -179,7 +179,8 @@ def test_a_step_that_ends_between_two_policies_commits_neither_and_is_repeated_a
 
 
 KILLED = """
-import os, signal, sys
+import gc, os, signal, sys
+gc.disable()
 from pathlib import Path
 from temper_gpu.training import trainer as module
 from tests.training.samples import open_folder

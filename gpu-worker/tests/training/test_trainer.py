@@ -98,7 +98,8 @@ def test_a_copy_under_another_name_has_the_same_bytes(store: FileStore):
 
 
 SCRIPT = """
-import sys
+import gc, sys
+gc.disable()
 from pathlib import Path
 from tests.training.test_trainer import new_trainer, open_folder, run_steps
 store = open_folder(Path(sys.argv[1]))

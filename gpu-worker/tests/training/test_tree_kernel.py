@@ -19,8 +19,6 @@ from tests.training.samples import tiny_base
 from tests.training.test_packing import policy_with_a_step_behind_it
 from tests.training.test_trees import CPU, GPU, NEEDS_GPU, packed, require_equal, rows_that_share, scored, shared_rows
 
-pytestmark = pytest.mark.numerics
-
 
 def seen_by(mask: Any) -> Tensor:
     """What a kernel makes of a block mask: blocks that are whole are not asked for."""
@@ -73,6 +71,7 @@ def test_a_kernel_is_told_to_see_what_a_tree_sees_and_padding_itself(rows: list[
     assert torch.equal(seen_SS, wanted_SS)
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("is_recomputed", [False, True])
 @pytest.mark.usefixtures("small_blocks")
 def test_a_tree_in_one_kernel_has_the_numbers_of_its_rows(is_recomputed: bool, monkeypatch: pytest.MonkeyPatch):
@@ -103,6 +102,7 @@ def test_a_cpu_and_float32_compute_trees_in_blocks(dtype: torch.dtype, device: t
     assert find_kernel(Heads(4, 2, 16, dtype, device), [None], attend_tree) is None
 
 
+@pytest.mark.numerics
 def test_a_kernel_that_does_not_compile_leaves_trees_to_the_blocks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -115,6 +115,7 @@ def test_a_kernel_that_does_not_compile_leaves_trees_to_the_blocks(
     assert "trees are computed in blocks" in caplog.text
 
 
+@pytest.mark.numerics
 @NEEDS_GPU
 @pytest.mark.parametrize("window", [None, 300], ids=str)
 def test_flex_attention_computes_a_tree_on_cuda(window: int | None):

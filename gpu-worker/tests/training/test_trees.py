@@ -27,8 +27,6 @@ from tests.training.samples import VOCABULARY, sampled_groups, tiny_base, train_
 from tests.training.test_losses import GSPO
 from tests.training.test_packing import policy_with_a_step_behind_it
 
-pytestmark = pytest.mark.numerics
-
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 # CI has none: `npm run bench -- gpu` runs these tests where there is one.
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -125,6 +123,7 @@ def seen(mask_QK: torch.Tensor) -> list[list[int]]:
     return [[k for k, sees in enumerate(of_query) if sees] for of_query in mask_QK.tolist()]
 
 
+@pytest.mark.numerics
 def test_long_shared_segments_are_attended_to_without_a_mask_of_their_own(monkeypatch: pytest.MonkeyPatch):
     """What a prompt of 40 tokens and its eight answers of 3 come to, with blocks of at most 8 queries."""
     monkeypatch.setattr(MAX_QUERIES, 8)
@@ -172,6 +171,7 @@ def policy_on(device: torch.device) -> TrainablePolicy:
     return policy_with_a_step_behind_it(replace(base, tensors=tensors, buffers=buffers))
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize(
     "device",
     [CPU, pytest.param(GPU, marks=NEEDS_GPU)],
@@ -199,6 +199,7 @@ def shared_rows(num_rows: int = 8, num_shared: int = 40, num_own: int = 5) -> li
     return rows
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("packing", ["rows", "tree"])
 def test_one_row_four_rows_and_all_rows_at_once_have_one_gradient(packing: str):
     rows = shared_rows()
@@ -220,6 +221,7 @@ def test_rows_that_share_little_are_laid_as_separate_rows(num_shared: int):
         assert torch.equal(tree.token_ids_BT, chains.token_ids_BT)
 
 
+@pytest.mark.numerics
 def test_layers_of_a_tree_that_are_computed_again_give_the_same_bits(monkeypatch: pytest.MonkeyPatch):
     batches = packed(shared_rows(), "tree")
     kept = scored(POLICY, batches)[2]
@@ -239,6 +241,7 @@ def test_views_of_what_the_backward_pass_makes_again_are_made_again_as_views():
         assert torch.equal(again, view)
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("is_recomputed", [False, True])
 def test_masks_that_a_gpu_holds_for_all_layers_give_the_same_bits(is_recomputed: bool, monkeypatch: pytest.MonkeyPatch):
     """Their rows begin at whole vectors, and each is made once."""
@@ -282,6 +285,7 @@ STEPS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_on_trees_has_the_metrics_and_the_gradient_of_one_on_rows(name: str):
     (rows, of_rows), (tree, of_tree) = (stepped(packing, name) for packing in ("rows", "tree"))
@@ -312,6 +316,7 @@ def groups_of_two_prompts() -> list[Group]:
     return [Group(0, attempts[:4]), Group(1, attempts[4:])]
 
 
+@pytest.mark.numerics
 def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

@@ -20,8 +20,6 @@ from temper_gpu.model.models import BaseModel
 from tests.engine.embedded.test_families import EXPERTS, LOCAL_AND_GLOBAL, NO_IDS
 from tests.engine.embedded.tiny import CONFIGS, SHAPE, random_base
 
-pytestmark = pytest.mark.numerics
-
 KINDS: dict[str, Callable[[], PreTrainedConfig]] = {
     "qwen2": CONFIGS["qwen2"],
     "odd": CONFIGS["odd"],
@@ -81,6 +79,7 @@ class Decoding:
         return found[: len(slots)], [table[slots] for table in cache.tables]
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("kind", KINDS)
 def test_pairs_have_the_numbers_of_tiles(kind: str):
     decoding = Decoding(random_base(kind, KINDS[kind]()), POSITIONS)
@@ -90,6 +89,7 @@ def test_pairs_have_the_numbers_of_tiles(kind: str):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.numerics
 def test_neighbours_and_the_size_of_a_part_change_nothing(monkeypatch: pytest.MonkeyPatch):
     decoding = Decoding(random_base("qwen2", KINDS["qwen2"]()), POSITIONS)
     together, _ = decoding.logits(True)
