@@ -53,10 +53,11 @@ export function createTrackActivities(dependencies: OutboundDependencies) {
       const { snapshot, outcome } = await watch.look();
       const isDue = outcome !== null || Date.now() - knewAllAt >= patience.gatherMs;
       if (isDue && snapshot !== null) {
-        const isNew = await tellNext(target, snapshot, { outcome, from }, telling);
-        if (isNew) toldAt = Date.now();
-        else knewAllAt = Date.now();
-        if (isNew) continue;
+        if (await tellNext(target, snapshot, { outcome, from }, telling)) {
+          toldAt = Date.now();
+          continue;
+        }
+        knewAllAt = Date.now();
       }
       if (outcome !== null) return { over: true };
       if (Date.now() >= endsAt) return { over: false };

@@ -58,6 +58,9 @@ function checkNewKey({ command, keyVariable }: KeyedCommand, host: string, canBe
     );
 }
 
+/** Words of a command line with curl that send the key. */
+export const bearerWords = (keyVariable: string): string => `-H "Authorization: Bearer $${keyVariable}"`;
+
 /** Origin for clients on this machine; a wildcard address includes loopback. */
 export function originOf({ host, port }: Pick<KeyedPlace, 'host' | 'port'>): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;

@@ -1,6 +1,6 @@
 /** Lines that `temper review` prints when it is ready: its address, its key, and an example request. */
 import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
-import { originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
+import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 
 type ReviewPlace = Pick<KeyedPlace, 'host' | 'port' | 'key' | 'isNewKey'>;
 
@@ -24,7 +24,7 @@ export function reviewLines(place: ReviewPlace, reviews: readonly ReviewedRun[] 
     ...reviews.map(({ run, url: link }) => `review  ${run}: ${link}`),
     '',
     ...(isNewKey ? [`export ${REVIEW_KEY_VARIABLE}=${key}`] : []),
-    `curl ${url}/v1/runs/RUN/rewards -H "Authorization: Bearer $${REVIEW_KEY_VARIABLE}"`,
-    `curl ${url}/v1/runs/RUN/attempts/ATTEMPT/reward -H "Authorization: Bearer $${REVIEW_KEY_VARIABLE}" -d '{"reward": 0.7}'`,
+    `curl ${url}/v1/runs/RUN/rewards ${bearerWords(REVIEW_KEY_VARIABLE)}`,
+    `curl ${url}/v1/runs/RUN/attempts/ATTEMPT/reward ${bearerWords(REVIEW_KEY_VARIABLE)} -d '{"reward": 0.7}'`,
   ];
 }

@@ -1,6 +1,6 @@
 /** Lines that `temper serve` prints when it is ready: address, names of the model, and example requests. */
 import { FEEDBACK_KEY_VARIABLE } from '../../core/external-rewards.ts';
-import { originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
+import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 import { SERVE_KEY_VARIABLE } from './command.ts';
 import type { RecordingPlan } from './plan-recording.ts';
 
@@ -39,7 +39,7 @@ export function servedLines(served: Served): string[] {
     ...recordingLines(served),
     '',
     ...(isNewKey ? [`export ${SERVE_KEY_VARIABLE}=${key}`] : []),
-    `curl ${baseUrl}/chat/completions -H "Authorization: Bearer $${SERVE_KEY_VARIABLE}" -H 'Content-Type: application/json' -d '${body}'`,
+    `curl ${baseUrl}/chat/completions ${bearerWords(SERVE_KEY_VARIABLE)} -H 'Content-Type: application/json' -d '${body}'`,
     '',
     `const client = new OpenAI({ baseURL: '${baseUrl}', apiKey: process.env.${SERVE_KEY_VARIABLE} });`,
     `await client.chat.completions.create({ model: '${model}', messages: [{ role: 'user', content: 'Hello' }] });`,

@@ -1,8 +1,8 @@
 /** Lines that `temper ui` prints. Links are for a terminal alone: each of them opens the pages once. */
 import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
-import { originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
+import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 
-const BEARER = `-H "Authorization: Bearer $${UI_KEY_VARIABLE}"`;
+const BEARER = bearerWords(UI_KEY_VARIABLE);
 
 type UiPlace = Pick<KeyedPlace, 'host' | 'port' | 'isNewKey'>;
 

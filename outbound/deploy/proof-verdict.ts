@@ -53,14 +53,14 @@ export function judgeProof(measured: MeasuredAnswers, answers: readonly Deployed
   const nearest = measures.reduce((best, each) => (errorOf(each) < errorOf(best) ? each : best));
   const found = isBetter(nearest, checkpoint, nearest.lead) ? nearest : checkpoint;
   const otherPrompts = answers.filter(hasOtherPrompt).length;
-  const isSeen = found !== checkpoint || isBetter(checkpoint, base, -base.lead);
-  const verdict = isNear(found, isSeen)
+  const isAdapterSeen = found !== checkpoint || isBetter(checkpoint, base, -base.lead);
+  const verdict = isNear(found, isAdapterSeen)
     ? verdictOf(found)
     : otherPrompts > 0
       ? 'wrong-chat-template'
       : 'wrong-base-model';
   const { length: prompts } = answers;
-  const facts = { prompts, tokens, scored, sameTexts, checkpoint, base, found, otherPrompts };
+  const facts = { prompts, tokens, scored, sameTexts, checkpoint, base, found, isAdapterSeen, otherPrompts };
   return {
     verdict,
     detail: `${explain(verdict, facts)} (${compared(facts)})`,
@@ -78,8 +78,8 @@ export function judgeProof(measured: MeasuredAnswers, answers: readonly Deployed
 
 /** In nats: of log-probabilities where there are some, else of greedy text. */
 const errorOf = ({ distance, regret }: Measure): number => distance ?? regret;
-const isNear = ({ distance, regret }: Measure, isSeen: boolean): boolean =>
-  distance === null ? regret <= MOST_REGRET : distance <= (isSeen ? MOST_DISTANCE : MOST_UNSEEN_DISTANCE);
+const isNear = ({ distance, regret }: Measure, isAdapterSeen: boolean): boolean =>
+  distance === null ? regret <= MOST_REGRET : distance <= (isAdapterSeen ? MOST_DISTANCE : MOST_UNSEEN_DISTANCE);
 
 function isBetter(one: Measure, other: Measure, lead: number): boolean {
   if (errorOf(other) <= LEAST_ERROR) return false;
@@ -109,13 +109,14 @@ interface Facts extends Pick<MeasuredAnswers, 'tokens' | 'scored' | 'sameTexts'>
   readonly checkpoint: Measure;
   readonly base: Measure;
   readonly found: Measure;
+  readonly isAdapterSeen: boolean;
   readonly otherPrompts: number;
 }
 
-function explain(verdict: Proof['verdict'], { found, checkpoint, base, prompts, otherPrompts }: Facts): string {
+function explain(verdict: Proof['verdict'], { found, isAdapterSeen, prompts, otherPrompts }: Facts): string {
   switch (verdict) {
     case 'matches':
-      return isBetter(checkpoint, base, -base.lead)
+      return isAdapterSeen
         ? 'it answers as the checkpoint does'
         : 'it answers as the checkpoint does, which its base model does as well: the adapter changes too little to tell them apart';
     case 'adapter-absent':
