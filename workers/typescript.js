@@ -10,7 +10,7 @@ const FOLDER = 0o40000;
 const STICKY = 0o1000;
 
 const { TMPDIR } = process.env;
-const folder = process.platform === 'win32' ? null : privateFolder(join(userCache(), 'tsx'));
+const folder = process.platform === 'win32' ? null : privateFolder();
 if (folder !== null) process.env.TMPDIR = folder;
 // Windows has a temporary directory for each user.
 else if (process.platform !== 'win32') process.env.TSX_DISABLE_CACHE = '1';
@@ -29,9 +29,10 @@ function userCache() {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'temper');
 }
 
-/** The folder's real path, or null if anyone else could have put files there. */
-function privateFolder(path) {
+/** The folder's real path, or null if there is none, or anyone else could have put files there. */
+function privateFolder() {
   try {
+    const path = join(userCache(), 'tsx');
     mkdirSync(path, { recursive: true, mode: 0o700 });
     if (!isOwn(path)) return null;
     const real = realpathSync(path);

@@ -1,6 +1,6 @@
 /** Programs that are built from their Go module, through Go's own client. */
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 import { runCommand } from '../process/command.ts';
 import { CommandFailed, requireSuccess } from './install.ts';
 
@@ -23,14 +23,38 @@ export async function hasGo(env: NodeJS.ProcessEnv): Promise<boolean> {
 /** Puts the program into the folder, and nothing else. */
 export async function buildGoProgram(folder: string, program: string, build: GoBuild): Promise<void> {
   const { module, sum, what, env, signal, onLine } = build;
-  const bin = join(folder, 'bin');
+  const [bin, caches] = [join(folder, 'bin'), join(folder, 'go')];
   mkdirSync(bin);
   // Without C, as released programs are built: with it, one ends if its user is a number that no file names.
-  const place = { ...env, GOBIN: bin, CGO_ENABLED: '0' };
+  const place = { ...env, ...(await placesToBuild(caches, env)), GOBIN: bin, CGO_ENABLED: '0' };
   await requireSuccess(what, runCommand('go', ['install', '-v', module], { env: place, signal, onLine }));
   if (sum !== undefined) await checkSum(join(bin, program), sum, build);
   copyFileSync(join(bin, program), join(folder, program));
-  rmSync(bin, { recursive: true });
+  for (const used of [bin, caches]) rmSync(used, { recursive: true, force: true });
+}
+
+/**
+ * Go keeps modules, their checksums and what it compiled in the user's home. Where there is none that can be written, it
+ * gets `caches`.
+ */
+async function placesToBuild(caches: string, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
+  const { output } = await runCommand('go', ['env', 'GOPATH', 'GOMODCACHE', 'GOCACHE'], { env });
+  const [paths = '', modules = '', builds = ''] = output.split('\n');
+  if ([paths.split(delimiter)[0]!, modules, builds].every(isWritable)) return {};
+  // Go protects its modules from being written, and so from being removed.
+  const flags = `${env['GOFLAGS'] ?? ''} -modcacherw`;
+  return { GOPATH: caches, GOMODCACHE: join(caches, 'modules'), GOCACHE: join(caches, 'build'), GOFLAGS: flags };
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    if (!isAbsolute(folder)) return false;
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Go compares with its checksum database, where no variable of the environment turns that off; this holds in any case. */

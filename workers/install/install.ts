@@ -28,6 +28,7 @@ export interface InstallOptions {
 const REPORT_EVERY_MS = 200;
 const REPORT_AGAIN_MS = 1000;
 const MARKER = '.complete';
+const MORE_ROOM = 'free some space there or set TEMPER_CACHE to another folder';
 /** Python's ensurepip keeps its reason to itself. */
 const NEARLY_FULL_BYTES = 4 * 1024 ** 2;
 /** Messages of Node, uv, pip and Go about a full disk. */
@@ -77,7 +78,7 @@ export async function installOnce(
   { onWait, signal }: { onWait: () => void; signal?: AbortSignal | undefined },
 ): Promise<void> {
   if (isComplete(folder)) return;
-  makeFolder(dirname(folder));
+  makeFolder(dirname(folder), MORE_ROOM);
   await withFileLock(`${folder}.lock`, () => makeWhole(folder, make), onWait, signal);
 }
 
@@ -87,7 +88,7 @@ async function makeWhole(folder: string, make: (partial: string) => Promise<void
   rmSync(partial, { recursive: true, force: true });
   try {
     await explainFailure(folder, async () => {
-      makeFolder(partial);
+      makeFolder(partial, MORE_ROOM);
       await make(partial);
       writeFileSync(join(partial, MARKER), '');
     });
@@ -113,9 +114,7 @@ export async function explainFailure(folder: string, work: () => Promise<void>):
     const place = dirname(folder);
     if (isDiskFull(cause) || (cause instanceof CommandFailed && freeBytes(place) < NEARLY_FULL_BYTES)) {
       const rule = `the disk is full while installing into ${place}`;
-      throw new TemperError('BadConfig', `${rule}; free some space there or set TEMPER_CACHE to another folder`, {
-        cause,
-      });
+      throw new TemperError('BadConfig', `${rule}; ${MORE_ROOM}`, { cause });
     }
     if (!(cause instanceof CommandFailed)) throw cause;
     throw new TemperError('BadConfig', `${cause.message}; check the network connection, then try again`, { cause });

@@ -68,16 +68,12 @@ function closeToOthers(folder: string): void {
   if ((stats.mode & 0o077) !== 0) chmodSync(folder, 0o700);
 }
 
-export function makeFolder(folder: string): void {
+export function makeFolder(folder: string, remedy = 'free space or choose a writable one'): void {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    throw new TemperError(
-      'BadConfig',
-      `cannot make the folder ${folder} (${reason}); free space or choose a writable one`,
-      { cause },
-    );
+    throw new TemperError('BadConfig', `cannot make the folder ${folder} (${reason}); ${remedy}`, { cause });
   }
 }
 
