@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks';
 import { plural } from '../../core/format.ts';
 import type { TurnTokens } from '../../views/api/attempt-views.ts';
 import { describeNumbers, numbersOf, shadeOf, type Overlay, type Scale } from './overlays.ts';
-import { isControlToken, showToken } from './token-text.ts';
+import { chunkStarts, isControlToken, showToken } from './token-text.ts';
 import { WhenSeen } from './when-seen.tsx';
 
 export interface TokenPlace {
@@ -27,28 +27,30 @@ interface StripProps {
   readonly onPoint: (place: TokenPlace) => void;
 }
 
-/** Tokens of one list: browsers lay out some thousand at a time without a pause. */
+/** Most tokens of one list: browsers lay out some thousand at a time without a pause. */
 const CHUNK = 400;
 
 export function TokenStrip({ turn, number, look, onPoint }: StripProps) {
-  const starts = Array.from({ length: Math.ceil(turn.ids.length / CHUNK) }, (_, index) => index * CHUNK);
+  const starts = chunkStarts(turn, CHUNK);
   return (
     <div class="token-strip">
       {turn.shared > 0 && (
         <p class="note">{plural(turn.shared, 'prompt token')} of earlier turns are not shown again</p>
       )}
-      {starts.map((from) => (
-        <WhenSeen key={from} estimate={Math.ceil(Math.min(CHUNK, turn.ids.length - from) / 14) * 24}>
-          {() => <Chunk turn={turn} number={number} look={look} onPoint={onPoint} from={from} />}
-        </WhenSeen>
-      ))}
+      {starts.map((from, index) => {
+        const to = starts[index + 1] ?? turn.ids.length;
+        return (
+          <WhenSeen key={from} estimate={Math.ceil((to - from) / 14) * 24}>
+            {() => <Chunk turn={turn} number={number} look={look} onPoint={onPoint} from={from} to={to} />}
+          </WhenSeen>
+        );
+      })}
     </div>
   );
 }
 
-function Chunk({ turn, number, look, onPoint, from }: StripProps & { from: number }) {
+function Chunk({ turn, number, look, onPoint, from, to }: StripProps & { from: number; to: number }) {
   const list = useRef<HTMLDivElement>(null);
-  const to = Math.min(turn.ids.length, from + CHUNK);
   const tokens = Array.from({ length: to - from }, (_, offset) => from + offset);
   const point = (node: Element | null): void => {
     if (node === null || !(node instanceof HTMLElement) || node.dataset['token'] === undefined) return;

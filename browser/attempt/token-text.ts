@@ -5,6 +5,22 @@ export function isControlToken(turn: TurnTokens, index: number): boolean {
   return turn.control.includes(index);
 }
 
+/**
+ * Where lists of at most `size` tokens begin: after the end of a line if there is one, as a break inside a line would be
+ * taken for the text's.
+ */
+export function chunkStarts({ ids, text }: Pick<TurnTokens, 'ids' | 'text'>, size: number): number[] {
+  const starts: number[] = [];
+  for (let from = 0; from < ids.length;) {
+    starts.push(from);
+    const end = from + size;
+    let lineEnd = end;
+    while (lineEnd > from && !text[lineEnd - 1]?.endsWith('\n')) lineEnd -= 1;
+    from = end < ids.length && lineEnd > from ? lineEnd : end;
+  }
+  return starts;
+}
+
 /** `isMarked`: each space as a dot; otherwise only those of tokens that are nothing else. */
 export function showToken(text: string, isMarked: boolean): string {
   const visible = text

@@ -88,7 +88,7 @@ export function compareColumn(chosen: readonly string[], choose: (run: string) =
     key: 'compare',
     label: 'Compare',
     title: 'Choose runs to compare; on a row, press Space',
-    width: '84px',
+    width: '100px',
     render: ({ run }) => (
       <input
         type="checkbox"

@@ -56,7 +56,7 @@ function columnsOf(excerpts: Readonly<Record<string, string>> | null, wanted: st
     {
       key: 'attempt',
       label: 'Attempt',
-      width: excerpts === null ? 'minmax(232px, 2fr)' : 'minmax(280px, 6fr)',
+      width: excerpts === null ? 'minmax(264px, 2fr)' : 'minmax(280px, 6fr)',
       render: ({ id }) =>
         excerpts === null ? (
           formatAttemptName(id)

@@ -71,6 +71,7 @@ async function take(page: Page, { name, path, height = 860, isDark }: Shot, pict
   await page.evaluate(`location.hash = ${JSON.stringify(path)}`);
   await page.waitForLoadState('networkidle').catch(() => undefined);
   await page.waitForTimeout(SETTLED_MS);
+  await page.getByText(/^Loading /).waitFor({ state: 'detached' });
   await page.screenshot({ path: picture(name) });
 }
 

@@ -7,7 +7,7 @@ import { indentJson } from '../../../browser/attempt/json-text.ts';
 import { numbersOf, scaleOf, shadeOf } from '../../../browser/attempt/overlays.ts';
 import { splitAttemptId } from '../../../browser/attempt/places.ts';
 import { splitThoughts } from '../../../browser/attempt/thoughts.ts';
-import { showToken } from '../../../browser/attempt/token-text.ts';
+import { chunkStarts, showToken } from '../../../browser/attempt/token-text.ts';
 import { actionsFor, readActionForm, whyNot } from '../../../browser/parts/action-fields.ts';
 import { readEvents } from '../../../browser/pages/read-events.ts';
 import type { TurnTokens } from '../../../views/api/attempt-views.ts';
@@ -89,6 +89,14 @@ test('white space, control characters and those that turn text around are visibl
   expect(showToken(' a', true)).toBe('·a');
   expect(showToken('  ', false)).toBe('··');
   expect(showToken('a\n\t\u001b[2J\u202e', false)).toBe('a↵\n⇥\\u001b[2J\\u202e');
+});
+
+test.each([
+  ['after the last end of a line', ['a', 'b\n', 'c', 'd\n', 'e', 'f'], [0, 2, 4]],
+  ['where they are full, without one', ['a', 'b', 'c', 'd', 'e', 'f'], [0, 3]],
+  ['of ids alone', [], [0, 3]],
+])('lists of tokens end %s', (_, text, starts) => {
+  expect(chunkStarts({ ids: [1, 2, 3, 4, 5, 6], text }, 3)).toEqual(starts);
 });
 
 const block = (turn: number, role: string, text: string): Block => ({ turn, role, text });
