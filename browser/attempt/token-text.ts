@@ -6,7 +6,7 @@ export function isControlToken(turn: TurnTokens, index: number): boolean {
 }
 
 /**
- * Where lists of at most `size` tokens begin: after the end of a line if there is one, as a break inside a line would be
+ * Begins of lists of at most `size` tokens: after the end of a line if there is one, as a break inside a line would be
  * taken for the text's.
  */
 export function chunkStarts({ ids, text }: Pick<TurnTokens, 'ids' | 'text'>, size: number): number[] {
