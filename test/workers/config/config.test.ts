@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -5,9 +6,15 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EngineSettings } from '../../../core/contract-engine.ts';
 import { defineConfig, loadConfig } from '../../../workers/config/config.ts';
+import { runCommand } from '../../../workers/process/command.ts';
+import { nodeFlags } from '../../../workers/process/module-path.ts';
 import { cacheFolder, projectFolders } from '../../../workers/project/folders.ts';
 import { checkJoined, checkPorts } from '../../../workers/local-stack/check-joined.ts';
 import { makeProject, openStack, removeProject } from '../local-stack/stack-harness.ts';
+
+/** User that no file of this machine names; root may become one, except in some containers. */
+const NAMELESS = 59_999;
+const canBeNameless = process.getuid?.() === 0 && spawnSync('true', { uid: NAMELESS }).status === 0;
 
 const clean: (() => unknown)[] = [];
 afterEach(() => {
@@ -86,6 +93,20 @@ describe('the environment', () => {
       expect(cacheFolder({ TEMPER_CACHE: none, XDG_CACHE_HOME: none })).toBe(cache);
     },
   );
+
+  it.runIf(canBeNameless)('has to name a cache for a user whom the system gives no home', async () => {
+    const module = pathToFileURL(join(import.meta.dirname, '../../../store/cache-folder.ts')).href;
+    const program = `import { cacheFolder } from '${module}';
+process.setuid(${NAMELESS});
+delete process.env.HOME;
+console.log(cacheFolder({ TEMPER_CACHE: '/mine' }));
+try { cacheFolder({}); } catch (error) { console.log(error.type, error.message); }`;
+    const args = [...nodeFlags(), '--input-type=module', '--eval', program];
+    expect((await runCommand(process.execPath, args)).output.split('\n')).toEqual([
+      '/mine',
+      'BadConfig TEMPER_CACHE must name a folder for what is downloaded and built, as this user has no home folder; export TEMPER_CACHE=FOLDER',
+    ]);
+  });
 
   it('says nothing where it is empty', async () => {
     expect(await loadConfig(projectWith(), { TEMPER_STORE: '', TEMPER_ENGINE_URL: '' })).toEqual(defineConfig());
