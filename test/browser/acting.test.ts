@@ -58,7 +58,7 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     expect(taken.map(({ isConfirmed, step }) => [isConfirmed, step])).toEqual([[false, 2]]);
     expect(await findViolations(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Roll back', exact: true }).click();
-    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    await dialog.getByText('Close', { exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(taken.map(({ action, isConfirmed }) => [action, isConfirmed])).toEqual([
       ['rollback', false],
@@ -101,7 +101,7 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
       expect(await page.evaluate('document.activeElement.textContent')).toBe(name);
     }
     await page.keyboard.press('Enter');
-    await dialog.getByRole('button', { name: 'Close' }).last().waitFor();
+    await dialog.getByText('Close', { exact: true }).waitFor();
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'detached' });
     expect(taken.map(({ isConfirmed }) => isConfirmed)).toEqual([false, false, true]);
