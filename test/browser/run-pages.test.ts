@@ -54,7 +54,7 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
       expect(await settings.textContent()).toContain(setting + values.join(''));
     await page.getByRole('button', { name: 'entropy' }).click();
     await page.waitForURL(/metrics=reward%2Centropy$/);
-    expect(await page.locator('.chart').count()).toBe(2);
+    await expect.poll(() => page.locator('.chart').count()).toBe(2);
   });
 
   test('runs are chosen by Space on their rows, and compared without a mouse', async () => {
@@ -161,7 +161,7 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     for (const name of ['Steps', 'Timeline', 'Lineage', 'Configuration', 'Notes']) {
       await page.keyboard.press('ArrowRight');
       await page.waitForURL(new RegExp(`tab=${name.toLowerCase()}$`));
-      expect(await page.getByRole('tab', { name }).getAttribute('aria-selected')).toBe('true');
+      await expect.poll(() => page.getByRole('tab', { name }).getAttribute('aria-selected')).toBe('true');
     }
     await goTo(page, '/runs/demo?tab=timeline');
     await page.getByRole('img', { name: /^Timeline over / }).waitFor();
