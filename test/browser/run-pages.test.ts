@@ -145,6 +145,8 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     // A row is 30 pixels high.
     expect(await largestGap(table)).toBeLessThan(4);
     await page.keyboard.press('j');
+    // A row that was scrolled away has to be drawn before it can have the focus.
+    await expect.poll(() => page.evaluate('document.activeElement.role')).toBe('row');
     await page.keyboard.press('End');
     await expect.poll(() => page.locator(':focus').innerText()).toMatch(/^1\D|^1\d\./);
     await table.getByRole('button', { name: 'reward', exact: true }).click();
