@@ -1,5 +1,5 @@
 /** Keys of the pages: one listener, and a list of what they do for the help. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface KeyBinding {
   /** `j`, `[`, `?`, or two keys one after the other: `g r`. */
@@ -23,11 +23,11 @@ export function activeBindings(): KeyBinding[] {
     .filter(({ keys }) => !seen.has(keys) && seen.add(keys));
 }
 
-/** Active as long as the part is shown; a later part's binding of the same key wins. */
+/** Active as soon and as long as the part is shown; a later part's binding of the same key wins. */
 export function useKeys(bindings: readonly KeyBinding[]): void {
   const list = useRef(bindings);
   list.current = bindings;
-  useEffect(() => {
+  useLayoutEffect(() => {
     listen();
     lists.push(list);
     return () => void lists.splice(lists.indexOf(list), 1);

@@ -71,9 +71,10 @@ await describePages('pages', folder, (pages) => {
     const page = await open('/');
     const rows = page.getByRole('grid').getByRole('row');
     await rows.nth(1).waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('j');
-    await expect.poll(() => page.locator(':focus').getAttribute('aria-rowindex')).toBe('3');
+    for (const row of ['2', '3']) {
+      await page.keyboard.press('j');
+      await expect.poll(() => page.evaluate('document.activeElement.ariaRowIndex')).toBe(row);
+    }
     await page.keyboard.press('Enter');
     // The address comes before the page, whose keys are not those of the list.
     await page.getByRole('heading', { level: 1, name: /^(demo|other)$/ }).waitFor();
