@@ -20,12 +20,13 @@ export function useScrollPlaces(): void {
     history.scrollRestoration = 'manual';
     [entry, path] = [entryNow() ?? addEntry(), pathNow()];
     addEventListener('scroll', remember, { capture: true, passive: true });
-    addEventListener('popstate', leave);
+    // Before `hashchange` draws the next page: the event of the last scrolling may come after both.
+    addEventListener('popstate', remember);
     addEventListener('hashchange', arrive);
     for (const move of OWN_MOVES) addEventListener(move, giveUp, { passive: true });
     return () => {
       removeEventListener('scroll', remember, { capture: true });
-      removeEventListener('popstate', leave);
+      removeEventListener('popstate', remember);
       removeEventListener('hashchange', arrive);
       for (const move of OWN_MOVES) removeEventListener(move, giveUp);
     };
@@ -46,12 +47,6 @@ function addEntry(positions: Positions = new Map()): string {
   known.set(added, positions);
   history.replaceState({ scrollEntry: added }, '');
   return added;
-}
-
-/** Comes before `hashchange`, which draws the next page; the event of the last scrolling may come after both. */
-function leave(): void {
-  if (wanted === null && document.scrollingElement !== null)
-    known.get(entry)?.set(PAGE, document.scrollingElement.scrollTop);
 }
 
 function arrive(): void {

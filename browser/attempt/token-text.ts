@@ -14,9 +14,8 @@ export function chunkStarts({ ids, text }: Pick<TurnTokens, 'ids' | 'text'>, siz
   for (let from = 0; from < ids.length;) {
     starts.push(from);
     const end = from + size;
-    let lineEnd = end;
-    while (lineEnd > from && !text[lineEnd - 1]?.endsWith('\n')) lineEnd -= 1;
-    from = end < ids.length && lineEnd > from ? lineEnd : end;
+    const lineEnd = end < ids.length ? text.slice(from, end).findLastIndex((token) => token.endsWith('\n')) : -1;
+    from = lineEnd < 0 ? end : from + lineEnd + 1;
   }
   return starts;
 }

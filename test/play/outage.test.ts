@@ -212,7 +212,9 @@ test.each(['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch'])(
 test('a cancellation ends attempts at once, and what they return is no data', async () => {
   engine.failWhen(() => ({ hang: true }));
   const cancelling = new AbortController();
-  const playing = playAttempts(engine, swallowing, { attempts: 4, signal: cancelling.signal });
+  // Nothing else ends them within the time that this test has.
+  const rollout = { attemptTimeoutMs: 600_000, callTimeoutMs: 600_000, callRetryBudgetMs: 600_000 };
+  const playing = playAttempts(engine, swallowing, { attempts: 4, signal: cancelling.signal, rollout });
   setTimeout(() => cancelling.abort(), 100);
   expect((await markOf(playing)).message).toContain('cancelled');
 });
