@@ -3,7 +3,7 @@
  * worker is killed once, in the middle of an attempt, between an answer and the tool that it called.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
 import {
   decodeRollouts,
@@ -13,9 +13,8 @@ import {
 } from '../../store/records/trajectories.ts';
 import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.ts';
 import { Project, until } from '../crash/project.ts';
-import type { Ended } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
-import { engineOf, TEMPER } from './installation.ts';
+import { engineOf, installClients, succeed, TEMPER } from './installation.ts';
 
 const FRAMEWORKS = [
   'openai-chat',
@@ -48,33 +47,15 @@ beforeAll(async () => {
   await Promise.all([succeed(train('openai-chat', CALM)), succeed(train('mastra', CALM_MASTRA))]);
 });
 
-test('they and the agents of docs/sdks are typed as their frameworks want it', async () => {
-  const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
-  const modules = { module: 'nodenext', allowImportingTsExtensions: true };
-  const include = ['frameworks', 'sdks', 'scripted'];
-  const config = { compilerOptions: { ...compilerOptions, ...modules }, include };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-  await succeed(commands.run('node', 'node_modules/typescript-7/bin/tsc', '--project', '.'));
-});
-
-test.concurrent('without an engine, against scripted answers, the SDKs do what their pages say', () =>
-  succeed(commands.run('node', '--import', 'temper-rl/typescript', 'scripted/main.ts')));
-
-test.concurrent('the programs of docs/programs.md run, and the clients for Python and calls of tools by all clients', async () => {
+test.concurrent('clients for Python, and calls of tools by all clients', async () => {
   const python = env['TEMPER_PYTHON']!;
-  const packages = join(folder, 'python-packages');
-  const pip = ['-m', 'pip', '--python', python, 'install', '--quiet', '--disable-pip-version-check'];
-  const locked = ['--no-deps', '--require-hashes', '--target', packages, '-r', 'scripted/requirements.txt'];
-  await succeed(commands.run('python3', ...pip, ...locked));
-  const PATH = [dirname(python), process.env['PATH']].join(delimiter);
-  const programs = new ProjectFolder(folder, { env: { ...env, PATH, PYTHONPATH: packages } });
-  await succeed(programs.run('node', '--import', 'temper-rl/typescript', 'scripted/programs.ts'));
+  const clients = new ProjectFolder(folder, { env: { ...env, PYTHONPATH: await installClients(python) } });
   await withServed(`${CALM}@0`, async (serve) => {
     const { engine, key } = engineOf(commands);
     const places = { engine: { url: engine, apiKey: key, model: 'pocket-tools' }, serve };
     const asked = ['env', `PLACES=${JSON.stringify(places)}`];
-    await succeed(programs.run(...asked, 'node', '--import', 'temper-rl/typescript', 'clients-calls.ts'));
-    await succeed(programs.run(...asked, python, 'clients.py'));
+    await succeed(clients.run(...asked, 'node', '--import', 'temper-rl/typescript', 'clients-calls.ts'));
+    await succeed(clients.run(...asked, python, 'clients.py'));
   });
 });
 
@@ -143,11 +124,6 @@ function asOneTurn(messages: readonly ChatMessage[]): ChatMessage[] {
 
 const train = (framework: string, run: string) =>
   commands.run(TEMPER, 'train', `frameworks/${framework}.ts`, '--run', run, ...FLAGS.split(' '));
-
-async function succeed(ended: Promise<Ended>): Promise<void> {
-  const { code, stdout, stderr } = await ended;
-  expect(code, stdout + stderr).toBe(0);
-}
 
 /** Each group's requests, samples and rewards: as values, for a framework writes members in an order of its own. */
 async function attemptsOf(run: string, steps = STEPS): Promise<AttemptRecord[]> {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { startCommand, type Ended } from '../e2e/command.ts';
 import { ProjectFolder, WITHOUT_STANDBY } from '../e2e/project-folder.ts';
+import { installPackages } from '../run/packages.ts';
 import { openTools } from '../run/tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,6 +17,17 @@ export const TEMPER = 'node_modules/.bin/temper';
 
 const SMALL_LINE = '--groups-per-step 2 --group-size 4 --eval-scenarios 4 --replacement-rounds 0';
 export const SMALL = SMALL_LINE.split(' ');
+/** A step of the run that `npm start` makes, which pages ask about. */
+export const DEMO = [
+  'train',
+  'examples/tic-tac-toe/agent.ts',
+  '--run',
+  'demo',
+  '--base-model',
+  'pocket',
+  '--steps',
+  '1',
+];
 
 export interface Installation {
   readonly folder: string;
@@ -60,7 +72,13 @@ export function engineOf(project: ProjectFolder): { engine: string; key: string 
   return { engine: `http://127.0.0.1:${ports.engine}`, key };
 }
 
-async function succeed(ended: Promise<Ended>): Promise<Ended> {
+/** What `clients.py` and the programs of pages import. */
+export function installClients(python: string): Promise<string> {
+  const lock = fileURLToPath(new URL('project/scripted/requirements.txt', import.meta.url));
+  return installPackages(python, { cache: 'clients', lock, what: 'installing clients for Python' });
+}
+
+export async function succeed(ended: Promise<Ended>): Promise<Ended> {
   const result = await ended;
   if (result.code !== 0) throw new Error(result.stdout + result.stderr);
   return result;

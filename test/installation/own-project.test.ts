@@ -31,7 +31,7 @@ test('its agent is tried, trained, tried again from its checkpoint, and saved at
   for (const line of typed.filter(isPlayed)) {
     const named = line.replace(/ (try|train)\b/, ' $1 my-agent');
     const isTraining = line.includes('temper train');
-    const small = `${named} --base-model pocket --steps 2 ${SMALL.join(' ')}`;
+    const small = `${named} --base-model pocket --steps 1 ${SMALL.join(' ')}`;
     const stdout = await succeed(isTraining ? small : named);
     if (!isTraining) expect(stdout).toMatch(/^=> reward [01]\.000 · correct (true|false)$/m);
   }

@@ -5,7 +5,7 @@ import { blocksOf, isTypeScript, PAGES, SDK_PAGES, type Block } from '../docs/ma
 
 const BLOCKS = PAGES.flatMap(blocksOf).filter(isTypeScript);
 const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
-/** Its program stands in the project's folder, and both are played in `project/scripted/programs.ts`. */
+/** Its program is in the project's folder, and both are played in `project/scripted/programs.ts`. */
 const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
 /** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
 const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
@@ -14,6 +14,9 @@ const isOfSources = ({ page }: Block) => ['docs/scenarios.md', 'docs/traces.md']
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
 /** Parts for an agent, such as resources that need Docker: compiled alone. */
 const isPart = (block: Block) => !isAgent(block) && !isConfig(block) && /^export /m.test(block.code);
+
+/** Its script asks the server that the page starts. */
+export const SERVED_PAGE = 'docs/use-what-you-trained.md';
 
 /** Rewarded by people: a run of it waits for them. */
 export const isAwaited = ({ code }: Block) => /\breward: (?:external|review)\(/.test(code);
@@ -62,6 +65,8 @@ export function writePages(folder: string): void {
   for (const name of ['pages', 'sdks']) mkdirSync(join(folder, name));
   for (const block of BLOCKS) writeFileSync(join(folder, fileOf(block)), codeOf(block));
   writeFileSync(join(folder, 'agent.ts'), AGENTS.find(({ page }) => page === 'README.md')!.code);
+  // Played in `project/scripted/pages.ts`.
+  writeFileSync(join(folder, 'agents.json'), JSON.stringify(AGENTS.map(fileOf)));
   writeMcpForms(folder);
   const programs = blocksOf('docs/programs.md');
   const program = (language: string) => programs.find(({ info }) => info === language)!.code;

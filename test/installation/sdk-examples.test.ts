@@ -1,27 +1,12 @@
-/** The examples on other SDKs, in an installation that has these SDKs: typed, played against scripted answers, and trained. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** The examples on other SDKs, in an installation that has these SDKs, played against scripted answers. */
 import { beforeAll, expect, inject, test } from 'vitest';
-import { blocksOf } from '../docs/markdown.ts';
-import type { Ended } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
-import { SMALL } from './installation.ts';
+import { succeed } from './installation.ts';
 
 const EXAMPLES = ['ai-sdk', 'langgraph', 'anthropic-sdk'];
 
 const { folder, env } = inject('installation');
 const project = new ProjectFolder(folder, { env });
-
-test('their types are those that the SDKs want', async () => {
-  const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
-  const modules = { module: 'nodenext', allowImportingTsExtensions: true };
-  const include = [...EXAMPLES.map((example) => `examples/${example}`), 'play-examples.ts', 'clients.ts'];
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: { ...compilerOptions, ...modules }, include }),
-  );
-  await succeed(project.run('node', 'node_modules/typescript-7/bin/tsc', '--project', '.'));
-});
 
 interface Played {
   readonly agent: string;
@@ -39,7 +24,7 @@ interface Request {
 
 let played: Played[];
 beforeAll(async () => {
-  const stdout = await succeed(project.run('node', '--import', 'temper-rl/typescript', 'play-examples.ts'));
+  const { stdout } = await succeed(project.run('node', '--import', 'temper-rl/typescript', 'play-examples.ts'));
   played = stdout
     .split('\n')
     .filter(Boolean)
@@ -92,22 +77,3 @@ test.each(EXAMPLES)('%s in full: the model is told the task, its tools, and its 
   expect(told[2]).toContain('no such id');
   expect(JSON.parse(told[4]!)).toHaveProperty('subject');
 });
-
-test.concurrent.each(EXAMPLES)('the line of its page trains %s', train);
-
-/** Under a name of this test: other files have runs on this stack too. */
-async function train(example: string): Promise<void> {
-  const blocks = blocksOf(`examples/${example}/README.md`);
-  const [line = ''] = blocks.flatMap(
-    ({ code }) => code.replaceAll(/\\\n\s*/g, ' ').match(/^npx temper train .*$/gm) ?? [],
-  );
-  const small = `${line} --run example-${example} --steps 2 ${SMALL.join(' ')}`;
-  const stdout = await succeed(project.run('sh', '-c', small));
-  expect(stdout).toMatch(/^step +2\/2 /m);
-}
-
-async function succeed(ended: Promise<Ended>): Promise<string> {
-  const { code, stdout, stderr } = await ended;
-  expect(code, stdout + stderr).toBe(0);
-  return stdout;
-}
