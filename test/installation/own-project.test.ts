@@ -7,6 +7,7 @@ import { replayAttempt } from '../../sdk/testing/index.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
 import { linesOf } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
+import { isNightly } from '../run/tier.ts';
 import { SMALL } from './installation.ts';
 
 const { folder, home, env } = inject('installation');
@@ -39,7 +40,8 @@ test('its agent is tried, trained, tried again from its checkpoint, and saved at
   expect(replayed).toMatchObject({ failure: null, changed: null, notAsked: [] });
 });
 
-test.each([
+// On each landing `scripted.test.ts` and the templates' own tests play them.
+test.runIf(isNightly()).each([
   ['ai-sdk', 'pocket'],
   ['langgraph', 'pocket'],
   ['tools', 'pocket-tools'],

@@ -1,7 +1,7 @@
 /** The agents, scripts and configurations that README and the pages show, as files of a project. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksOf, isTypeScript, PAGES, SDK_PAGES, type Block } from '../docs/markdown.ts';
+import { blocksOf, isTypeScript, PAGES, ROOT, SDK_PAGES, type Block } from '../docs/markdown.ts';
 
 const BLOCKS = PAGES.flatMap(blocksOf).filter(isTypeScript);
 const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
@@ -60,13 +60,19 @@ function writeMcpForms(folder: string): void {
   }
 }
 
+/** Of `temper init`: the others have tests of their own beside them. */
+const SDK_TEMPLATES = ['ai-sdk', 'langgraph'];
+
 /** README's own agent is `agent.ts`, which its command trains. */
 export function writePages(folder: string): void {
   for (const name of ['pages', 'sdks']) mkdirSync(join(folder, name));
   for (const block of BLOCKS) writeFileSync(join(folder, fileOf(block)), codeOf(block));
   writeFileSync(join(folder, 'agent.ts'), AGENTS.find(({ page }) => page === 'README.md')!.code);
+  for (const name of SDK_TEMPLATES)
+    cpSync(join(ROOT, 'cli/init/templates', name, 'agent.ts'), join(folder, `templates/${name}.ts`));
   // Played in `project/scripted/pages.ts`.
-  writeFileSync(join(folder, 'agents.json'), JSON.stringify(AGENTS.map(fileOf)));
+  const played = [...AGENTS.map(fileOf), ...SDK_TEMPLATES.map((name) => `templates/${name}.ts`)];
+  writeFileSync(join(folder, 'agents.json'), JSON.stringify(played));
   writeMcpForms(folder);
   const programs = blocksOf('docs/programs.md');
   const program = (language: string) => programs.find(({ info }) => info === language)!.code;
