@@ -29,6 +29,7 @@ export const SCRIPTS = BLOCKS.filter((block) => ![isAgent, isConfig, isPart].som
 export const nameOf = ({ page, line }: Block) =>
   `${page.toLowerCase().replace(/\.md$/, '').replaceAll('/', '-')}-${line}`;
 export const titleOf = ({ page, line }: Block) => `${page}:${line}`;
+export const titled = (blocks: readonly Block[]) => blocks.map((block) => ({ title: titleOf(block), block }));
 
 /** An agent is a module of the project; a script awaits at its top level, whatever the project's package.json says. */
 export function fileOf(block: Block): string {

@@ -16,7 +16,7 @@ import { linesOf, type Command } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
 import { freePort } from '../free-port.ts';
 import { DEMO, engineOf, SMALL, succeed, TEMPER } from './installation.ts';
-import { fileOf, SCRIPTS, SERVED_PAGE as PAGE, titleOf } from './pages.ts';
+import { fileOf, SCRIPTS, SERVED_PAGE as PAGE, titled } from './pages.ts';
 
 const SERVE_KEY = 'a key of this test';
 /** On the page. */
@@ -94,15 +94,12 @@ test.each(blocksOf(PAGE).filter(({ info }) => info === 'js'))(
   },
 );
 
-test.each(SCRIPTS.filter(({ page }) => page === PAGE).map((block) => ({ title: titleOf(block), block })))(
-  'the script at $title',
-  async ({ block }) => {
-    const file = fileOf(block);
-    writeFileSync(join(folder, file), atPort(block.code));
-    const { stdout } = await succeed(project.run('node', '--import', 'temper-rl/typescript', file));
-    expect(stdout.trim()).not.toBe('');
-  },
-);
+test.each(titled(SCRIPTS.filter(({ page }) => page === PAGE)))('the script at $title', async ({ block }) => {
+  const file = fileOf(block);
+  writeFileSync(join(folder, file), atPort(block.code));
+  const { stdout } = await succeed(project.run('node', '--import', 'temper-rl/typescript', file));
+  expect(stdout.trim()).not.toBe('');
+});
 
 test('temper serve gives the tokens that the run’s evaluation got, seed for seed', async () => {
   for (const { call, seed } of await evaluatedCalls()) {
