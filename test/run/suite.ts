@@ -86,7 +86,7 @@ export class Suite {
       const running = { showing: 'at its end', limitMinutes, signal: this.#stopped.signal } as const;
       const { succeeded, output, seconds } = await runStep(counted, { ...this.#env, ...step.env }, running);
       this.timings.push({ title: step.title, seconds, processorSeconds: readProcessorTime(file) });
-      this.#add(step, succeeded, output);
+      if (!this.isStopped) this.#add(step, succeeded, output);
     }
   }
 
