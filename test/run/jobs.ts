@@ -23,6 +23,8 @@ export interface Job {
   /** Of the repository. A change in one of them has a landing play the job, which is nightly otherwise. */
   readonly folders?: readonly string[];
   readonly run: Run;
+  /** It waits for the S3 server, which an empty cache has built first. */
+  readonly needsS3?: true;
   /** Then it is ended, with all its processes. */
   readonly limitMinutes?: number;
 }
@@ -32,11 +34,10 @@ const NAIVE = engine('test_against_naive.py');
 /** Tests that are run with perturbed rounding. */
 const TRAINED = ['tests/training', NAIVE];
 
-const vitest = (title: string, project: string, file?: string): Job => ({
-  title,
-  tier: 'both',
-  run: { by: 'vitest', project, ...(file !== undefined && { file }) },
-});
+const vitest = (title: string, project: string, options: { file?: string; needsS3?: true } = {}): Job => {
+  const { file, ...others } = options;
+  return { title, tier: 'both', run: { by: 'vitest', project, ...(file !== undefined && { file }) }, ...others };
+};
 
 const numbers = (tier: Job['tier'], of: string, files: readonly string[], limits: Limits): Job => ({
   title: `numbers of ${of}`,
@@ -55,25 +56,27 @@ const nightly = (file: string, ...folders: string[]): Job => ({
 const program = (
   title: string,
   script: string,
-  options: Partial<Job> & { args?: string[]; reports?: boolean },
+  options: Partial<Job> & { args?: readonly string[]; reports?: boolean },
 ): Job => {
   const { args = [], reports = false, ...others } = options;
   return { title, tier: 'nightly', run: { by: 'program', script, args, reports }, ...others };
 };
 
-/** The longest first: what is short fills the end. */
+const ALL_SCENES = { args: ['--all'], reports: true, needsS3: true, limitMinutes: 240 } as const;
+
+/** The longest first, as what is short fills the end; of a landing, four that need no S3 server. */
 export const JOBS: readonly Job[] = [
-  program('crash scenes, all', 'test/crash/run.ts', { args: ['--all'], reports: true, limitMinutes: 240 }),
-  program('mutants', 'test/mutants/run.ts', { reports: true, limitMinutes: 180 }),
+  program('crash scenes, all', 'test/crash/run.ts', ALL_SCENES),
   vitest('crash', 'crash'),
-  { title: 'Python', tier: 'both', run: { by: 'pytest' } },
   vitest('installation', 'installation'),
-  program('crash scenes, a slice', 'test/crash/run.ts', { tier: 'landing', reports: true }),
-  vitest('demo', 'e2e', 'test/e2e/demo.test.ts'),
-  vitest('unit', 'unit'),
-  vitest('pages', 'browser'),
+  vitest('demo', 'e2e', { file: 'test/e2e/demo.test.ts' }),
   vitest('workflows', 'workflows'),
-  vitest('e2e', 'e2e'),
+  { title: 'Python', tier: 'both', run: { by: 'pytest' }, needsS3: true },
+  program('crash scenes, a slice', 'test/crash/run.ts', { tier: 'landing', reports: true, needsS3: true }),
+  vitest('unit', 'unit', { needsS3: true }),
+  program('mutants', 'test/mutants/run.ts', { reports: true, needsS3: true, limitMinutes: 180 }),
+  vitest('pages', 'browser'),
+  vitest('e2e', 'e2e', { needsS3: true }),
   numbers('both', 'the trainer, with AVX2 alone and rounding 1', TRAINED, { instructions: 'narrow', rounding: 1 }),
   numbers('both', 'engine and server, with AVX2 alone', ['tests/engine', 'tests/server'], { instructions: 'narrow' }),
   numbers('nightly', 'the engine, without AVX', [engine('test_batch_invariance.py'), NAIVE], {
@@ -81,7 +84,12 @@ export const JOBS: readonly Job[] = [
   }),
   numbers('nightly', 'the trainer, without AVX and with rounding 2', TRAINED, { instructions: 'oldest', rounding: 2 }),
   numbers('nightly', 'the trainer, with rounding 3', TRAINED, { rounding: 3 }),
-  program('mutants, a draw', 'test/mutants/run.ts', { tier: 'landing', args: ['--draw'], reports: true }),
+  program('mutants, a draw', 'test/mutants/run.ts', {
+    tier: 'landing',
+    args: ['--draw'],
+    reports: true,
+    needsS3: true,
+  }),
   program('pages of a live run that is killed', 'test/crash/live-ui/run.ts', { limitMinutes: 60 }),
   program('trackers that are killed', 'test/crash/trackers.ts', { limitMinutes: 60 }),
   program("llama.cpp's server", 'test/llama-server/run.ts', { limitMinutes: 60 }),

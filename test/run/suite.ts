@@ -49,7 +49,6 @@ export class Suite {
       TMPDIR: temporary,
       TEMPER_PYTHON: tools.python,
       TEMPER_TEMPORAL_CLI: tools.temporalCli,
-      TEMPER_VERSITYGW: tools.versitygw,
       ...(tools.chromium !== null && { TEMPER_CHROMIUM: tools.chromium }),
       ...keptBytecode(),
     };
@@ -79,12 +78,13 @@ export class Suite {
 
   async #play(job: Job): Promise<void> {
     const limitMinutes = job.limitMinutes ?? LIMIT_MINUTES;
+    const env = job.needsS3 ? { ...this.#env, TEMPER_VERSITYGW: await this.#tools.versitygw } : this.#env;
     for (const [index, step] of this.#stepsOf(job).entries()) {
       if (this.isStopped) return;
       const file = join(this.#folder, `${job.title.replaceAll('/', ' ')}-${index}.seconds`);
       const counted = withProcessorTime(step, this.#tools.python, file);
       const running = { showing: 'at its end', limitMinutes, signal: this.#stopped.signal } as const;
-      const { succeeded, output, seconds } = await runStep(counted, { ...this.#env, ...step.env }, running);
+      const { succeeded, output, seconds } = await runStep(counted, { ...env, ...step.env }, running);
       this.timings.push({ title: step.title, seconds, processorSeconds: readProcessorTime(file) });
       if (!this.isStopped) this.#add(step, succeeded, output);
     }
