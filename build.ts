@@ -24,6 +24,7 @@ const COPIED = [
   'cli/review/browser',
   'cli/init/templates',
   'workers/typescript.js',
+  'workers/install/temporal-server',
   'gpu-worker/temper_gpu',
   ...readdirSync(join(root, 'gpu-worker'))
     .filter((name) => /^(requirements(?!-dev).*\.lock|torch.*)$/.test(name))

@@ -1,4 +1,4 @@
-"""An adapter of a first step's size on every layer of a model, as a PEFT folder."""
+"""An adapter of a first step's size on every layer of a model, as a PEFT folder; beside it, the hash of the base model."""
 
 import sys
 from pathlib import Path
@@ -20,6 +20,7 @@ def main(model: str, folder: str) -> None:
     moved = {name: tensor if tensor.any() else torch.full_like(tensor, 1e-4) for name, tensor in tensors.items()}
     Path(folder, "adapter_model.safetensors").write_bytes(adapter_bytes(moved))
     Path(folder, "adapter_config.json").write_bytes(config_bytes("bench", lora, targets))
+    Path(folder, "base-model.sha256").write_text(base.sha256)
 
 
 if __name__ == "__main__":

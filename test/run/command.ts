@@ -2,6 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+/** Of processor_time.py where it was told to end what it runs. */
+const ENDED = 124;
+
 export interface Step {
   readonly title: string;
   readonly command: readonly [string, ...string[]];
@@ -10,8 +13,13 @@ export interface Step {
   readonly cwd?: string;
 }
 
-/** Output is seen at once, or in one piece at its end where others print meanwhile. */
-export type Showing = 'at once' | 'at its end';
+export interface Running {
+  /** Output is seen at once, or in one piece at its end where others print meanwhile. */
+  readonly showing?: 'at once' | 'at its end';
+  /** The command is ended by SIGTERM after it, or by the signal. */
+  readonly limitMinutes?: number;
+  readonly signal?: AbortSignal;
+}
 
 export interface Ran {
   /** It exited with 0. */
@@ -21,13 +29,17 @@ export interface Ran {
 }
 
 /** Shows the output, too. */
-export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showing = 'at once'): Promise<Ran> {
-  const { title, command, shown = command, cwd = process.cwd() } = step;
-  const [file, ...args] = command;
-  const startedAt = Date.now();
+export async function runStep(step: Step, env: NodeJS.ProcessEnv, running: Running = {}): Promise<Ran> {
+  const { title, command, shown = command, cwd } = step;
+  const { showing = 'at once', limitMinutes, signal } = running;
+  const startedAt = performance.now();
   const heading = `\n── ${title}: ${shown.join(' ')}`;
   if (showing === 'at once') console.log(heading);
-  const child = spawn(file, args, { stdio: ['inherit', 'pipe', 'pipe'], env, cwd });
+  const limit = limitMinutes === undefined ? {} : { timeout: limitMinutes * 60_000 };
+  const child = spawn(command[0], command.slice(1), { stdio: ['inherit', 'pipe', 'pipe'], env, cwd, ...limit });
+  const end = () => child.kill('SIGTERM');
+  signal?.addEventListener('abort', end);
+  if (signal?.aborted === true) end();
   const printed: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
@@ -36,9 +48,15 @@ export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showi
     });
   }
   const [code] = (await once(child, 'close')) as [number | null];
+  signal?.removeEventListener('abort', end);
   const output = Buffer.concat(printed).toString('utf8');
   if (showing === 'at its end') process.stdout.write(`${heading}\n${output}`);
-  const seconds = Math.round((Date.now() - startedAt) / 1000);
-  console.log(`── ${title} ${code === 0 ? 'passed' : `failed (exit ${code})`} after ${seconds} s`);
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  console.log(`── ${title} ${describeExit(code)} after ${seconds} s`);
   return { succeeded: code === 0, output, seconds };
+}
+
+function describeExit(code: number | null): string {
+  if (code === 0) return 'passed';
+  return code === ENDED || code === null ? 'was ended' : `failed (exit ${code})`;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { draw } from './tier.ts';
 
-const LETTERS = [...'abcdefghijklmnopqrstuvwxyz'];
+const LETTERS = Array.from({ length: 26 }, (_, index) => String.fromCharCode(97 + index));
 const drawn = (seed: string, count = 2) => draw(LETTERS, count, (letter) => letter, seed);
 
 test('the same tree draws the same items, each once', () => {

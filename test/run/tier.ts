@@ -16,8 +16,8 @@ export const isNightly = (): boolean => process.env[TIER_VARIABLE] === 'nightly'
 /** A hash of all committed files; of nothing where this is no checkout of git, so that the same tests are drawn each time. */
 export function treeHash(): string {
   try {
-    const git = { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const;
-    return execFileSync('git', ['rev-parse', 'HEAD^{tree}'], git).trim();
+    const tree = execFileSync('git', ['rev-parse', 'HEAD^{tree}'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] });
+    return tree.toString().trim();
   } catch {
     return '';
   }
@@ -25,7 +25,10 @@ export function treeHash(): string {
 
 /** `count` of the items, drawn by `seed`: another tree draws others, and each is met within some landings. */
 export function draw<T>(items: readonly T[], count: number, nameOf: (item: T) => string, seed = treeHash()): T[] {
-  const rank = (item: T) => createHash('sha256').update(`${seed}\0${nameOf(item)}`).digest('hex');
+  const rank = (item: T) =>
+    createHash('sha256')
+      .update(`${seed}\0${nameOf(item)}`)
+      .digest('hex');
   return items
     .map((item) => ({ item, rank: rank(item) }))
     .toSorted((a, b) => (a.rank < b.rank ? -1 : 1))

@@ -12,18 +12,23 @@ import { findVersitygw } from './versitygw.ts';
 export interface Tools {
   readonly python: string;
   readonly temporalCli: string;
-  readonly versitygw: string;
+  /** Only some jobs need it, and it may have to be built first: rejects where that fails. */
+  readonly versitygw: Promise<string>;
   /** Null where no Chromium can be had. */
   readonly chromium: string | null;
 }
 
 export async function openTools(): Promise<Tools> {
   const options = installOptions();
-  const python = await openTestPython(options);
-  const { path } = await findTemporalCli({ ...options, databaseServer: null });
-  const versitygw = await findVersitygw();
-  const chromium = await findChromium();
-  return { python, temporalCli: absolute(path), versitygw: absolute(versitygw), chromium };
+  const versitygw = findVersitygw().then(absolute);
+  // Whoever waits for it gets the error, however early it comes.
+  versitygw.catch(() => undefined);
+  const [python, { path }, chromium] = await Promise.all([
+    openTestPython(options),
+    findTemporalCli({ ...options, databaseServer: null }),
+    findChromium(),
+  ]);
+  return { python, temporalCli: absolute(path), versitygw, chromium };
 }
 
 /** The GPU worker's, with what its tests need. */
@@ -46,10 +51,11 @@ function absolute(program: string): string {
 
 /** A line whenever the message changes: logs of CI are read, not watched. */
 function printer(): (event: StackEvent) => void {
-  let last = '';
+  const last = new Map<string, string>();
   return (event) => {
-    if (event.kind !== 'progress' || event.message === last) return;
-    last = event.message;
+    if (event.kind === 'notice') console.log(event.message);
+    if (event.kind !== 'progress' || event.message === last.get(event.task)) return;
+    last.set(event.task, event.message);
     console.log(`${event.task}: ${event.message} (${event.elapsedSeconds} s)`);
   };
 }

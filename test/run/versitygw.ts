@@ -38,6 +38,6 @@ async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
     throw new TemperError('BadConfig', `${rule}; install Go, or point TEMPER_VERSITYGW to one`);
   }
   const make = (partial: string) =>
-    buildGoProgram(partial, PROGRAM, { module: MODULE, what: 'building versitygw', env });
+    buildGoProgram(partial, PROGRAM, { source: MODULE, what: 'building versitygw', env });
   await installOnce(folder, make, { onWait: () => undefined });
 }

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { readPytestReport, type Counts } from '../run/pytest-report.ts';
+import { readPytestReport, type Counts } from '../run/reports.ts';
 import { openTestPython } from '../run/tools.ts';
 import { fetchTests, installTestPackages } from './install.ts';
 import { FILES, NOT_APPLICABLE } from './table.ts';

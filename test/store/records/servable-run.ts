@@ -32,7 +32,7 @@ export async function makeServableRun({ project, run, baseModel, adapter, rollou
     parent: null,
     inputsSha256,
     baseModel,
-    baseModelSha256: sha256Hex(baseModel),
+    baseModelSha256: readFileSync(join(adapter, 'base-model.sha256'), 'utf8'),
     adapter: await store.putBlob(readFileSync(join(adapter, 'adapter_model.safetensors'))),
     adapterConfig: await store.putBlob(readFileSync(join(adapter, 'adapter_config.json'))),
     optimizer: await store.putBlob(new Uint8Array()),

@@ -30,7 +30,7 @@ else {
 
 async function build(): Promise<string[]> {
   const env = { ...programs.env, GOFLAGS: '-trimpath' };
-  await buildGoProgram(folder, 'tool', { module: 'host/tool@v1', what: 'building a tool', env });
+  await buildGoProgram(folder, 'tool', { source: 'host/tool@v1', what: 'building a tool', env });
   expect(readdirSync(folder)).toEqual(['tool']);
   return readFileSync(join(folder, 'tool'), 'utf8').split('\n');
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { findInstalledCli, findTemporalCli } from '../../../workers/install/temporal-cli.ts';
+import { findInstalledCli } from '../../../workers/install/temporal-cli.ts';
 import { fakePrograms, type FakePrograms } from './fake-programs.ts';
 
 let programs: FakePrograms;
@@ -40,14 +40,4 @@ it('is refused, with a remedy, where the user named one that does not fit', asyn
   await expect(find({ TEMPER_TEMPORAL_CLI: path('none') })).rejects.toThrow(
     /must be Temporal's CLI, but it cannot be run; point/,
   );
-});
-
-it('needs a download or Go where there is none', async () => {
-  const options = { cache: join(programs.folder, 'cache'), databaseServer: null, onEvent: () => undefined };
-  const abort = new AbortController();
-  const finding = findTemporalCli({ ...options, env: programs.env, signal: abort.signal });
-  // The download is not waited for where it can be reached: what is tested is what is said without it.
-  const timer = setTimeout(() => abort.abort(), 5000);
-  await expect(finding).rejects.toThrow(/install Temporal's CLI, or Go|abort/);
-  clearTimeout(timer);
 });

@@ -1,0 +1,103 @@
+/**
+ * The suite: what is played, when and how. `npm test` plays the jobs of `landing` and `both`; `npm run test:all` those of
+ * `both` and `nightly`. A nightly job with folders is a file of tests, which a landing plays as well if it changes one of
+ * these folders, or if its tree draws it (select.ts).
+ */
+import { join } from 'node:path';
+import type { Limits } from './instructions.ts';
+
+export type Run =
+  /** A file of a Vitest project, or all of its files that have no row. */
+  | { readonly by: 'vitest'; readonly project: string; readonly file?: string }
+  /** A file of `gpu-worker/`, or all of those that have no row. */
+  | { readonly by: 'pytest'; readonly file?: string }
+  /** Numeric tests of `gpu-worker/`, again with fewer instructions of the processor or another rounding. */
+  | { readonly by: 'numbers'; readonly files: readonly string[]; readonly limits: Limits }
+  | { readonly by: 'checks' }
+  /** A program; after `--report` it is given a file for its counts. */
+  | { readonly by: 'program'; readonly script: string; readonly args: readonly string[]; readonly reports: boolean };
+
+export interface Job {
+  readonly title: string;
+  readonly tier: 'landing' | 'both' | 'nightly';
+  /** Of the repository. A change in one of them has a landing play the job, which is nightly otherwise. */
+  readonly folders?: readonly string[];
+  readonly run: Run;
+  /** It waits for the S3 server, which an empty cache has built first. */
+  readonly needsS3?: true;
+  /** Then it is ended, with all its processes. */
+  readonly limitMinutes?: number;
+}
+
+const engine = (file: string): string => join('tests/engine/embedded', file);
+const NAIVE = engine('test_against_naive.py');
+/** Tests that are run with perturbed rounding. */
+const TRAINED = ['tests/training', NAIVE];
+
+const vitest = (title: string, project: string, options: { file?: string; needsS3?: true } = {}): Job => {
+  const { file, ...others } = options;
+  return { title, tier: 'both', run: { by: 'vitest', project, ...(file !== undefined && { file }) }, ...others };
+};
+
+const numbers = (tier: Job['tier'], of: string, files: readonly string[], limits: Limits): Job => ({
+  title: `numbers of ${of}`,
+  tier,
+  run: { by: 'numbers', files, limits },
+});
+
+/** A file of a Vitest project that is played at night, and by landings that change what it guards. */
+const nightly = (file: string, ...folders: string[]): Job => ({
+  title: file,
+  tier: 'nightly',
+  folders,
+  run: { by: 'vitest', project: file.split('/')[1]!, file },
+});
+
+const program = (
+  title: string,
+  script: string,
+  options: Partial<Job> & { args?: readonly string[]; reports?: boolean },
+): Job => {
+  const { args = [], reports = false, ...others } = options;
+  return { title, tier: 'nightly', run: { by: 'program', script, args, reports }, ...others };
+};
+
+const ALL_SCENES = { args: ['--all'], reports: true, needsS3: true, limitMinutes: 240 } as const;
+
+/** The longest first, as what is short fills the end; of a landing, four that need no S3 server. */
+export const JOBS: readonly Job[] = [
+  program('crash scenes, all', 'test/crash/run.ts', ALL_SCENES),
+  vitest('crash', 'crash'),
+  vitest('installation', 'installation'),
+  vitest('demo', 'e2e', { file: 'test/e2e/demo.test.ts' }),
+  vitest('workflows', 'workflows'),
+  { title: 'Python', tier: 'both', run: { by: 'pytest' }, needsS3: true },
+  program('crash scenes, a slice', 'test/crash/run.ts', { tier: 'landing', reports: true, needsS3: true }),
+  vitest('unit', 'unit', { needsS3: true }),
+  program('mutants', 'test/mutants/run.ts', { reports: true, needsS3: true, limitMinutes: 180 }),
+  vitest('pages', 'browser'),
+  vitest('e2e', 'e2e', { needsS3: true }),
+  numbers('both', 'the trainer, with AVX2 alone and rounding 1', TRAINED, { instructions: 'narrow', rounding: 1 }),
+  numbers('both', 'engine and server, with AVX2 alone', ['tests/engine', 'tests/server'], { instructions: 'narrow' }),
+  numbers('nightly', 'the engine, without AVX', [engine('test_batch_invariance.py'), NAIVE], {
+    instructions: 'oldest',
+  }),
+  numbers('nightly', 'the trainer, without AVX and with rounding 2', TRAINED, { instructions: 'oldest', rounding: 2 }),
+  numbers('nightly', 'the trainer, with rounding 3', TRAINED, { rounding: 3 }),
+  program('mutants, a draw', 'test/mutants/run.ts', {
+    tier: 'landing',
+    args: ['--draw'],
+    reports: true,
+    needsS3: true,
+  }),
+  program('pages of a live run that is killed', 'test/crash/live-ui/run.ts', { limitMinutes: 60 }),
+  program('trackers that are killed', 'test/crash/trackers.ts', { limitMinutes: 60 }),
+  program("llama.cpp's server", 'test/llama-server/run.ts', { limitMinutes: 60 }),
+  program("vLLM's tests of its server", 'test/vllm-api/run.ts', { limitMinutes: 60 }),
+  { title: 'checks', tier: 'both', run: { by: 'checks' } },
+
+  nightly('test/crash/full-disk.test.ts', 'store/bytes', 'gpu-worker/temper_gpu/store'),
+  nightly('test/crash/judging.test.ts', 'activities', 'play/judge'),
+  nightly('test/e2e/copies.test.ts', 'store/records/copy', 'cli/checkpoints'),
+  nightly('test/workflows/long-run.test.ts', 'workflows'),
+];
