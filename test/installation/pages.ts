@@ -61,7 +61,7 @@ function writeMcpForms(folder: string): void {
   }
 }
 
-/** Of `temper init`: the others have tests of their own beside them. */
+/** Templates of `temper init` whose SDKs the product lacks. The others have tests beside them. */
 const SDK_TEMPLATES = ['ai-sdk', 'langgraph'];
 
 /** README's own agent is `agent.ts`, which its command trains. */
