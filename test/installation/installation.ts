@@ -72,7 +72,7 @@ export function engineOf(project: ProjectFolder): { engine: string; key: string 
   return { engine: `http://127.0.0.1:${ports.engine}`, key };
 }
 
-/** What `clients.py` and the programs of pages import. */
+/** Packages that `clients.py` and the programs of pages import. */
 export function installClients(python: string): Promise<string> {
   const lock = fileURLToPath(new URL('project/scripted/requirements.txt', import.meta.url));
   return installPackages(python, { cache: 'clients', lock, what: 'installing clients for Python' });

@@ -38,7 +38,7 @@ for (const file of filesIn('sdks')) {
   });
 }
 
-/** What the tools of pages are asked for. */
+/** Arguments for the tools of pages. */
 const ARGUMENTS: Readonly<Record<string, object>> = { read: { id: 7 }, 'get-sum': { a: 17, b: 0 } };
 
 /** A page whose agent asks for something else needs a line here. */
