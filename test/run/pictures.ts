@@ -22,7 +22,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const TEMPER = [process.execPath, join(ROOT, 'cli/temper.js')];
 const AGENT = { demo: 'examples/tic-tac-toe/agent.ts', multiplication: 'examples/multiplication/agent.ts' };
 const FLAGS = {
-  demo: '--steps 200 --groups-per-step 8 --group-size 16 --learning-rate 4e-3 --learning-rate-schedule linear --replacement-rounds 0',
+  demo: '--steps 60 --passes 2 --loss ppo --groups-per-step 8 --group-size 16 --learning-rate 4e-3 --learning-rate-schedule linear --replacement-rounds 0',
   multiplication: '--steps 40 --groups-per-step 16 --learning-rate 2e-3 --learning-rate-schedule linear',
 };
 type Run = keyof typeof AGENT;
