@@ -63,7 +63,7 @@ export function allScenes(seed: number): readonly Scene[] {
   }));
   const cold: Unnumbered = {
     title: 'a command line killed, with the whole stack behind it',
-    inSlice: true,
+    inSlice: false,
     stage: 'folder',
     needsStandby: false,
     play: (world, reference) => playColdCommandLine(world, COLD_LOOKS, reference),

@@ -12,9 +12,8 @@ import {
   type ChatMessage,
 } from '../../store/records/trajectories.ts';
 import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.ts';
-import { Project, until } from '../crash/project.ts';
-import type { Ended } from '../e2e/command.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { type Ended, Project, ProjectFolder } from '../stack.ts';
+import { until } from '../until.ts';
 import { engineOf, TEMPER } from './installation.ts';
 
 const FRAMEWORKS = [

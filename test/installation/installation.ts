@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
-import { startCommand, type Ended } from '../e2e/command.ts';
-import { ProjectFolder, WITHOUT_STANDBY } from '../e2e/project-folder.ts';
+import { type Ended, ProjectFolder, startCommand, WITHOUT_STANDBY } from '../stack.ts';
 import { openTools } from '../run/tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

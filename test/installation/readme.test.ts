@@ -6,9 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { until } from '../crash/project.ts';
-import { linesOf, type Command } from '../e2e/command.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { type Command, linesOf, ProjectFolder } from '../stack.ts';
+import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { SMALL, TEMPER } from './installation.ts';
 import { AGENTS, fileOf, isAwaited, nameOf, SCRIPTS, titleOf } from './pages.ts';

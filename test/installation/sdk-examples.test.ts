@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { blocksOf } from '../docs/markdown.ts';
-import type { Ended } from '../e2e/command.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { type Ended, ProjectFolder } from '../stack.ts';
 import { SMALL } from './installation.ts';
 
 const EXAMPLES = ['ai-sdk', 'langgraph', 'anthropic-sdk'];

@@ -9,11 +9,10 @@ import { callSeed } from '../../core/seeds.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';
 import type { CallRecord } from '../../store/records/trajectories.ts';
-import { until } from '../crash/project.ts';
+import { type Command, linesOf, type ProjectFolder } from '../stack.ts';
+import { until } from '../until.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { openTools } from '../run/tools.ts';
-import { linesOf, type Command } from '../e2e/command.ts';
-import type { ProjectFolder } from '../e2e/project-folder.ts';
 import { engineOf, TEMPER } from './installation.ts';
 import { fileOf, SCRIPTS } from './pages.ts';
 
