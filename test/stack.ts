@@ -49,13 +49,13 @@ export interface Ended {
 /** A command as a person types it: a real process, and what it prints on either stream. */
 export interface Command {
   readonly child: ChildProcess;
-  stdout(): string;
-  output(): string;
+  readonly stdout: () => string;
+  readonly output: () => string;
   /** Null while it runs; its exit code, or the signal that ended it. */
-  outcome(): number | string | null;
+  readonly outcome: () => number | string | null;
   readonly ended: Promise<Ended>;
   /** Ctrl-C: a terminal tells the whole process group. */
-  interrupt(): void;
+  readonly interrupt: () => void;
 }
 
 /** It ends with this process, whatever ended that; with it ends the stack that it alone holds. */
@@ -316,8 +316,8 @@ export function holdStack(
   options: { project: string; agentFile: string | null; commands?: StackCommands },
   env: NodeJS.ProcessEnv = process.env,
 ): Holder {
-  const [file = '', ...args] = [...codeCommand('test/hold-stack.ts'), JSON.stringify(options)];
-  const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const [node = '', ...args] = codeCommand('test/hold-stack.ts');
+  const child = spawn(node, [...args, JSON.stringify(options)], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'close');
   const opened = new Promise<LocalStack>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => resolve(JSON.parse(line) as LocalStack));

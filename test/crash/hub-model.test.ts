@@ -21,7 +21,11 @@ beforeAll(async () => {
   const { python } = await openTools();
   hub = spawn(python, ['-m', 'tests.model.hub_server', folder], { cwd: here('../../gpu-worker'), stdio: 'pipe' });
   const [address] = (await once(hub.stdout!, 'data')) as [Buffer];
-  const env = { HF_ENDPOINT: String(address).trim(), HF_HOME: join(project.folder, 'huggingface'), TEMPER_PYTHON: python };
+  const env = {
+    HF_ENDPOINT: String(address).trim(),
+    HF_HOME: join(project.folder, 'huggingface'),
+    TEMPER_PYTHON: python,
+  };
   project = new Project({ folder: project.folder, env });
 });
 afterAll(() => void hub.stdin?.end());

@@ -77,7 +77,9 @@ test('an update beyond numbers ends a run at its last good step; it goes back, i
 
 /** A blob of the step that a run rests after. */
 function blobOf(run: string, step: number, part: 'adapter' | 'optimizer'): { key: string; file: string } {
-  const { key } = (JSON.parse(readFileSync(project.manifest(run, step), 'utf8')) as Record<typeof part, { key: string }>)[part];
+  const { key } = (
+    JSON.parse(readFileSync(project.manifest(run, step), 'utf8')) as Record<typeof part, { key: string }>
+  )[part];
   return { key, file: project.path('store', key) };
 }
 

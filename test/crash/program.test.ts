@@ -25,7 +25,8 @@ const programs = (): number[] => processesLike((line) => /outside\.py|sleep 6001
 
 function adapters(run: string): string[] {
   return Array.from({ length: STEPS + 1 }, (_, step) => {
-    return (JSON.parse(readFileSync(project.manifest(run, step), 'utf8')) as { adapter: { sha256: string } }).adapter.sha256;
+    return (JSON.parse(readFileSync(project.manifest(run, step), 'utf8')) as { adapter: { sha256: string } }).adapter
+      .sha256;
   });
 }
 

@@ -49,7 +49,7 @@ const WRITING_WITHIN_MS = 5000;
 /** Its recovery is that of a stack that has settled since the last death. */
 export const needsStandby = ({ process, signal }: Row): boolean => process === 'gpu-worker' && signal === 'SIGKILL';
 
-export async function playRow(world: World, row: Row, reference: Digest): Promise<Verdict> {
+export async function playRow(world: World, row: Row, reference: Digest | null): Promise<Verdict> {
   const name = `row-${row.number}`;
   const holder = row.holder ?? row.process;
   if (needsStandby(row)) await world.settle();

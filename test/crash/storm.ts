@@ -8,7 +8,7 @@ import type { Command } from '../stack.ts';
 import { until } from '../until.ts';
 import type { World } from './world.ts';
 
-type Victims = readonly ProcessName[];
+export type Victims = readonly ProcessName[];
 
 export const VICTIMS: Victims = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
 export const VICTIMS_WITH_VLLM: Victims = ['vllm', 'gpu-worker', 'typescript-worker'];

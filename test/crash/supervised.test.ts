@@ -23,7 +23,9 @@ test('killed while it trains examples and again while it is played, a run ends w
   });
   const lines = Array.from({ length: EXAMPLES }, (_, number) => `${JSON.stringify(chat(number))}\n`);
   writeFileSync(join(project.folder, 'chats.jsonl'), lines.join(''));
-  expect(await project.done(...trainLine('warm-whole'))).toMatch(/held-out loss +[\d.]+ → [\d.]+ nats per token \(4 held-out examples\)/);
+  expect(await project.done(...trainLine('warm-whole'))).toMatch(
+    /held-out loss +[\d.]+ → [\d.]+ nats per token \(4 held-out examples\)/,
+  );
 
   const killed = project.start(...trainLine('warm-killed'));
   for (const step of [2, SUPERVISED + 1]) {

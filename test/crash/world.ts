@@ -98,7 +98,14 @@ export class World extends Project {
     const { maxStaleness } = this;
     const given = maxStaleness === 0 ? FLAGS : { ...FLAGS, 'max-staleness': maxStaleness };
     const flags = Object.entries(given).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    return this.startLine([...codeCommand('test/crash/points/cli.ts'), 'train', codeFile(AGENT), '--run', run, ...flags]);
+    return this.startLine([
+      ...codeCommand('test/crash/points/cli.ts'),
+      'train',
+      codeFile(AGENT),
+      '--run',
+      run,
+      ...flags,
+    ]);
   }
 
   /** Another GPU worker stands by; or the machine is so busy that it does not get to import, at its low priority. */

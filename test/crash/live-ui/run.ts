@@ -20,15 +20,15 @@ const seed = Number(process.argv[2] ?? 1);
 process.env['TEMPER_SERVE_KEY'] = 'a key of the trial, of at least 24 characters';
 const dropCode = await useCompiledCode();
 const trial = new Trial();
-let kills = 0;
+let killed = 0;
 try {
-  kills = await play();
+  killed = await play();
 } finally {
   await trial.close();
   dropCode();
 }
 if (trial.failures.length > 0) throw new Error(`scripts failed in the page: ${trial.failures.join('\n')}`);
-console.log(JSON.stringify({ seed, steps: STEPS, kills, said: trial.said }));
+console.log(JSON.stringify({ seed, steps: STEPS, kills: killed, said: trial.said }));
 
 /** How many kills there were. */
 async function play(): Promise<number> {
