@@ -132,7 +132,7 @@ function chooseScenes(): readonly Scene[] {
   const numbers = values.only?.split(',').map(Number);
   if (numbers !== undefined) return scenes.filter(({ number }) => numbers.includes(number));
   const others = scenes.filter(({ inSlice }) => !inSlice);
-  const drawn = draw(others, DRAWN, ({ title }) => title);
+  const drawn = draw(others, DRAWN, ({ stage, title }) => `${stage}: ${title}`);
   const from = Number(values.from ?? 1);
   return scenes.filter(
     (scene) => scene.number >= from && (values.all === true || scene.inSlice || drawn.includes(scene)),
