@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import type { BlobRef, StepSummary } from '../../core/contract.ts';
-import { until } from '../crash/project.ts';
+import { type Ended, linesOf, linkCheckout } from '../stack.ts';
+import { until } from '../until.ts';
 import { PAGES, readPage } from '../docs/markdown.ts';
 import { namesOfPage } from '../docs/metric-names.ts';
 import { freePort } from '../free-port.ts';
-import { linkCheckout } from './checkout.ts';
-import { linesOf, type Ended } from './command.ts';
 import { startLoad } from './serving-load.ts';
 
 const LINE = ['npm', 'start'] as const;
