@@ -1,5 +1,6 @@
-"""Plays pytest again and again, each time in a fork that has imported what no mutant changes: the libraries take half of
-the time of most test files. A line of JSON asks for a play, `{"cwd", "output", "arguments"}`; its exit code answers."""
+"""Plays pytest again and again, each time in a fork that has imported what no mutant changes: the libraries take half
+of the time of most test files. A line of JSON, `{"cwd", "output", "arguments"}`, asks for a play; its exit code
+answers."""
 
 import json
 import os
@@ -8,9 +9,9 @@ import sys
 # Read when torch is imported, as in gpu-worker/tests/conftest.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import hypothesis  # noqa: E402, F401
-import pytest  # noqa: E402
-import torch  # noqa: E402, F401
+import hypothesis  # noqa: F401
+import pytest
+import torch  # noqa: F401
 
 
 def play(cwd: str, output: str, arguments: list[str]) -> int:
