@@ -15,7 +15,7 @@ import { workflowBundle } from '../workers/worker/workflow-bundle.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Names the folder of the compiled tree. */
-const VARIABLE = 'TEMPER_TEST_COMPILED';
+export const COMPILED_VARIABLE = 'TEMPER_TEST_COMPILED';
 const COMPILED = ['core', 'store', 'play', 'outbound', 'views', 'sdk', 'workflows', 'activities', 'workers', 'cli'];
 /** Also has what the processes of stacks run of the tests, and what these import. */
 const ALSO_COMPILED = ['examples', 'test/crash/agents', 'test/crash/points', 'test/hold-stack.ts'];
@@ -24,26 +24,26 @@ const LINKED = ['node_modules', 'gpu-worker', 'README.md'];
 
 /** A TypeScript file of the tree, by its path in it, as processes of stacks load it. */
 export function codeFile(path: string): string {
-  const folder = process.env[VARIABLE];
+  const folder = process.env[COMPILED_VARIABLE];
   return folder === undefined ? join(ROOT, path) : join(folder, path.replace(/\.ts$/, '.js'));
 }
 
 /** A command that runs it. */
 export function codeCommand(path: string): string[] {
-  const flags = process.env[VARIABLE] === undefined ? nodeFlags() : [];
+  const flags = process.env[COMPILED_VARIABLE] === undefined ? nodeFlags() : [];
   return [process.execPath, ...flags, codeFile(path)];
 }
 
 /** Compiles the tree for all stacks from now on, unless a suite around this one has done so. Resolves to its removal. */
 export async function useCompiledCode(): Promise<() => void> {
-  if (process.env[VARIABLE] !== undefined) return () => undefined;
+  if (process.env[COMPILED_VARIABLE] !== undefined) return () => undefined;
   const folder = mkdtempSync(join(tmpdir(), 'temper-compiled-'));
   compile(folder);
   copyOthers(folder);
   await addBundles(folder);
-  process.env[VARIABLE] = folder;
+  process.env[COMPILED_VARIABLE] = folder;
   return () => {
-    delete process.env[VARIABLE];
+    delete process.env[COMPILED_VARIABLE];
     rmSync(folder, { recursive: true, force: true });
   };
 }

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { codeCommand, useCompiledCode } from '../compiled.ts';
-import { isNightly } from '../run/tier.ts';
 import { Project, ticTacToe } from '../stack.ts';
 
 declare module 'vitest' {
@@ -34,9 +33,8 @@ export async function setup(vitest: TestProject): Promise<() => Promise<void>> {
   const store = project.path('store');
   mkdirSync(store);
   mkdirSync(project.points);
-  const needsDisk = isNightly() || process.argv.some((word) => word.includes('full-disk'));
   // Only root mounts; where this user may not, the store's own seam has to do (test/activities/full-disk.test.ts).
-  const hasOwnDisk = needsDisk && spawnSync('mount', ['-t', 'tmpfs', '-o', DISK, 'tmpfs', store]).status === 0;
+  const hasOwnDisk = spawnSync('mount', ['-t', 'tmpfs', '-o', DISK, 'tmpfs', store]).status === 0;
   await project.hold(ticTacToe(), { worker: codeCommand('test/crash/points/worker.ts') });
   vitest.provide('project', project.folder);
   vitest.provide('hasOwnDisk', hasOwnDisk);
