@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { RESUME_GRACE_MS } from '../core/wire-constants.ts';
 import { firstIssue, isFromLaterVersion } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { pauseDetectorOf, type Dependencies } from './dependencies.ts';
+import type { Dependencies } from './dependencies.ts';
 
 export interface Scope {
   /** Aborted by cancellation and by the worker's shutdown. */
@@ -39,7 +39,6 @@ export function asActivity<I, O>(
   schema: z.ZodType<I>,
   act: (input: I, scope: Scope) => Promise<O>,
 ): (input: I) => Promise<O> {
-  pauseDetectorOf(dependencies);
   return async (input) => {
     const context = Context.current();
     const { scope, stop } = openScope(context, dependencies);
@@ -101,14 +100,13 @@ function isCancellation(reason: unknown): boolean {
 }
 
 function openScope(context: Context, dependencies: Dependencies): { scope: Scope; stop: () => void } {
-  const { clock = Date.now } = dependencies;
-  const pauses = pauseDetectorOf(dependencies);
+  const { clock = Date.now, pauses, contact } = dependencies;
   const startedAt = clock();
   const limitMs = context.info.heartbeatTimeoutMs ?? Infinity;
   let shown: (() => unknown) | null = null;
   const timer = setInterval(() => context.heartbeat(shown?.() ?? null), BEAT_MS);
   const isFresh = (): boolean =>
-    pauses.longestPauseMs(startedAt) < limitMs && (dependencies.contact?.silenceMs(startedAt) ?? 0) < limitMs;
+    pauses.longestPauseMs(startedAt) < limitMs && (contact?.silenceMs(startedAt) ?? 0) < limitMs;
   const scope: Scope = {
     signal: context.cancellationSignal,
     isCancelled: () => isCancellation(context.cancellationSignal.reason),
@@ -133,11 +131,11 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
  * right after a pause are refused too. A clock that is ahead refuses nothing alone.
  */
 function checkEntry({ info }: Context, dependencies: Dependencies): void {
-  const { clock = Date.now } = dependencies;
+  const { clock = Date.now, pauses } = dependencies;
   const limitMs = info.heartbeatTimeoutMs ?? Infinity;
   const ageMs = clock() - info.currentAttemptScheduledTimestampMs;
   const withinMs = ageMs >= limitMs ? limitMs : RESUME_GRACE_MS;
-  if (pauseDetectorOf(dependencies).longestPauseMs(clock() - withinMs) < limitMs) return;
+  if (pauses.longestPauseMs(clock() - withinMs) < limitMs) return;
   const rule = `an activity must start within its heartbeat timeout of ${limitMs} ms`;
   throw new TemperError(
     'StaleAttempt',

@@ -6,7 +6,7 @@ import type { EngineConnection } from '../play/connections/engine-connection.ts'
 import type { AgentResources } from '../play/resources/agent-resources.ts';
 import type { Store } from '../store/store.ts';
 import type { Contact } from './contact.ts';
-import { startPauseDetector, type PauseDetector } from './pause-detector.ts';
+import type { PauseDetector } from './pause-detector.ts';
 
 /** A subset of pino's logger. */
 interface Logger {
@@ -26,8 +26,8 @@ export interface Dependencies {
   logger: Logger;
   /** The project's prices of hosted models, before list prices. Absent: it has none. */
   prices?: PriceTable;
-  /** For tests; by default one for the process. */
-  pauses?: PauseDetector;
+  /** One for the process. */
+  pauses: PauseDetector;
   /** Absent: the server is taken to answer. */
   contact?: Contact;
   clock?: () => number;
@@ -43,14 +43,6 @@ export interface PlayDependencies extends AgentDependencies {
   engine: EngineConnection;
   /** The environment with the judges' keys; by default the process's own. */
   env?: NodeJS.ProcessEnv;
-}
-
-let processDetector: PauseDetector | null = null;
-
-export function pauseDetectorOf({ pauses }: Dependencies): PauseDetector {
-  if (pauses !== undefined) return pauses;
-  processDetector ??= startPauseDetector();
-  return processDetector;
 }
 
 export function requireAgent(agents: ReadonlyMap<string, LoadedAgent>, name: string): LoadedAgent {

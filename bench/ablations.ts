@@ -21,7 +21,7 @@ interface Learned {
 
 const AGENT = fileURLToPath(new URL('../examples/tic-tac-toe/agent.ts', import.meta.url));
 
-/** The demo (`npm start`) but for its number of steps. */
+/** The demo (`npm start`) but for its number of steps, with one update a step. */
 const DEMO = {
   'base-model': 'pocket',
   'groups-per-step': '8',

@@ -22,6 +22,7 @@ const { prepare } = createPrepareActivities({
   store,
   agents: new Map([['many', { agent, codeSha256: sha256Hex('many') }]]),
   logger: { info: () => undefined, warn: () => undefined },
+  pauses: { longestPauseMs: () => 0 },
 });
 const config = defaultRunConfig({ run: 'many', agent: 'many', baseModel: 'pocket', maxScenarios: Number(count) });
 const atStart = { ...process.resourceUsage(), mib: peakMib() };

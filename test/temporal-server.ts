@@ -17,6 +17,9 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
+/** The address of one that runs already, for whoever plays the project `workflows` many times. */
+export const SHARED_SERVER_VARIABLE = 'TEMPER_TEST_TEMPORAL_SERVER';
+
 const START_TIMEOUT_MS = 60_000;
 
 export async function startTestServer(): Promise<TestServer> {

@@ -9,7 +9,17 @@ import { createAgentActivities } from '../../activities/index.ts';
 import { defineAgent, resource } from '../../sdk/index.ts';
 import { evalRolloutsKey, rolloutsKey } from '../../store/layout.ts';
 import { Leases } from '../../store/records/leases.ts';
-import { call, CODE_SHA256, evaluateInput, guessing, openWorld, readBytes, rolloutInput, type World } from './world.ts';
+import {
+  call,
+  CODE_SHA256,
+  evaluateInput,
+  guessing,
+  NEVER_PAUSED,
+  openWorld,
+  readBytes,
+  rolloutInput,
+  type World,
+} from './world.ts';
 
 let world: World;
 let events: string[];
@@ -42,6 +52,7 @@ function activities(): ReturnType<typeof createAgentActivities> {
     engine: connectEngine({ url, key }),
     agents: new Map([[agent.name, { agent, codeSha256: CODE_SHA256, resources }]]),
     logger: { info: () => undefined, warn: () => undefined },
+    pauses: NEVER_PAUSED,
   });
 }
 

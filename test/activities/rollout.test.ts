@@ -212,8 +212,10 @@ test('a cancelled activity ends at once, as cancelled, and publishes nothing', a
   const input = await rolloutInput(world.store);
   world.engine.failWhen(() => ({ hang: true }));
   const environment = createEnvironment();
-  setTimeout(() => environment.cancel(), 100);
-  await expect(environment.run(world.activities.rollout, input)).rejects.toBeInstanceOf(CancelledFailure);
+  const playing = environment.run(world.activities.rollout, input);
+  await expect.poll(() => world.engine.received).toBeGreaterThan(0);
+  environment.cancel();
+  await expect(playing).rejects.toBeInstanceOf(CancelledFailure);
   expect(await readGroup(world.store, input)).toBeNull();
 });
 
@@ -221,9 +223,10 @@ test('a worker that shuts down hands the activity back, to be retried', async ()
   const input = await rolloutInput(world.store);
   world.engine.failWhen(() => ({ hang: true }));
   const environment = createEnvironment();
-  setTimeout(() => environment.cancel('WORKER_SHUTDOWN'), 100);
-  const failure = await failureOf(environment.run(world.activities.rollout, input));
-  expect(failure).toMatchObject({ type: 'WorkerShutdown', nonRetryable: false });
+  const playing = failureOf(environment.run(world.activities.rollout, input));
+  await expect.poll(() => world.engine.received).toBeGreaterThan(0);
+  environment.cancel('WORKER_SHUTDOWN');
+  expect(await playing).toMatchObject({ type: 'WorkerShutdown', nonRetryable: false });
 });
 
 test('a heartbeat every second says how far the group is and what it waits for', async () => {

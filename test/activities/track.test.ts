@@ -5,6 +5,7 @@ import { TemperError } from '../../core/failures.ts';
 import type { Target } from '../../outbound/target.ts';
 import { readCursor } from '../../store/records/outbound-cursor.ts';
 import { startTrackedRun, type TrackedRun } from '../outbound/track/tracked-run.ts';
+import { NEVER_PAUSED } from './world.ts';
 
 const PATIENCE = { workMs: 300, pollMs: 20, gatherMs: 0, askMs: 0, beatMs: 0 };
 const logger = { info: () => undefined, warn: () => undefined };
@@ -38,7 +39,7 @@ function track(
   isRunning: OutboundDependencies['isRunning'],
   patience = PATIENCE,
 ) {
-  const dependencies = { store, logger, openTarget: () => target, isRunning, patience };
+  const dependencies = { store, logger, pauses: NEVER_PAUSED, openTarget: () => target, isRunning, patience };
   const activities = createTrackActivities(dependencies);
   return new MockActivityEnvironment().run(activities.track, { run, target: 'fake', from: 'start' as const });
 }

@@ -8,6 +8,7 @@ import { DefaultLogger } from '@temporalio/worker';
 
 import { createAgentActivities } from '../../activities/index.ts';
 import type { PlayDependencies } from '../../activities/dependencies.ts';
+import type { PauseDetector } from '../../activities/pause-detector.ts';
 import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
 import { hashOf, sha256Hex } from '../../core/hashes.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
@@ -18,6 +19,9 @@ import { encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
 import { ROLLOUT, say } from '../play/play.ts';
+
+/** A busy machine may well suspend a test; it is refused for what it tests alone. */
+export const NEVER_PAUSED: PauseDetector = { longestPauseMs: () => 0 };
 
 export const CODE_SHA256 = sha256Hex('code');
 
@@ -59,6 +63,7 @@ export async function openWorld(
     engine: connection,
     agents: new Map([[agent.name, { agent, codeSha256: CODE_SHA256 }]]),
     logger: { info: () => undefined, warn: (_fields, message) => void warnings.push(message) },
+    pauses: NEVER_PAUSED,
     ...dependencies,
   });
   const close = async (): Promise<void> => {

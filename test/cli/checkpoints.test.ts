@@ -11,7 +11,7 @@ import { openStore } from '../../store/bytes/open-store.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import { verifyRun } from '../../store/records/verify/verify-run.ts';
 import type { Store } from '../../store/store.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { makeBranch, makeRun } from '../store/records/made-run.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';

@@ -5,7 +5,7 @@ import { followProduction } from '../../cli/serve/follow-production.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, runCli } from './run-cli.ts';

@@ -10,7 +10,7 @@ import { planServe } from '../../cli/serve/plan-serve.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';

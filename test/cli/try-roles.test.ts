@@ -1,7 +1,7 @@
 /** `temper try` of an agent with roles. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { linesOf } from '../e2e/command.ts';
+import { linesOf } from '../stack.ts';
 import { sdkImports, write } from './agents.ts';
 import { makeProject, runTry } from './tried-project.ts';
 

@@ -12,10 +12,9 @@ import { openReviewServer } from '../../cli/review/server.ts';
 import { Waker } from '../../cli/review/waker.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { openGiver } from '../../store/records/give-reward.ts';
-import { awaitedAttempts, GIVEN_AGENT } from './given-agent.ts';
-import type { Aim, Hit } from './points/protocol.ts';
-import { Project, until } from './project.ts';
-import { readLines } from './world.ts';
+import { Project, succeed } from '../stack.ts';
+import { until } from '../until.ts';
+import { awaitedAttempts, writeGivenAgent } from './given-agent.ts';
 
 const SIZE = ['--steps', '1', '--groups-per-step', '2', '--group-size', '3', '--eval-scenarios', '2'];
 const FLAGS = ['--base-model', 'pocket', '--seed', '3', '--replacement-rounds', '0', ...SIZE];
@@ -23,7 +22,7 @@ const WITHIN_MS = 240_000;
 
 const project = new Project({ folder: inject('project') });
 const store = new FileStore(project.path('store'));
-const agent = join(project.folder, 'given.mts');
+const agent = writeGivenAgent(project.folder);
 
 const awaited = (run: string): Promise<string[]> => awaitedAttempts(store, run);
 
@@ -57,22 +56,18 @@ async function giveOverHttp(run: string, [first = '', second = '', third = '']: 
 }
 
 test('a reward is counted once, whoever dies between it and the step', async () => {
-  writeFileSync(agent, GIVEN_AGENT);
   const killed = project.start('train', agent, '--run', 'given-late', ...FLAGS);
   await until('all attempts wait', async () => (await awaited('given-late')).length === 6, WITHIN_MS);
   const ids = await awaited('given-late');
-  const aim: Aim = { row: 'given', point: 'judged.before', occurrence: 1, action: 'kill' };
-  writeFileSync(join(project.points, 'aim-typescript-worker.json'), JSON.stringify(aim));
+  project.aim('typescript-worker', { row: 'given', point: 'judged.before' });
   // Given to the store, and the run is not told: the giver was killed.
   const giver = await openGiver(store, 'given-late');
   for (const [index, attempt] of ids.slice(0, 3).entries())
     expect(await giver.give({ attempt, reward: index, by: 'ann' })).toMatchObject({ outcome: 'given' });
   for (const [index, attempt] of ids.slice(3).entries())
-    expect(await project.run('reward', 'given-late', attempt, String(-index))).toMatchObject({ code: 0 });
-  const hits = () => readLines(join(project.points, 'hits.jsonl')) as unknown as Hit[];
-  await until('the worker is killed', () => hits().some(({ row }) => row === 'given'), WITHIN_MS);
-  const { code, output } = await killed.ended;
-  expect(code, output).toBe(0);
+    await project.done('reward', 'given-late', attempt, String(-index));
+  await until('the worker is killed', () => project.hit('given') !== null, WITHIN_MS);
+  await succeed(killed.ended);
 
   const whole = project.start('train', agent, '--run', 'given-at-once', ...FLAGS);
   await until('all attempts wait', async () => (await awaited('given-at-once')).length === 6, WITHIN_MS);
@@ -82,8 +77,7 @@ test('a reward is counted once, whoever dies between it and the step', async () 
   const given = await project.run('reward', 'given-at-once', '--file', file);
   expect(given.output).toContain('3 rewards given\nthe run given-at-once was told');
   await giveOverHttp('given-at-once', ids.slice(3));
-  expect((await whole.ended).code).toBe(0);
+  await succeed(whole.ended);
   expect(bytesOf('given-late')).toEqual(bytesOf('given-at-once'));
-  const verified = await project.run('verify', 'given-late', '--no-recompute');
-  expect(verified.output).toContain('given-late is intact');
+  expect(await project.done('verify', 'given-late', '--no-recompute')).toContain('given-late is intact');
 });

@@ -5,7 +5,8 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, rmSync, statfsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { AGENT, Project, until } from './project.ts';
+import { Project, succeed, ticTacToe } from '../stack.ts';
+import { until } from '../until.ts';
 
 const FLAGS = ['--base-model', 'pocket', '--steps', '3', '--groups-per-step', '4', '--group-size', '16'];
 const MORE = ['--eval-scenarios', '2', '--seed', '5', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
@@ -17,10 +18,7 @@ const project = new Project({ folder: inject('project') });
 const store = project.path('store');
 const ballast = project.path('store', 'ballast');
 
-const train = (run: string) => project.start('train', AGENT, '--run', run, ...FLAGS, ...MORE);
-const manifest = (run: string, step: number) =>
-  project.path('store', 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
-
+const train = (run: string) => project.start('train', ticTacToe(), '--run', run, ...FLAGS, ...MORE);
 /** Up to what is to be left; else until nothing more can be written. */
 function fillUp(leftBytes: number | null = null): void {
   for (;;) {
@@ -60,17 +58,11 @@ interface Shown {
   pendingActivities: { lastFailure: string | null; attempt: number }[] | null;
 }
 
-async function show(run: string): Promise<Shown> {
-  const { output } = await project.run('show', run, '--json');
-  return JSON.parse(output) as Shown;
-}
-
 describe.skipIf(!inject('hasOwnDisk'))('a disk', () => {
   let undisturbed: Record<string, string>;
 
   beforeAll(async () => {
-    const { code, output } = await train('calm').ended;
-    expect(code, output).toBe(0);
+    await succeed(train('calm').ended);
     undisturbed = project.committed('calm');
     fillUp(ROOM_BYTES);
   });
@@ -80,15 +72,15 @@ describe.skipIf(!inject('hasOwnDisk'))('a disk', () => {
   test.each(REFUSALS)('that refuses with $code in the middle of a run is named and waited for', async (refusal) => {
     const run = `refused-${refusal.code.toLowerCase()}`;
     const running = train(run);
-    await until('step 1 is committed', () => existsSync(manifest(run, 1)));
+    await until('step 1 is committed', () => existsSync(project.manifest(run, 1)));
     await refusal.refuse();
     try {
       const isNamed = ({ pendingActivities }: Shown) =>
         (pendingActivities ?? []).some(({ lastFailure }) => lastFailure?.includes(refusal.code));
-      let shown = await show(run);
+      let shown = await project.show<Shown>(run);
       while (!isNamed(shown)) {
-        expect(running.child.exitCode, running.output()).toBeNull();
-        shown = await show(run);
+        expect(running.outcome(), running.output()).toBeNull();
+        shown = await project.show<Shown>(run);
       }
       const failures = shown.pendingActivities!.map(({ lastFailure }) => lastFailure).filter((text) => text !== null);
       for (const failure of failures) expect(failure).toMatch(new RegExp(`^StoreUnavailable: .*${refusal.code}`));
@@ -96,8 +88,7 @@ describe.skipIf(!inject('hasOwnDisk'))('a disk', () => {
     } finally {
       await refusal.heal();
     }
-    const { code, output } = await running.ended;
-    expect(code, output).toBe(0);
+    await succeed(running.ended);
     expect(project.committed(run)).toEqual(undisturbed);
   });
 });

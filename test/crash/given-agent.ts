@@ -1,10 +1,14 @@
 /** An agent whose rewards come from outside, and which of its attempts wait for one. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { formatAttemptId } from '../../core/attempt-id.ts';
 import { listAwaited } from '../../store/records/awaited-groups.ts';
 import type { Store } from '../../store/store.ts';
+import { codeFile } from '../compiled.ts';
 
-const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
-export const GIVEN_AGENT = `import { defineAgent, external } from ${JSON.stringify(SDK)};
+const SDK = pathToFileURL(codeFile('sdk/index.ts')).href;
+const AGENT = `import { defineAgent, external } from ${JSON.stringify(SDK)};
 export default defineAgent({
   name: 'given',
   scenarios: Array.from({ length: 20 }, (_, index) => ({ id: 'board-' + index })),
@@ -15,6 +19,13 @@ export default defineAgent({
   },
 });
 `;
+
+/** Its file. */
+export function writeGivenAgent(folder: string): string {
+  const file = join(folder, 'given.mjs');
+  writeFileSync(file, AGENT);
+  return file;
+}
 
 /** Ids. None before the run is in the store. */
 export async function awaitedAttempts(store: Store, run: string): Promise<string[]> {

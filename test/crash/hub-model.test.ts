@@ -5,17 +5,15 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { runTemper } from '../e2e/command.ts';
 import { openTools } from '../run/tools.ts';
-import { AGENT, Project } from './project.ts';
+import { Project, ticTacToe } from '../stack.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const SIZE = ['--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '1', '--seed', '5'];
 
-const project = new Project({ folder: inject('project') });
+let project = new Project({ folder: inject('project') });
 const folder = join(project.folder, 'hosted');
 let hub: ChildProcess;
-let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
   mkdirSync(folder);
@@ -23,15 +21,18 @@ beforeAll(async () => {
   const { python } = await openTools();
   hub = spawn(python, ['-m', 'tests.model.hub_server', folder], { cwd: here('../../gpu-worker'), stdio: 'pipe' });
   const [address] = (await once(hub.stdout!, 'data')) as [Buffer];
-  env = { ...process.env, HF_ENDPOINT: String(address).trim(), HF_HOME: project.hubCache, TEMPER_PYTHON: python };
+  const env = {
+    HF_ENDPOINT: String(address).trim(),
+    HF_HOME: join(project.folder, 'huggingface'),
+    TEMPER_PYTHON: python,
+  };
+  project = new Project({ folder: project.folder, env });
 });
 afterAll(() => void hub.stdin?.end());
 
-const temper = (...args: string[]) => runTemper(project.folder, args, env);
 const train = (run: string, steps: number, model = 'owner/model') =>
-  temper('train', AGENT, '--run', run, '--steps', String(steps), '--base-model', model, ...SIZE);
-const shown = async (run: string) =>
-  JSON.parse((await temper('show', run, '--json')).stdout) as { baseModel: string; step: number };
+  project.run('train', ticTacToe(), '--run', run, '--steps', String(steps), '--base-model', model, ...SIZE);
+const shown = (run: string) => project.show<{ baseModel: string; step: number }>(run);
 
 test('that cannot be had ends the command before anything is started', async () => {
   const { code, stdout, stderr } = await train('missing', 1, 'owner/other');
@@ -51,21 +52,9 @@ test('is downloaded once, trained by its name, and stays at its commit where the
   expect(baseModel).toMatch(/^owner\/model@[0-9a-f]{40}$/);
 
   hub.kill();
-  const again = await temper(
-    'fork',
-    'hosted@1',
-    AGENT,
-    '--run',
-    'further',
-    '--steps',
-    '1',
-    '--base-model',
-    'owner/model',
-  );
-  expect(again.code, again.stdout + again.stderr).toBe(0);
+  const further = ['--run', 'further', '--steps', '1', '--base-model', 'owner/model'];
+  await project.done('fork', 'hosted@1', ticTacToe(), ...further);
   expect(await shown('further')).toMatchObject({ baseModel, step: 1 });
 
-  const verified = await temper('verify', 'hosted');
-  expect(verified.code, verified.stdout + verified.stderr).toBe(0);
-  expect(verified.stdout).toContain('have the same bytes');
+  expect(await project.done('verify', 'hosted')).toContain('have the same bytes');
 });

@@ -5,14 +5,15 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
+import { codeFile } from '../compiled.ts';
+import { Project, succeed, type Command } from '../stack.ts';
+import { until } from '../until.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
-import type { Aim, Hit } from './points/protocol.ts';
-import { Project, until, type Running } from './project.ts';
-import { readLines } from './world.ts';
 
-const RULED = new URL('../../examples/tic-tac-toe-ruler/agent.ts', import.meta.url).href;
+const RULED = pathToFileURL(codeFile('examples/tic-tac-toe-ruler/agent.ts')).href;
 const STEPS = 4;
 const GROUPS = 4;
 const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
@@ -23,17 +24,10 @@ const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
 
 const project = new Project({ folder: inject('project') });
 /** The example, told where the judge of this test is: the stack was started before. */
-const agent = join(project.folder, 'ruled.mts');
+const agent = join(project.folder, 'ruled.mjs');
 /** Has the agent played as long as it runs. */
-let stack: Running;
+let stack: Command;
 let judge: JudgeServer;
-
-/** For the calls of the model, and the steps. */
-const evidence = {
-  journals: (run: string) => [project.path('store', 'runs', run, 'journal')],
-  log: project.log.bind(project),
-  effects: () => [],
-};
 
 /** The judge's log: a question is known by the name of its first attempt, which hangs on all that was said. */
 const asked: string[] = [];
@@ -52,14 +46,13 @@ beforeAll(async () => {
   const setting = `process.env['TIC_TAC_TOE_JUDGE'] = '${judge.url}';`;
   writeFileSync(agent, `${setting}\nexport default (await import('${RULED}')).default;\n`);
   stack = project.start('dev', '--agent', agent);
-  const isUp = () => stack.output().includes('joined the running local stack') || stack.child.exitCode !== null;
+  const isUp = () => stack.output().includes('joined the running local stack') || stack.outcome() !== null;
   await until('the agent is played', isUp);
-  expect(stack.child.exitCode, stack.output()).toBeNull();
+  expect(stack.outcome(), stack.output()).toBeNull();
 });
 
 afterAll(async () => {
-  stack.child.kill('SIGINT');
-  await stack.ended;
+  await project.endCommands();
   await judge.close();
 });
 
@@ -90,27 +83,22 @@ type Counts = [number, number, number, number];
 const afterDeath = (): Kill => ({
   received: received(),
   asked: asked.length,
-  journaled: readJournals(evidence, 'killed'),
+  journaled: readJournals(project, 'killed'),
 });
 
 /** Asked for though they had been received, and model calls that were made though they stood in the journal. */
 function callsPaidTwice(kills: readonly Kill[]): number {
   return kills.reduce((sum, kill) => {
     const again = asked.slice(kill.asked).filter((question) => kill.received.includes(question));
-    return sum + again.length + paidTwice(evidence, kill.journaled);
+    return sum + again.length + paidTwice(project, kill.journaled);
   }, 0);
 }
 
 async function killAt(point: string, occurrence: number): Promise<Kill> {
   const row = `${point} ${occurrence}`;
-  const aim: Aim = { row, point, occurrence, action: 'kill' };
-  writeFileSync(join(project.points, 'aim-typescript-worker.json'), JSON.stringify(aim));
-  await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), WITHIN_MS);
+  project.aim('typescript-worker', { row, point, occurrence });
+  await until(`the worker is killed at ${point}`, () => project.hit(row) !== null, WITHIN_MS);
   return afterDeath();
-}
-
-function hits(): Hit[] {
-  return readLines(join(project.points, 'hits.jsonl')) as unknown as Hit[];
 }
 
 /** With one verdict of a step received, and the others on their way. */
@@ -146,8 +134,7 @@ test('killed in the middle of judging, a run asks for no verdict again that it h
     // One of these groups had to wait for its answer.
     await killAt('judged.before', GROUPS),
   ];
-  const { code, output } = await run.ended;
-  expect(code, output).toBe(0);
+  await succeed(run.ended);
   const [answered, verdict, waiting, judged] = kills.map((kill) => kill.received.length) as Counts;
   // The second may follow from what the first left in the store; the others need a new answer.
   expect(answered).toBeGreaterThanOrEqual(2);
@@ -159,7 +146,7 @@ test('killed in the middle of judging, a run asks for no verdict again that it h
     verdicts: received().length,
     questions: asked.length,
     callsPaidTwice: callsPaidTwice(kills),
-    stepsCommittedTwice: stepsCommittedTwice(evidence, 'killed'),
+    stepsCommittedTwice: stepsCommittedTwice(project, 'killed'),
   };
   console.log(JSON.stringify(summary));
   expect(summary).toMatchObject({ verdicts: STEPS * GROUPS, callsPaidTwice: 0, stepsCommittedTwice: 0 });
@@ -170,8 +157,7 @@ test('killed in the middle of judging, a run asks for no verdict again that it h
 
 test('the same run again asks the judge nothing, and has the bytes of the one that was killed', async () => {
   const questions = asked.length;
-  const { code, output } = await project.run('train', agent, '--run', 'again', ...FLAGS);
-  expect(code, output).toBe(0);
+  await project.done('train', agent, '--run', 'again', ...FLAGS);
   expect(asked).toHaveLength(questions);
   expect(bytesOf('again')).toEqual(bytesOf('killed'));
 });

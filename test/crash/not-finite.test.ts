@@ -3,11 +3,10 @@ import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, inject, test } from 'vitest';
-import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
-import { runTemper, startCommand, type Command } from '../e2e/command.ts';
-import { AGENT, Project, until } from './project.ts';
+import { Project, ticTacToe, type Command } from '../stack.ts';
+import { until } from '../until.ts';
 
-const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const AGENT = ticTacToe();
 const SIZE = ['--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '1', '--seed', '5'];
 // Constant, so that what a step makes does not depend on how many there are.
 const RATE = ['--learning-rate', '0.005', '--learning-rate-schedule', 'constant'];
@@ -17,28 +16,15 @@ const FLAGS = ['--base-model', 'pocket', ...RATE, ...SIZE];
 const MANY = 1000;
 
 const project = new Project({ folder: inject('project') });
-const started: Command[] = [];
+/** While this file is there, the steps of a GPU worker have no room (short-of-memory/). */
+const shortOfMemory = join(project.folder, 'short-of-memory');
 
-afterAll(async () => {
-  for (const command of started) command.interrupt();
-  await Promise.all(started.map(({ ended }) => ended));
-});
+afterAll(() => project.endCommands());
 
-const temper = (...args: string[]) => runTemper(project.folder, args);
+const temper = (...args: string[]) => project.run(...args);
+const tell = async (...args: string[]) => (await project.done(...args)).trim();
 const trainLine = (run: string, steps: number) => ['train', AGENT, '--run', run, '--steps', String(steps), ...FLAGS];
 const isStepTold = (command: Command) => /^step +1\//m.test(command.stdout());
-
-function start(...args: string[]): Command {
-  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args]);
-  started.push(command);
-  return command;
-}
-
-async function tell(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await temper(...args);
-  expect(code, stdout + stderr).toBe(0);
-  return stdout.trim();
-}
 
 interface Shown {
   state: string;
@@ -48,9 +34,7 @@ interface Shown {
   failure: string | null;
 }
 
-async function show(run: string): Promise<Shown> {
-  return JSON.parse(await tell('show', run, '--json')) as Shown;
-}
+const show = (run: string) => project.show<Shown>(run);
 
 const commitsOf = (files: Record<string, string>, branch: number) =>
   Object.keys(files).filter((file) => new RegExp(`^${branch}/steps/\\d+/manifest\\.json$`).test(file)).length;
@@ -58,7 +42,7 @@ const adapterOf = (files: Record<string, string>, branch: number, step: number) 
   files[`${branch}/checkpoints/${step}/adapter/adapter_model.safetensors`];
 
 test('an update beyond numbers ends a run at its last good step; it goes back, is trained anew, and the old branch stays', async () => {
-  const training = start(...trainLine('beyond', MANY));
+  const training = project.start(...trainLine('beyond', MANY));
   await until('the first step is told', () => isStepTold(training), 120_000);
   await tell('set', 'beyond', 'learningRate=1e18');
   const { code, stderr } = await training.ended;
@@ -75,8 +59,7 @@ test('an update beyond numbers ends a run at its last good step; it goes back, i
 
   const back = ['--step', String(good - 1), '--set', 'learningRate=0.01', '--set', `steps=${good + 1}`];
   expect(await tell('rollback', 'beyond', ...back)).toContain(`beyond goes back from step ${good} to step ${good - 1}`);
-  const again = await temper(...trainLine('beyond', MANY));
-  expect(again.code, again.stdout + again.stderr).toBe(0);
+  await tell(...trainLine('beyond', MANY));
   expect(await show('beyond')).toMatchObject({
     state: 'completed',
     step: good + 1,
@@ -94,8 +77,9 @@ test('an update beyond numbers ends a run at its last good step; it goes back, i
 
 /** A blob of the step that a run rests after. */
 function blobOf(run: string, step: number, part: 'adapter' | 'optimizer'): { key: string; file: string } {
-  const manifest = project.path('store', 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
-  const { key } = (JSON.parse(readFileSync(manifest, 'utf8')) as Record<typeof part, { key: string }>)[part];
+  const { key } = (
+    JSON.parse(readFileSync(project.manifest(run, step), 'utf8')) as Record<typeof part, { key: string }>
+  )[part];
   return { key, file: project.path('store', key) };
 }
 
@@ -105,17 +89,8 @@ function flipBit(file: string): void {
   writeFileSync(file, bytes);
 }
 
-/** All that it knew of weights is gone: the next one reads them from the store. */
-async function killGpuWorker(): Promise<void> {
-  const killed = project.pid('gpu-worker');
-  process.kill(killed, 'SIGKILL');
-  const marks = () => readStackFile(project.path('stack.json'))?.children ?? [];
-  const isAnother = ({ name, pid }: { name: string; pid: number }) => name === 'gpu-worker' && pid !== killed;
-  await until('another GPU worker is there', () => marks().some(isAnother), 60_000);
-}
-
 test('a broken adapter and a broken optimizer file end a run by name; with their bytes back it ends like an undisturbed one', async () => {
-  const training = start(...trainLine('broken', MANY));
+  const training = project.start(...trainLine('broken', MANY));
   await until('the first step is told', () => isStepTold(training), 120_000);
   await tell('pause', 'broken');
   await expect.poll(async () => (await show('broken')).state, { timeout: 60_000 }).toBe('paused');
@@ -126,7 +101,7 @@ test('a broken adapter and a broken optimizer file end a run by name; with their
   const adapter = blobOf('broken', step, 'adapter');
   const whole = readFileSync(adapter.file);
   flipBit(adapter.file);
-  await killGpuWorker();
+  await project.killGpuWorker();
   await tell('resume', 'broken');
   expectNamed(await training.ended, adapter.key);
   expect(await show('broken')).toMatchObject({ state: 'failed', step });
@@ -138,8 +113,7 @@ test('a broken adapter and a broken optimizer file end a run by name; with their
   expectNamed(await temper(...trainLine('broken', MANY)), optimizer.key);
 
   writeFileSync(optimizer.file, state);
-  const again = await temper(...trainLine('broken', MANY));
-  expect(again.code, again.stdout + again.stderr).toBe(0);
+  await tell(...trainLine('broken', MANY));
   expect(await show('broken')).toMatchObject({ state: 'completed', step: step + 2, branch: 0, failure: null });
   expect(project.committed('broken')).toEqual(project.committed('whole'));
 });
@@ -166,7 +140,7 @@ test('a base model that cannot be used ends its run at once, with the reason and
 });
 
 test('a step that has no room in memory ends its run with figures and the flag to lower, and is made once there is room', async () => {
-  writeFileSync(project.shortOfMemory, '');
+  writeFileSync(shortOfMemory, '');
   const { code, stdout, stderr } = await temper(...trainLine('short', 1));
   expect(code, stdout + stderr).toBe(1);
   expect(stderr).toMatch(
@@ -174,9 +148,8 @@ test('a step that has no room in memory ends its run with figures and the flag t
   );
   expect(await show('short')).toMatchObject({ state: 'failed', step: 0 });
 
-  rmSync(project.shortOfMemory);
-  const again = await temper(...trainLine('short', 1));
-  expect(again.code, again.stdout + again.stderr).toBe(0);
+  rmSync(shortOfMemory);
+  await tell(...trainLine('short', 1));
   expect(await show('short')).toMatchObject({ state: 'completed', step: 1, failure: null });
 });
 
@@ -187,10 +160,9 @@ interface Waiting extends Shown {
 /** Stopped while attempts are played: its port takes connections, and nothing answers. */
 async function freezeEngine(run: string): Promise<number> {
   for (;;) {
-    const { children = [] } = readStackFile(project.path('stack.json')) ?? {};
-    const pid = children.find(({ name }) => name === 'gpu-worker')!.pid;
+    const pid = project.pid('gpu-worker');
     process.kill(pid, 'SIGSTOP');
-    const { pendingActivities: pending } = (await show(run)) as Waiting;
+    const { pendingActivities: pending } = await project.show<Waiting>(run);
     if (pending.some(({ activity }) => activity === 'rollout')) return pid;
     process.kill(pid, 'SIGCONT');
   }
@@ -198,9 +170,9 @@ async function freezeEngine(run: string): Promise<number> {
 
 test('an engine that stays away: the run and whoever watches it say what they wait for, and it goes on once it is back', async () => {
   const calls = ['--call-timeout-ms', '1000', '--call-retry-budget-ms', '1000'];
-  const training = start(...trainLine('away', MANY), ...calls);
+  const training = project.start(...trainLine('away', MANY), ...calls);
   await until('the first step is told', () => isStepTold(training), 120_000);
-  const watching = start('watch', 'away');
+  const watching = project.start('watch', 'away');
   const pid = await freezeEngine('away');
   try {
     const told = /waiting for rollout: .*EngineFailed: .*; start it, or correct its address/;

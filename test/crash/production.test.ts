@@ -5,20 +5,13 @@ import { expect, inject, test } from 'vitest';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { rolloutsKey } from '../../store/layout.ts';
 import { listGroups, readRollouts } from '../../store/records/group-files.ts';
-import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
-import { runTemper } from '../e2e/command.ts';
+import { Project, succeed, ticTacToe } from '../stack.ts';
 import { rate, record } from '../store/records/recorded.ts';
-import { AGENT, Project, until } from './project.ts';
+import { until } from '../until.ts';
 
 const project = new Project({ folder: inject('project') });
 const store = new FileStore(project.path('store'));
 const SIZE = ['--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '4', '--learning-rate', '0.005'];
-
-async function temper(...line: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runTemper(project.folder, line);
-  expect(code, stdout + stderr).toBe(0);
-  return stdout;
-}
 
 /** A step's attempts, recorded as if the checkpoint before the step had served them. */
 async function recordStep(step: number): Promise<void> {
@@ -32,38 +25,29 @@ async function recordStep(step: number): Promise<void> {
   }
 }
 
-async function killGpuWorker(): Promise<void> {
-  const killed = project.pid('gpu-worker');
-  process.kill(killed, 'SIGKILL');
-  const children = () => readStackFile(project.path('stack.json'))?.children ?? [];
-  const isAnother = ({ name, pid }: { name: string; pid: number }) => name === 'gpu-worker' && pid !== killed;
-  await until('another GPU worker is there', () => children().some(isAnother), 60_000);
-}
-
 const learn = (served: string, run: string): string[] => {
   const what = ['--from-production', served, '--from', 'served@2', '--epochs', '2', '--groups-per-step', '8'];
-  return ['train', AGENT, ...what, '--run', run, '--eval-scenarios', '4', '--learning-rate', '0.002'];
+  return ['train', ticTacToe(), ...what, '--run', run, '--eval-scenarios', '4', '--learning-rate', '0.002'];
 };
 
 test('conversations of two policies are trained to the same bytes, killed or not, and each by one run', async () => {
-  await temper('train', AGENT, '--base-model', 'pocket', '--run', 'served', '--steps', '2', ...SIZE);
+  await project.done('train', ticTacToe(), '--base-model', 'pocket', '--run', 'served', '--steps', '2', ...SIZE);
   await recordStep(1);
   await recordStep(2);
   cpSync(project.path('store/production/served'), project.path('store/production/again'), { recursive: true });
-  expect(await temper(...learn('again', 'learned-whole'))).toMatch(
+  expect(await project.done(...learn('again', 'learned-whole'))).toMatch(
     /^trains \d+ conversations of again with feedback$/m,
   );
 
   const killed = project.start(...learn('served', 'learned-killed'));
   await until('a step is told', () => /^step +1\//m.test(killed.output()), 120_000);
-  await killGpuWorker();
-  const { code, output } = await killed.ended;
-  expect(code, output).toBe(0);
+  await project.killGpuWorker();
+  await succeed(killed.ended);
   expect(project.committed('learned-killed')).toEqual(project.committed('learned-whole'));
   // Both policies are older than the second step.
-  expect(await temper('verify', 'learned-killed@2')).toContain('adapter and optimizer state have the same bytes');
+  expect(await project.done('verify', 'learned-killed@2')).toContain('adapter and optimizer state have the same bytes');
 
-  const again = await runTemper(project.folder, learn('served', 'another'));
+  const again = await project.run(...learn('served', 'another'));
   expect(again).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('served has 0 new conversations with feedback'),

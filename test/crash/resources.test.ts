@@ -4,20 +4,22 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
-import { Project, until } from './project.ts';
+import { codeFile } from '../compiled.ts';
+import { processesLike } from '../processes.ts';
+import { Project, succeed } from '../stack.ts';
+import { until } from '../until.ts';
 
-const AGENT = fileURLToPath(new URL('agents/resources.ts', import.meta.url));
+const AGENT = codeFile('test/crash/agents/resources.ts');
 const GROUPS = 2;
 const SIZE = 3;
 const SIZES = ['--steps', '1', '--groups-per-step', String(GROUPS), '--group-size', String(SIZE)];
 const FLAGS = ['--base-model', 'pocket', ...SIZES, '--eval-scenarios', '1', '--replacement-rounds', '0'];
 
-const project = new Project({ folder: inject('project') });
-const place = join(project.points, 'resources');
+const folder = inject('project');
 // The stack's workers have it: teardowns by a command of this test need it, too.
-process.env['TEMPER_CRASH_FOLDER'] = project.points;
+const project = new Project({ folder, env: { TEMPER_CRASH_FOLDER: join(folder, 'points') } });
+const place = join(project.points, 'resources');
 
 function events(): { kind: string; scope: string; id: string }[] {
   const file = join(place, 'events');
@@ -35,12 +37,7 @@ function open(scope: string): string[] {
   return of('+').flatMap(({ id }) => (ended.has(id) ? [] : [id]));
 }
 
-function processes(): string[] {
-  return readdirSync('/proc').filter((pid) => {
-    const file = `/proc/${pid}/cmdline`;
-    return /^\d+$/.test(pid) && existsSync(file) && /^temper[0-9a-f]{16}\0/.test(readFileSync(file, 'latin1'));
-  });
-}
+const processes = (): number[] => processesLike((line) => /^temper[0-9a-f]{16} /.test(line));
 
 const doctor = async () => {
   const { code, output } = await project.run('doctor', AGENT, '--leases', '--json');
@@ -51,9 +48,9 @@ const doctor = async () => {
 
 test('no lease outlives a kill, and none that is in use is ended', async () => {
   const running = project.start('train', AGENT, '--run', 'leased', ...FLAGS);
-  const areSetUp = () => open('attempt').length === GROUPS * SIZE || running.child.exitCode !== null;
+  const areSetUp = () => open('attempt').length === GROUPS * SIZE || running.outcome() !== null;
   await until('all attempts have their resources', areSetUp);
-  expect(running.child.exitCode, running.output()).toBeNull();
+  expect(running.outcome(), running.output()).toBeNull();
   const before = ['attempt', 'group', 'worker'].flatMap(open);
   expect(before).toHaveLength(GROUPS * SIZE + GROUPS + 1);
 
@@ -67,8 +64,7 @@ test('no lease outlives a kill, and none that is in use is ended', async () => {
   await until('a retry has ended the resources of attempts, and set up others', areNew);
   expect(open('group').filter((id) => before.includes(id))).toEqual([]);
   writeFileSync(join(place, 'go'), '');
-  const { code, output } = await running.ended;
-  expect(code, output).toBe(0);
+  await succeed(running.ended);
 
   // The killed worker's own is ended by the next one, if that lives long enough, or now.
   const last = await doctor();

@@ -16,7 +16,9 @@ import {
 } from './evidence.ts';
 import type { Hit, ProcessName } from './points/protocol.ts';
 import type { Row } from './table.ts';
-import { until, type Running, type World } from './world.ts';
+import type { Command } from '../stack.ts';
+import { until } from '../until.ts';
+import type { World } from './world.ts';
 
 /** The outcome of one disturbed run. */
 export interface Verdict {
@@ -47,7 +49,7 @@ const WRITING_WITHIN_MS = 5000;
 /** Its recovery is that of a stack that has settled since the last death. */
 export const needsStandby = ({ process, signal }: Row): boolean => process === 'gpu-worker' && signal === 'SIGKILL';
 
-export async function playRow(world: World, row: Row, reference: Digest): Promise<Verdict> {
+export async function playRow(world: World, row: Row, reference: Digest | null): Promise<Verdict> {
   const name = `row-${row.number}`;
   const holder = row.holder ?? row.process;
   if (needsStandby(row)) await world.settle();
@@ -77,7 +79,7 @@ export async function playRow(world: World, row: Row, reference: Digest): Promis
 }
 
 /** Ends what is still there, so that the next row begins with a stack that works. */
-export async function failed(running: Running, error: unknown): Promise<Verdict> {
+export async function failed(running: Command, error: unknown): Promise<Verdict> {
   running.child.kill('SIGKILL');
   await running.ended;
   const complaint = `${error instanceof Error ? error.message : String(error)}\n${running.output()}`;
@@ -91,7 +93,7 @@ export async function failed(running: Running, error: unknown): Promise<Verdict>
   };
 }
 
-export async function untilHit(world: World, row: string, running: Running): Promise<Hit> {
+export async function untilHit(world: World, row: string, running: Command): Promise<Hit> {
   let hit: Hit | null = null;
   await until(
     'the point is reached, or the run ends',
@@ -118,7 +120,7 @@ async function hitAt(world: World, { process, signal, moment }: Row, name: strin
     await sleep(signal === 'SIGSTOP' ? FROZEN_MS : SENT_MS);
     return end(pid, process, signal === 'SIGSTOP' ? 'SIGCONT' : 'SIGKILL');
   }
-  const pid = requirePid(world.pid(process), process);
+  const pid = requirePid(world.pidOf(process), process);
   if (moment === 'writing') {
     const before = world.writtenStamp(process);
     world.release(name);
@@ -146,7 +148,7 @@ async function thawLater(pid: number): Promise<void> {
   process.kill(pid, 'SIGCONT');
 }
 
-export async function untilEnded(running: Running, withinMs = END_WITHIN_MS): Promise<void> {
+export async function untilEnded(running: Command, withinMs = END_WITHIN_MS): Promise<void> {
   await until('the run ends by itself', () => running.outcome() !== null, withinMs);
   const outcome = running.outcome();
   if (outcome !== 0) throw new Error(`the run must end well, it ended with ${outcome}`);

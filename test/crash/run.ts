@@ -1,14 +1,17 @@
 /**
- * `npm run test:crash`: the slice of CI; `-- --all`: every row, random kills and the death of everything; `--from N`
- * goes on with scene N; `--only N,M` plays these. The last line is one JSON object. `--project FOLDER` keeps the project
- * and its undisturbed run for the next time, and with `--hold` in a second terminal its stack as well.
+ * `npm run test:crash`: the slice of CI, which are some scenes of every kind and two that the tree's hash draws; `-- --all`:
+ * every row, random kills and the death of everything; `--from N` goes on with scene N; `--only N,M` plays these. The last
+ * line is one JSON object. `--project FOLDER` keeps the project and its undisturbed run for the next time, and with `--hold`
+ * in a second terminal its stack as well.
  */
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { vllmState } from '../../workers/install/vllm-environment.ts';
+import { useCompiledCode } from '../compiled.ts';
+import { draw } from '../run/tier.ts';
 import { openTools } from '../run/tools.ts';
 import type { Digest } from './evidence.ts';
 import { allScenes, type Scene, type Stage } from './scenes.ts';
@@ -30,6 +33,7 @@ const { values } = parseArgs({
 const { python, temporalCli } = await openTools();
 process.env['TEMPER_PYTHON'] = python;
 process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
+const dropCode = await useCompiledCode();
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
 /** The one that is open; never two stacks at once. */
@@ -44,12 +48,16 @@ const hasVllm = await vllmState({ env: process.env, cache: cacheFolder(process.e
   () => true,
   () => false,
 );
+/** Scenes of a slice that are others for another tree: each is met within some weeks of landings. */
+const DRAWN = 2;
+const SCENES = chooseScenes();
 const tally = new Tally();
 let isOver = false;
 /** A scene in hand is played to its end: a run that goes on would be hit by what the next one aims. */
 const stopped = new AbortController();
-// Told twice by a terminal and by whoever started this; SIGTERM ends it at once.
+// Told twice by a terminal and by whoever started this.
 process.on('SIGINT', () => stopped.abort());
+process.once('SIGTERM', () => void endNow());
 
 try {
   if (values.hold === true) await enter('folder');
@@ -57,8 +65,9 @@ try {
   else await playAll();
   isOver = true;
 } finally {
-  await entered.world?.close();
-  if (isOver && tally.isGood() && project === null) world.remove();
+  await entered.world?.letGo();
+  dropCode();
+  if (isOver && tally.isGood() && project === null) await world.close();
   else console.log(`what is left of it is in ${world.folder}`);
 }
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(tally.counts()));
@@ -66,11 +75,20 @@ if (tally.kills() > 0) console.log(`${tally.kills()} kills at random times`);
 console.log(JSON.stringify(tally.summary()));
 process.exit(!tally.isGood() ? 1 : stopped.signal.aborted ? 130 : 0);
 
+/** Nobody waits for the scene in hand. */
+async function endNow(): Promise<void> {
+  await entered.world?.endCommands();
+  await entered.world?.letGo();
+  dropCode();
+  if (project === null) rmSync(world.folder, { recursive: true, force: true });
+  process.exit(143);
+}
+
 async function playAll(): Promise<void> {
   if (values.all === true && !hasVllm)
     console.log('vLLM is not installed (temper setup vllm): its scenes are left out');
   const reference = recalled() ?? (await playReference());
-  for (const scene of chosenScenes()) {
+  for (const scene of SCENES) {
     await play(scene, await enter(scene.stage), reference);
     if (!stopped.signal.aborted) continue;
     console.log(`stopped; --from ${scene.number + 1} goes on`);
@@ -81,7 +99,7 @@ async function playAll(): Promise<void> {
 /** Each stage has a project and a stack of its own. */
 async function enter(stage: Stage): Promise<World> {
   if (entered.world !== null && entered.stage === stage) return entered.world;
-  await entered.world?.close();
+  await entered.world?.letGo();
   entered.world = await make[stage]();
   entered.stage = stage;
   await entered.world.open();
@@ -90,7 +108,7 @@ async function enter(stage: Stage): Promise<World> {
 
 /** A GPU worker that stands by costs as much as the first one: only where a scene needs it. */
 function makeBucketWorld(): Promise<World> {
-  const isNeeded = chosenScenes().some((scene) => scene.stage === 'bucket' && scene.needsStandby);
+  const isNeeded = SCENES.some((scene) => scene.stage === 'bucket' && scene.needsStandby);
   return createBucketWorld(python, join(world.folder, 'bucket'), isNeeded);
 }
 
@@ -109,12 +127,16 @@ async function playReference(): Promise<Digest> {
   return reference;
 }
 
-function chosenScenes(): readonly Scene[] {
+function chooseScenes(): readonly Scene[] {
   const scenes = allScenes(Number(values.seed ?? 1)).filter(({ stage }) => hasVllm || stage !== 'vllm');
   const numbers = values.only?.split(',').map(Number);
   if (numbers !== undefined) return scenes.filter(({ number }) => numbers.includes(number));
+  const others = scenes.filter(({ inSlice }) => !inSlice);
+  const drawn = draw(others, DRAWN, ({ stage, title }) => `${stage}: ${title}`);
   const from = Number(values.from ?? 1);
-  return scenes.filter(({ number, inSlice }) => number >= from && (values.all === true || inSlice));
+  return scenes.filter(
+    (scene) => scene.number >= from && (values.all === true || scene.inSlice || drawn.includes(scene)),
+  );
 }
 
 async function play(scene: Scene, at: World, reference: Digest): Promise<void> {

@@ -11,6 +11,7 @@ import {
   VICTIMS,
   VICTIMS_WITH_RANKS,
   VICTIMS_WITH_VLLM,
+  type Victims,
 } from './storm.ts';
 import { describeRow, OVERLAPPING, TABLE, type StoreKind } from './table.ts';
 import { playUndisturbed } from './undisturbed.ts';
@@ -40,97 +41,73 @@ const RUNS_WITH_RANKS = 4;
 const COLD_LOOKS = 8;
 
 export function allScenes(seed: number): readonly Scene[] {
-  const rows = TABLE.map((row): Unnumbered => ({
-    title: describeRow(row),
-    inSlice: row.inSlice,
-    stage: row.store,
-    needsStandby: needsStandby(row),
-    play: (world, reference) => playRow(world, row, reference),
-  }));
-  const random = Array.from({ length: RANDOM_RUNS }, (_, index): Unnumbered => ({
-    title: `kills at random times, seed ${seed + index}`,
-    inSlice: false,
-    stage: 'folder',
-    needsStandby: false,
-    play: (world, reference) => playRandomKills(world, seed + index, reference, VICTIMS),
-  }));
-  const ends = Array.from({ length: ENDS_OF_EVERYTHING }, (_, index): Unnumbered => ({
-    title: `everything killed at once, seed ${seed + index}`,
-    inSlice: index === 0,
-    stage: 'folder',
-    needsStandby: false,
-    play: (world, reference) => playEndOfEverything(world, seed + index, reference),
-  }));
-  const cold: Unnumbered = {
-    title: 'a command line killed, with the whole stack behind it',
-    inSlice: true,
-    stage: 'folder',
-    needsStandby: false,
-    play: (world, reference) => playColdCommandLine(world, COLD_LOOKS, reference),
-  };
-  const overlapping = OVERLAPPING.map((row): Unnumbered => ({
-    title: `${describeRow(row)}, steps overlap`,
-    inSlice: false,
-    stage: 'folder',
-    needsStandby: needsStandby(row),
-    play: (world) => playOverlapping(world, (reference) => playRow(world, row, reference)),
-  }));
-  const randomOverlapping = Array.from({ length: OVERLAPPING_RUNS }, (_, index): Unnumbered => ({
-    title: `kills at random times, steps overlap, seed ${seed + index}`,
-    inSlice: false,
-    stage: 'folder',
-    needsStandby: false,
-    play: (world) => playOverlapping(world, (reference) => playRandomKills(world, seed + index, reference, VICTIMS)),
-  }));
-  const withVllm = Array.from({ length: RUNS_WITH_VLLM }, (_, index): Unnumbered => ({
-    title: `vLLM and workers killed at random times, seed ${seed + index}`,
-    inSlice: false,
-    stage: 'vllm',
-    needsStandby: false,
-    play: (world) => playRandomKills(world, seed + index, null, VICTIMS_WITH_VLLM),
-  }));
-  const withRanks = Array.from({ length: RUNS_WITH_RANKS }, (_, index): Unnumbered => ({
-    title: `ranks and GPU workers killed at random times, seed ${seed + index}`,
-    inSlice: false,
-    stage: 'ranks',
-    needsStandby: false,
-    play: (world) =>
-      playBesideItsOwn(world, (reference) => playRandomKills(world, seed + index, reference, VICTIMS_WITH_RANKS)),
-  }));
-  const [inFolder, inBucket] = [
-    rows.filter(({ stage }) => stage === 'folder'),
-    rows.filter(({ stage }) => stage === 'bucket'),
-  ];
+  const seeds = (count: number) => Array.from({ length: count }, (_, index) => seed + index);
+  const rows = TABLE.map((row) =>
+    scene(describeRow(row), (world, reference) => playRow(world, row, reference), {
+      inSlice: row.inSlice,
+      stage: row.store,
+      needsStandby: needsStandby(row),
+    }),
+  );
+  const random = (title: string, count: number, victims: Victims, more: Partial<Scene> = {}, beside: Beside = asIs) =>
+    seeds(count).map((each) => {
+      const play: Play = (world, reference) => playRandomKills(world, each, reference, victims);
+      return scene(`${title} killed at random times, seed ${each}`, beside(play), more);
+    });
   const all = [
-    ...inFolder,
-    ...random,
-    ...ends,
-    ...overlapping,
-    ...randomOverlapping,
+    ...rows.filter(({ stage }) => stage === 'folder'),
+    ...random('processes', RANDOM_RUNS, VICTIMS),
+    ...seeds(ENDS_OF_EVERYTHING).map((each, index) =>
+      scene(
+        `everything killed at once, seed ${each}`,
+        (world, reference) => playEndOfEverything(world, each, reference),
+        { inSlice: index === 0 },
+      ),
+    ),
+    ...OVERLAPPING.map((row) => {
+      const play: Play = (world, reference) => playRow(world, row, reference);
+      return scene(`${describeRow(row)}, steps overlap`, overlapping(play), { needsStandby: needsStandby(row) });
+    }),
+    ...random('processes of overlapping steps', OVERLAPPING_RUNS, VICTIMS, {}, overlapping),
     // The last one in the folder: it ends the warm stack, which has the points.
-    cold,
-    ...inBucket,
-    ...withVllm,
-    ...withRanks,
+    scene('a command line killed, with the whole stack behind it', (world, reference) =>
+      playColdCommandLine(world, COLD_LOOKS, reference),
+    ),
+    ...rows.filter(({ stage }) => stage === 'bucket'),
+    ...random('vLLM and workers', RUNS_WITH_VLLM, VICTIMS_WITH_VLLM, { stage: 'vllm' }, besideNone),
+    ...random('ranks and GPU workers', RUNS_WITH_RANKS, VICTIMS_WITH_RANKS, { stage: 'ranks' }, besideItsOwn),
   ];
-  return all.map((scene, index) => ({ ...scene, number: index + 1 }));
+  return all.map((each, index) => ({ ...each, number: index + 1 }));
 }
 
-const undisturbed = new WeakMap<World, Digest>();
+function scene(title: string, play: Scene['play'], more: Partial<Scene> = {}): Unnumbered {
+  return { title, play, inSlice: false, stage: 'folder', needsStandby: false, ...more };
+}
 
-/** Compared with a run whose steps overlap, too, and which nothing disturbed. */
-async function playOverlapping(world: World, play: (reference: Digest) => Promise<Verdict>): Promise<Verdict> {
+type Play = (world: World, reference: Digest | null) => Promise<Verdict>;
+/** The run that a disturbed one is compared with. */
+type Beside = (play: Play) => Scene['play'];
+
+const asIs: Beside = (play) => play;
+
+/** Two runs sample other tokens. */
+const besideNone: Beside = (play) => (world) => play(world, null);
+
+/** An undisturbed run of this world. */
+const besideItsOwn: Beside = (play) => async (world) => {
+  const reference = undisturbed.get(world) ?? (await playUndisturbed(world));
+  undisturbed.set(world, reference);
+  return play(world, reference);
+};
+
+/** A run whose steps overlap, too, and which nothing disturbed. */
+const overlapping: Beside = (play) => async (world, reference) => {
   world.maxStaleness = 1;
   try {
-    return await playBesideItsOwn(world, play);
+    return await besideItsOwn(play)(world, reference);
   } finally {
     world.maxStaleness = 0;
   }
-}
+};
 
-/** Compared with an undisturbed run of this world. */
-async function playBesideItsOwn(world: World, play: (reference: Digest) => Promise<Verdict>): Promise<Verdict> {
-  const reference = undisturbed.get(world) ?? (await playUndisturbed(world));
-  undisturbed.set(world, reference);
-  return play(reference);
-}
+const undisturbed = new WeakMap<World, Digest>();

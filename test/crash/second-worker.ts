@@ -5,11 +5,10 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/project/folders.ts';
-import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { openTools } from '../run/tools.ts';
-import { until, type Project } from './project.ts';
+import { temperCommand, type Project } from '../stack.ts';
+import { until } from '../until.ts';
 
-const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const PROGRAM_WITH_POINTS = fileURLToPath(new URL('points/gpu_worker.py', import.meta.url));
 const READY_WITHIN_MS = 300_000;
 
@@ -67,8 +66,8 @@ export async function startSecondGpuWorker(project: Project, points: string | nu
 }
 
 export function startSecondTypescriptWorker(project: Project, agent: string): Promise<SecondWorker> {
-  const port = readStackFile(projectFolders(project.folder).stackFile)?.ports?.engine;
-  return start(project, 'second-worker', 'worker ready', [process.execPath, TEMPER, 'worker', '--agent', agent], {
+  const port = project.stackFile()?.ports?.engine;
+  return start(project, 'second-worker', 'worker ready', [...temperCommand(), 'worker', '--agent', agent], {
     cwd: project.folder,
     TEMPORAL_ADDRESS: temporalAddress(project),
     TEMPORAL_TLS: 'false',
@@ -77,7 +76,7 @@ export function startSecondTypescriptWorker(project: Project, agent: string): Pr
 }
 
 export function temporalAddress(project: Project): string {
-  return `127.0.0.1:${readStackFile(projectFolders(project.folder).stackFile)?.ports?.temporal}`;
+  return `127.0.0.1:${project.stackFile()?.ports?.temporal}`;
 }
 
 async function start(

@@ -2,42 +2,22 @@
  * Steering as a person does it: real processes, the pocket model, real weights. And the control of every curve: where
  * nothing is learned, nothing changes.
  */
-import { fileURLToPath } from 'node:url';
 import { afterAll, expect, inject, test } from 'vitest';
-import { linesOf, runTemper, startCommand, type Command } from '../e2e/command.ts';
-import { AGENT, Project, until } from './project.ts';
+import { linesOf, Project, succeed, ticTacToe } from '../stack.ts';
+import { until } from '../until.ts';
 
-const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const AGENT = ticTacToe();
 const SIZE = ['--steps', '40', '--groups-per-step', '2', '--group-size', '6', '--eval-scenarios', '4'];
 const TRAIN = ['train', AGENT, '--run', 'steered', '--base-model', 'pocket', '--learning-rate', '0.005', ...SIZE];
 
 const project = new Project({ folder: inject('project') });
-const started: Command[] = [];
-afterAll(async () => {
-  for (const command of started) command.interrupt();
-  await Promise.all(started.map(({ ended }) => ended));
-});
+afterAll(() => project.endCommands());
 
-const temper = (...args: string[]) => runTemper(project.folder, args);
-function start(...args: string[]): Command {
-  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args]);
-  started.push(command);
-  return command;
-}
-
-async function show(run = 'steered'): Promise<Record<string, unknown>> {
-  const { stdout } = await temper('show', run, '--json');
-  return JSON.parse(stdout) as Record<string, unknown>;
-}
-
-async function tell(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await temper(...args);
-  expect(code, stdout + stderr).toBe(0);
-  return stdout.trim();
-}
+const show = (run = 'steered') => project.show<Record<string, unknown>>(run);
+const tell = async (...args: string[]) => (await project.done(...args)).trim();
 
 test('a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays', async () => {
-  const training = start(...TRAIN);
+  const training = project.start(...TRAIN);
   await until('the first step is told', () => /^step +1\//m.test(training.stdout()), 600_000);
   expect(await tell('pause', 'steered', '--reason', 'lunch')).toMatch(
     /^steered pauses after step \d+; continue it with temper resume steered$/,
@@ -47,7 +27,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
   while (paused['state'] !== 'paused') paused = await show();
   const last = Number(paused['step']);
   expect(paused['pause']).toMatchObject({ reason: 'lunch' });
-  expect(await temper('set', 'steered', `steps=${last}`)).toMatchObject({
+  expect(await project.run('set', 'steered', `steps=${last}`)).toMatchObject({
     code: 2,
     stderr: `temper: steps must be more than the ${last} that are done, got ${last}; pass more, or end the run with temper stop\n`,
   });
@@ -57,16 +37,14 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     `steered: steps 40 → ${last + 2} from step ${last + 1} on`,
   ]);
   expect(await tell('resume', 'steered')).toBe('steered continues');
-  const { code, stdout, stderr } = await training.ended;
-  expect(code, stdout + stderr).toBe(0);
+  await succeed(training.ended);
   expect(await show()).toMatchObject({ state: 'completed', step: last + 2, steps: last + 2, branch: 0 });
 
   const before = project.committed('steered');
   expect(await tell('rollback', 'steered', '--step', String(last), '--set', 'learningRate=0.01')).toContain(
     `steered goes back from step ${last + 2} to step ${last}`,
   );
-  const again = await temper(...TRAIN);
-  expect(again.code, again.stdout + again.stderr).toBe(0);
+  await tell(...TRAIN);
   expect(await show()).toMatchObject({
     state: 'completed',
     step: last + 2,
@@ -82,7 +60,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     expect(anew).toMatch(/\w/);
     expect(anew).not.toBe(old);
   }
-  expect((await temper(...TRAIN)).stdout).toContain('the run steered is complete');
+  expect(await tell(...TRAIN)).toContain('the run steered is complete');
 });
 
 test('with a learning rate of 0 every checkpoint has the same weights', async () => {

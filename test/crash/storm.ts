@@ -4,9 +4,11 @@ import { createRandom } from '../../core/seeds.ts';
 import { isWork, readJournals, type Death, type Digest, type Journaled } from './evidence.ts';
 import type { ProcessName } from './points/protocol.ts';
 import { failed, judge, untilEnded, untilHit, type Verdict } from './row.ts';
-import { until, type Running, type World } from './world.ts';
+import type { Command } from '../stack.ts';
+import { until } from '../until.ts';
+import type { World } from './world.ts';
 
-type Victims = readonly ProcessName[];
+export type Victims = readonly ProcessName[];
 
 export const VICTIMS: Victims = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
 export const VICTIMS_WITH_VLLM: Victims = ['vllm', 'gpu-worker', 'typescript-worker'];
@@ -43,7 +45,7 @@ export async function playRandomKills(
       if (running.outcome() === 0) break;
       const victim = victims[Math.floor(random() * victims.length)]!;
       journals.push(readJournals(world, run));
-      const pid = victim === 'cli' ? running.child.pid! : world.pid(victim);
+      const pid = victim === 'cli' ? running.child.pid! : world.pidOf(victim);
       if (pid === null) continue;
       const time = Date.now();
       // It may have ended by itself meanwhile.
@@ -52,7 +54,7 @@ export async function playRandomKills(
       if (victim === 'cli') running = await again(world, run, running);
     }
     await untilEnded(running, withinMs);
-    if (reference === null) await world.verify(run);
+    if (reference === null) await world.done('verify', run);
   } catch (error) {
     return failed(running, error);
   }
@@ -60,12 +62,12 @@ export async function playRandomKills(
   return { ...judge(world, run, reference, journals, []), kills: deaths.length };
 }
 
-function isWorking(world: World, deaths: readonly Death[], running: Running): boolean {
+function isWorking(world: World, deaths: readonly Death[], running: Command): boolean {
   const since = deaths.at(-1)?.time ?? 0;
   return running.outcome() !== null || world.passes().some((pass) => pass.time > since && isWork(pass));
 }
 
-async function again(world: World, run: string, running: Running): Promise<Running> {
+async function again(world: World, run: string, running: Command): Promise<Command> {
   await running.ended;
   return world.train(run);
 }
@@ -84,14 +86,14 @@ export async function playEndOfEverything(world: World, seed: number, reference:
     );
     await sleep(createRandom(seed)() * 4000);
     const journaled = readJournals(world, run);
-    const daemon = world.pid('daemon');
+    const daemon = world.pidOf('daemon');
     for (const pid of [running.child.pid, daemon, ...world.childPids()]) kill(pid);
     // When the last one died: what another did meanwhile is nobody's recovery.
     const death = { process: 'everything' as const, pid: 0, time: Date.now() };
     await running.ended;
     await until(
       'the stack is there again',
-      () => world.pid('daemon') !== daemon && world.alive().length >= 3,
+      () => world.pidOf('daemon') !== daemon && world.alive().length > 3,
       STACK_WITHIN_MS,
     );
     running = world.train(run);
@@ -115,7 +117,7 @@ function kill(pid: number | null | undefined): boolean {
 /** Without a warm stack: the one command line holds everything, and everything ends with it. The next one runs one server. */
 export async function playColdCommandLine(world: World, look: number, reference: Digest): Promise<Verdict> {
   const run = `cold-${look}`;
-  await world.close();
+  await world.letGo();
   world.clear();
   world.aim('cli', { row: run, point: 'looks', occurrence: look, action: 'kill' });
   let running = world.train(run);

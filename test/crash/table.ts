@@ -26,7 +26,7 @@ export interface Row {
   readonly moment: Moment;
   /** The thawed process's words about the work that it lost. */
   readonly says: RegExp | null;
-  /** Part of the slice that CI plays. */
+  /** Part of each slice that CI plays. */
   readonly inSlice: boolean;
 }
 
@@ -72,7 +72,7 @@ const TYPESCRIPT_WORKER: readonly Short[] = [
   ['eval.before', 1],
   ['evaluate.done', 2],
   ['heartbeat', 1],
-  ['workflow.continues', 1, SLICE],
+  ['workflow.continues', 1],
   ['workflow.continued', 1],
   ['workflow.ends', 1],
   ['journals.before', 1],
@@ -85,7 +85,7 @@ const TYPESCRIPT_WORKER: readonly Short[] = [
 ];
 
 const GPU_WORKER: readonly Short[] = [
-  ['train.micro-batch', 3, SLICE],
+  ['train.micro-batch', 3],
   ['initialise.entry', 1],
   ['blob.after', 1],
   ['manifest.before', 1],
@@ -124,7 +124,7 @@ const SENT = { moment: 'sent' } as const;
 const WRITING = { moment: 'writing' } as const;
 
 const TEMPORAL_SERVER: readonly Short[] = [
-  ['rollout.done', 2, { ...TYPESCRIPT, ...SENT, ...SLICE }],
+  ['rollout.done', 2, { ...TYPESCRIPT, ...SENT }],
   ['prepare.done', 1, { ...TYPESCRIPT }],
   ['initialise.done', 1, { ...GPU, ...WRITING }],
   ['workflow.plans-rollout', 1, { ...TYPESCRIPT, ...SENT }],
@@ -141,7 +141,7 @@ const TEMPORAL_SERVER: readonly Short[] = [
   ['judge.done', 2, { ...TYPESCRIPT, ...SENT }],
   ['checkpoint.done', 2, { ...TYPESCRIPT, ...WRITING }],
   ['workflow.ends', 1, { ...TYPESCRIPT, ...WRITING }],
-  ['rollout.entry', 4, { ...TYPESCRIPT, ...STOP, ...SLICE }],
+  ['rollout.entry', 4, { ...TYPESCRIPT, ...STOP }],
   ['train.micro-batch', 4, { ...GPU, ...STOP }],
   ['workflow.continues', 1, { ...TYPESCRIPT, ...STOP }],
 ];
@@ -152,12 +152,12 @@ const COMMAND_LINE: readonly Short[] = [
   ['start.after', 1, SLICE],
   ['looks', 6],
   ['ends', 1],
-  ['looks', 4, { ...STOP, ...SLICE }],
+  ['looks', 4, STOP],
 ];
 
 /** Hit while it is away, it is started again two seconds later. */
 const S3_SERVER: readonly Short[] = [
-  ['manifest.before', 2, { ...GPU, ...SENT, ...SLICE }],
+  ['manifest.before', 2, { ...GPU, ...SENT }],
   ['prepared.before', 1, { ...TYPESCRIPT }],
   ['initialise.entry', 1, { ...GPU }],
   ['rollout.entry', 3, { ...TYPESCRIPT, ...STOP }],

@@ -1,4 +1,5 @@
 /** Adds up verdicts to the suite's last line. */
+import type { Counts } from '../run/reports.ts';
 import type { Verdict } from './row.ts';
 
 export class Tally {
@@ -8,14 +9,13 @@ export class Tally {
     this.#verdicts.push(verdict);
   }
 
-  counts(): { points: number; good: number } {
-    const good = this.#verdicts.filter(({ complaint }) => complaint === null).length;
-    return { points: this.#verdicts.length, good };
+  counts(): Counts {
+    const passed = this.#verdicts.filter(({ complaint }) => complaint === null).length;
+    return { passed, failed: this.#verdicts.length - passed, skipped: 0 };
   }
 
   isGood(): boolean {
-    const { points, good } = this.counts();
-    return good === points;
+    return this.counts().failed === 0;
   }
 
   /** At random times. */

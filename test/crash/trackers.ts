@@ -1,10 +1,10 @@
 /**
  * A run of 60 steps with three trackers, and kills at 30 seeded moments: of the TypeScript worker, of the Temporal server,
  * and of each tracker. Then a run whose MLflow server is away for the first half. Run it with
- * `node --import ./workers/typescript.js test/crash/trackers.ts [SEED] [KILLS]`; it takes minutes and is no part of CI.
+ * `node --import ./workers/typescript.js test/crash/trackers.ts [SEED] [KILLS]`; it takes minutes. The last line is one JSON
+ * object, and the exit code 1 if something is wrong.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StepSummary } from '../../core/contract.ts';
 import { createRandom } from '../../core/seeds.ts';
@@ -15,7 +15,9 @@ import type { Fault } from '../outbound/stand-in.ts';
 import { startMlflow } from '../outbound/track/mlflow-stand-in.ts';
 import { startTrackio } from '../outbound/track/trackio-stand-in.ts';
 import { startWandb } from '../outbound/track/wandb-stand-in.ts';
-import { AGENT, Project, until } from './project.ts';
+import { useCompiledCode } from '../compiled.ts';
+import { Project, ticTacToe } from '../stack.ts';
+import { until } from '../until.ts';
 
 const SEED = Number(process.argv[2] ?? 1);
 /** Kills, one for every second step. */
@@ -45,16 +47,15 @@ Object.assign(process.env, {
   TRACKIO_SERVER_URL: trackio.url,
   TRACKIO_WRITE_TOKEN: trackio.key,
 });
-const project = new Project();
+const dropCode = await useCompiledCode();
 const track = TRACKERS.map((kind) => ({ kind }));
-const config = JSON.stringify({ track, localStack: { standby: false } });
-writeFileSync(join(project.folder, 'temporal.config.ts'), `export default ${config};\n`);
+const project = new Project({ config: { track, localStack: { standby: false } } });
 const store = new FileStore(project.path('store'));
 
 const train = (run: string, steps: number) =>
   project.start(
     'train',
-    AGENT,
+    ticTacToe(),
     ...`--run ${run} --base-model pocket --steps ${steps} --groups-per-step 2 --group-size 4`.split(' '),
     ...'--eval-every 20 --eval-scenarios 4'.split(' '),
   );
@@ -149,7 +150,9 @@ try {
   if (violations.length > 0) throw new Error(violations.join('\n'));
   const logs = readFileSync(project.path('logs', 'gpu-worker.jsonl'), 'utf8');
   if ([wandb.key, trackio.key].some((key) => logs.includes(key))) throw new Error('a key stands in a log');
-  await project.close();
+  console.log(JSON.stringify({ steps: 2 * KILLS + 20, killed, late, lateHalf }));
 } finally {
+  await project.close();
   await Promise.all([wandb.close(), mlflow.close(), trackio.close()]);
+  dropCode();
 }

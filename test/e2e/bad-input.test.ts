@@ -9,9 +9,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
-import { until } from '../crash/project.ts';
-import { aliveIn } from './project-folder.ts';
-import { linesOf, runTemper } from './command.ts';
+import { aliveIn, linesOf, runTemper } from '../stack.ts';
+import { until } from '../until.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TRAIN = ['train', AGENT, '--base-model', 'pocket', '--run', 'fresh', '--steps', '1'];

@@ -5,15 +5,16 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { readSteps } from '../../store/records/run-reader.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import { Project, until, type Ended } from '../crash/project.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
+import { Project, succeed, ticTacToe } from '../stack.ts';
+import { startTestServer, type TestServer } from '../temporal-server.ts';
+import { until } from '../until.ts';
 
-const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
+const AGENT = ticTacToe();
 const STEPS = 10;
 const CONFIG = ['--base-model', 'pocket', '--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
 const FLAGS = [...CONFIG, '--eval-scenarios', '8', '--eval-every', '4', '--learning-rate', '4e-3'];
@@ -29,6 +30,8 @@ interface Place {
 }
 
 let server: S3Server;
+/** That of all three stacks. */
+let temporal: TestServer;
 let home: Place;
 let elsewhere: Place;
 let folder: Place;
@@ -39,13 +42,13 @@ let verified: string;
 
 const train = ({ project }: Place, run: string) => project.start('train', AGENT, '--run', run, ...FLAGS);
 
-const inBucket = (uri: string, store: string): Place => ({ project: new Project({ store: uri }), store });
+const open = (store: string | null) =>
+  new Project({
+    config: { store, localStack: { standby: false } },
+    env: { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_TLS: 'false' },
+  });
 
-async function expectDone(ended: Promise<Ended>): Promise<string> {
-  const { code, output } = await ended;
-  expect(code, output).toBe(0);
-  return output;
-}
+const inBucket = (uri: string, store: string): Place => ({ project: open(uri), store });
 
 function stepOf({ store }: Place, run: string): number {
   const state = readFileSync(join(store, 'runs', run, 'state.json'), 'utf8');
@@ -82,11 +85,11 @@ function committedHere({ project }: Place, run: string): unknown[] {
 async function withStack({ project }: Place, work: () => Promise<void>): Promise<void> {
   const stack = project.start('dev', '--agent', AGENT);
   try {
-    const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
+    const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.outcome() !== null;
     await until('the stack runs', isUp);
     await work();
   } finally {
-    stack.child.kill('SIGINT');
+    stack.interrupt();
     await stack.ended;
   }
 }
@@ -96,50 +99,52 @@ async function stopAfterItsFirstSteps(place: Place, run: string): Promise<number
   const first = train(place, run);
   const manifest = join(place.store, 'runs', run, 'branches', '0', 'steps', '1', 'manifest.json');
   await until('step 1 is committed', () => existsSync(manifest));
-  await expectDone(place.project.run('stop', run));
-  await expectDone(first.ended);
+  await place.project.done('stop', run);
+  await succeed(first.ended);
   return stepOf(place, run);
 }
 
 /** While no other run of the store has the same bytes: they are really gone. */
 async function prune(backup: string): Promise<void> {
   prunedAfter = await stopAfterItsFirstSteps(folder, 'pruned');
-  await expectDone(folder.project.run('checkpoints', 'pruned', 'push', backup));
-  await expectDone(folder.project.run('checkpoints', 'pruned', 'prune', '--keep-last', '1'));
-  await expectDone(train(folder, 'pruned').ended);
-  verified = await expectDone(folder.project.run('verify', 'pruned'));
+  await folder.project.done('checkpoints', 'pruned', 'push', backup);
+  await folder.project.done('checkpoints', 'pruned', 'prune', '--keep-last', '1');
+  await succeed(train(folder, 'pruned').ended);
+  verified = await folder.project.done('verify', 'pruned');
 }
 
 beforeAll(async () => {
   server = await startS3Server();
+  temporal = await startTestServer();
   mkdirSync(server.file('../elsewhere'));
   home = inBucket(`s3://${BUCKET}/home`, server.file('home'));
   elsewhere = inBucket(ELSEWHERE, server.file('../elsewhere/backup'));
-  const project = new Project();
+  const project = open(null);
   folder = { project, store: project.path('store') };
   const backup = join(project.folder, 'backup');
 
   await withStack(home, async () => {
     stoppedAfter = await stopAfterItsFirstSteps(home, 'demo');
-    await expectDone(home.project.run('checkpoints', 'demo', 'push', ELSEWHERE));
-    await expectDone(train(home, 'demo').ended);
+    await home.project.done('checkpoints', 'demo', 'push', ELSEWHERE);
+    await succeed(train(home, 'demo').ended);
   });
   await withStack(folder, async () => {
     await prune(backup);
-    await expectDone(folder.project.run('checkpoints', 'demo', 'pull', ELSEWHERE));
+    await folder.project.done('checkpoints', 'demo', 'pull', ELSEWHERE);
     expect(stepOf(folder, 'demo')).toBe(stoppedAfter);
-    await expectDone(train(folder, 'demo').ended);
-    await expectDone(train(folder, 'undisturbed').ended);
+    await succeed(train(folder, 'demo').ended);
+    await succeed(train(folder, 'undisturbed').ended);
   });
-  await expectDone(elsewhere.project.run('checkpoints', 'pruned', 'pull', backup));
+  await elsewhere.project.done('checkpoints', 'pruned', 'pull', backup);
   expect([stepOf(elsewhere, 'demo'), stepOf(elsewhere, 'pruned')]).toEqual([stoppedAfter, prunedAfter]);
   await withStack(elsewhere, async () => {
-    for (const run of ['demo', 'pruned']) await expectDone(train(elsewhere, run).ended);
+    for (const run of ['demo', 'pruned']) await succeed(train(elsewhere, run).ended);
   });
 });
 
 afterAll(async () => {
   for (const { project } of [home, elsewhere, folder]) await project.close();
+  await temporal.stop();
   await server.stop();
 });
 
@@ -163,7 +168,7 @@ test.each([
 });
 
 test('the copy in the bucket is whole, and its last step made again has the same bytes', async () => {
-  const output = await expectDone(elsewhere.project.run('verify', 'demo'));
+  const output = await elsewhere.project.done('verify', 'demo');
   expect(output).toContain(`re-computed demo@${STEPS}: adapter and optimizer state have the same bytes\n`);
   expect(output).toContain('demo is intact');
 });

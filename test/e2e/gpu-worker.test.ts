@@ -8,16 +8,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { openStore } from '../../store/bytes/open-store.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
 import { markOf, playOne, say, type PlayOptions, type TestRollout } from '../play/play.ts';
+import { temperCommand } from '../stack.ts';
 import { openNamespace } from './namespace.ts';
 
-const CLI = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const KEY = 'a key of this test';
 const POCKET: PlayOptions = {
   policy: { model: 'pocket', adapterSha256: null },
@@ -36,7 +35,7 @@ beforeAll(async () => {
   const { python } = await openTools();
   const port = await freePort();
   writeFileSync(join(project, 'package.json'), '{}');
-  const command = [process.execPath, CLI, 'gpu-worker', '--port', String(port), '--threads', '1'];
+  const command = [...temperCommand(), 'gpu-worker', '--port', String(port), '--threads', '1'];
   const flags = [...(isElsewhere ? ['--host', address] : []), '--allow-host', 'gpu-1.internal'];
   const [file, ...args] = isElsewhere ? namespace.run([...command, ...flags]) : [...command, ...flags];
   worker = spawn(file!, args, {

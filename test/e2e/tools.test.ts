@@ -15,7 +15,7 @@ import { z } from 'zod';
 
 import { tool, toolLoop, type ToolLoopResult } from '../../sdk/index.ts';
 import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
 import { playOne } from '../play/play.ts';

@@ -1,8 +1,7 @@
 /**
- * Makes the histories that `test/workflows/replay.test.ts` replays:
- * `node --import ./workers/typescript.js test/histories/save.ts [SCENE…]`, where a scene is a function below without its
- * `save`. Make one anew only when the order of commands was changed on
- * purpose and no run of an older version can be in flight.
+ * `npm run histories [SCENE…]` makes the histories that `test/workflows/replay.test.ts` replays, all of them or those of
+ * scenes: functions below without their `save`. Until 0.1.0 is released, they may be made anew at every change; later only
+ * where no run of an older version can be in flight.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

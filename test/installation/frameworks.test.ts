@@ -12,8 +12,8 @@ import {
   type ChatMessage,
 } from '../../store/records/trajectories.ts';
 import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.ts';
-import { Project, until } from '../crash/project.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { Project, ProjectFolder } from '../stack.ts';
+import { until } from '../until.ts';
 import { engineOf, installClients, succeed, TEMPER } from './installation.ts';
 
 const FRAMEWORKS = [

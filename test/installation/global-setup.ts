@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { JUDGE_KEY, startScriptedJudge } from '../play/judge/scripted-judge.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder } from '../stack.ts';
 import { installPackage, TEMPER, type Installation } from './installation.ts';
 import { writePages } from './pages.ts';
 

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
-import { startCommand, type Ended } from '../e2e/command.ts';
-import { ProjectFolder, WITHOUT_STANDBY } from '../e2e/project-folder.ts';
 import { installPackages } from '../run/packages.ts';
 import { openTools } from '../run/tools.ts';
+import { ProjectFolder, WITHOUT_STANDBY, startCommand, type Ended } from '../stack.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = `it's "my" project #1 (100%)`;

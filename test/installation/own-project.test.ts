@@ -5,9 +5,8 @@ import { expect, inject, test } from 'vitest';
 import timesTable from '../../cli/init/templates/plain/agent.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
-import { linesOf } from '../e2e/command.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
 import { isNightly } from '../run/tier.ts';
+import { ProjectFolder, linesOf } from '../stack.ts';
 import { SMALL } from './installation.ts';
 
 const { folder, home, env } = inject('installation');

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload, type SourceMapping } from 'node:module';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { ProjectFolder } from '../e2e/project-folder.ts';
 import { isNightly } from '../run/tier.ts';
+import { ProjectFolder } from '../stack.ts';
 import { SMALL, succeed, TEMPER } from './installation.ts';
 
 const installation = inject('installation');

@@ -1,7 +1,7 @@
 /** Scripts that pages show, each run to its end, or until it has trained a step. */
 import { expect, inject, test } from 'vitest';
-import { until } from '../crash/project.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder } from '../stack.ts';
+import { until } from '../until.ts';
 import { succeed } from './installation.ts';
 import { fileOf, SCRIPTS, SERVED_PAGE, titled } from './pages.ts';
 

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { blocksOf } from '../docs/markdown.ts';
-import { linesOf } from '../e2e/command.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder, linesOf } from '../stack.ts';
 import { DEMO, SMALL, succeed, TEMPER } from './installation.ts';
 import { AGENTS, SCRIPTS, titleOf } from './pages.ts';
 

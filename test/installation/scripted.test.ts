@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { inject, test } from 'vitest';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder } from '../stack.ts';
 import { installClients, succeed } from './installation.ts';
 
 const { folder, env } = inject('installation');

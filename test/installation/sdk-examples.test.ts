@@ -1,6 +1,6 @@
 /** The examples on other SDKs, in an installation that has these SDKs, played against scripted answers. */
 import { beforeAll, expect, inject, test } from 'vitest';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder } from '../stack.ts';
 import { succeed } from './installation.ts';
 
 const EXAMPLES = ['ai-sdk', 'langgraph', 'anthropic-sdk'];

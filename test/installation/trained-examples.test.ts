@@ -1,7 +1,7 @@
 /** Examples, trained by the lines of their pages: those on other SDKs for two steps, the smallest one to its end. */
 import { expect, inject, test } from 'vitest';
 import { blocksOf } from '../docs/markdown.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder } from '../stack.ts';
 import { SMALL, succeed, TEMPER } from './installation.ts';
 
 const { folder, env } = inject('installation');

@@ -1,7 +1,7 @@
 /** Agents that pages show, each trained for a step. On each landing `scripted.test.ts` plays them once. */
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
-import { ProjectFolder } from '../e2e/project-folder.ts';
+import { ProjectFolder } from '../stack.ts';
 import { SMALL, succeed, TEMPER } from './installation.ts';
 import { AGENTS, fileOf, isAwaited, nameOf, titled } from './pages.ts';
 

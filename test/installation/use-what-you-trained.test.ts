@@ -9,12 +9,11 @@ import { callSeed } from '../../core/seeds.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';
 import type { CallRecord } from '../../store/records/trajectories.ts';
-import { until } from '../crash/project.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { openTools } from '../run/tools.ts';
-import { linesOf, type Command } from '../e2e/command.ts';
-import { ProjectFolder } from '../e2e/project-folder.ts';
 import { freePort } from '../free-port.ts';
+import { ProjectFolder, linesOf, type Command } from '../stack.ts';
+import { until } from '../until.ts';
 import { DEMO, engineOf, SMALL, succeed, TEMPER } from './installation.ts';
 import { fileOf, SCRIPTS, SERVED_PAGE as PAGE, titled } from './pages.ts';
 

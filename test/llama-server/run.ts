@@ -13,7 +13,8 @@ import { createInterface } from 'node:readline';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { runCommand } from '../../workers/process/command.ts';
-import { AGENT, Project, until } from '../crash/project.ts';
+import { Project, ticTacToe } from '../stack.ts';
+import { until } from '../until.ts';
 import { installPackages } from '../run/packages.ts';
 import { openTestPython } from '../run/tools.ts';
 
@@ -87,7 +88,7 @@ async function prove(kind: string): Promise<boolean> {
   return verdict === wanted;
 }
 
-if (trained === undefined) await temper('train', AGENT, '--run', NAME, ...TRAIN.split(' '));
+if (trained === undefined) await temper('train', ticTacToe(), '--run', NAME, ...TRAIN.split(' '));
 const stack = project.start('dev');
 const results: boolean[] = [];
 try {

@@ -5,7 +5,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { CHECK_SERVER } from '../../play/mcp/tool-server.ts';
 import { mcp } from '../../sdk/mcp/mcp.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { markOf, memoryJournal } from '../play/play.ts';
 import { countLines, hostile, playWith, temporaryFile, type Call } from './hostile.ts';
 

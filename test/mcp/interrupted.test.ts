@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import type { McpServer } from '../../sdk/mcp/mcp.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { markOf, memoryJournal, type MemoryJournal } from '../play/play.ts';
 import { countLines, hostile, playWith, temporaryFile, type Call } from './hostile.ts';
 

@@ -1,5 +1,5 @@
 /** Processes that a server of these tests forked: `sleep` for a time that no other run of the tests has. */
-import { commandLines } from '../command-lines.ts';
+import { commandLines } from '../processes.ts';
 
 export const FORKED = `4011.${process.pid}`;
 

@@ -10,7 +10,7 @@ import { endIdleServers } from '../../play/mcp/servers.ts';
 import { defineAgent, toolLoop } from '../../sdk/index.ts';
 import { mcp } from '../../sdk/mcp/mcp.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { callerOf } from './hostile.ts';
 

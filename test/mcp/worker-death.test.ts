@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
 import { nodeFlags } from '../../workers/process/module-path.ts';
-import { until } from '../crash/project.ts';
+import { until } from '../until.ts';
 import { gatherTrajectoryGroups, Trajectory, TrajectoryGroup, type AttemptContext } from '../../sdk/index.ts';
 import { FakeWorld } from '../sdk/loop/fake-backend.ts';
 import { callerOf, hostile, playWith } from './hostile.ts';

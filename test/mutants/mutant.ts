@@ -1,3 +1,5 @@
+import type { Tier } from '../run/tier.ts';
+
 /**
  * One broken line each, and the narrowest test that must notice. A mutant that survives is a missing test; an anchor
  * that is gone, or stands twice, is an error that names its mutant.
@@ -10,4 +12,14 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   readonly test: string;
+  /** Whose tests must notice: `landing` (the default) also means that the test notices without the nightly tier's variable. */
+  readonly tier?: Tier;
+}
+
+/** The projects of vitest.config.ts that are named after their folder in test/; all other files belong to `unit`. */
+const PROJECTS = ['browser', 'workflows', 'crash', 'e2e', 'installation'];
+
+/** The Vitest project that plays a test file. */
+export function projectOf(test: string): string {
+  return PROJECTS.find((name) => test.startsWith(`test/${name}/`)) ?? 'unit';
 }

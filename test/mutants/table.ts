@@ -1,3 +1,4 @@
+import { ACTIVITIES } from './activities.ts';
 import { ADAPTERS } from './adapters.ts';
 import { CUDA } from './cuda.ts';
 import { DURABLE } from './durable.ts';
@@ -6,6 +7,8 @@ import type { Mutant } from './mutant.ts';
 import { PLANS } from './plans.ts';
 import { RANKS } from './ranks.ts';
 import { SUPERVISED } from './supervised.ts';
+import { WORKERS } from './workers.ts';
+import { WORKFLOWS } from './workflows.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
@@ -248,6 +251,9 @@ export const MUTANTS: readonly Mutant[] = [
   ...JOURNAL,
   ...STORE,
   ...PLANS,
+  ...WORKFLOWS,
+  ...ACTIVITIES,
+  ...WORKERS,
 ];
 
 /** The text with the mutant in it. */

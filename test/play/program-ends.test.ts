@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 
 import { command } from '../../sdk/index.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
-import { commandLines } from '../command-lines.ts';
-import { until } from '../crash/project.ts';
+import { commandLines } from '../processes.ts';
+import { until } from '../until.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne } from './play.ts';
 import { ROLLOUT, script } from './program-script.ts';

@@ -109,37 +109,6 @@ test('a prompt that outgrew the model is the agent’s to handle, whichever way 
   expect(attempt).toMatchObject({ status: 'ok', reward: 0.5, truncated: true, calls: [] });
 });
 
-test('keys, journal and trajectory of a call are the same bytes in every version', async () => {
-  const tools = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }];
-  const journal = memoryJournal();
-  const attempt = await playOne(
-    engine,
-    async ({ openai, model, once }) => {
-      await openai.chat.completions.create({
-        model,
-        messages,
-        tools,
-        stop: ['\n'],
-        max_completion_tokens: 3,
-        top_p: null,
-      });
-      await openai.chat.completions.create({ model, messages, n: 2, logprobs: true }, label('second opinion'));
-      await once('side effect', () => 7);
-      return 0;
-    },
-    { journal },
-  );
-  expect(attempt.calls.map(({ key }) => key.slice(0, 16))).toEqual([
-    'aa35bb4d6ff2eb2d',
-    'aa35bb4d6ff2eb2d',
-    'ec2442ff07fdcf1e',
-  ]);
-  expect(sha256Hex(Buffer.concat(journal.segments))).toBe(
-    'ff63a54ea8da8580b3833fdc5f17a3a5e51cb8054d710ea7ebd9944cb6f1e0df',
-  );
-  expect(sha256Hex(JSON.stringify(attempt))).toBe('43e47a6cc626e128b4eff7e5dd9dba42773680128f343b6667bdd348518df489');
-});
-
 describe('context.fetch', () => {
   const text = JSON.stringify(body);
   const url = (baseURL: string) => `${baseURL}/chat/completions`;

@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chromium, type Browser, type Frame, type Page } from 'playwright-core';
+import { until as untilTrue } from '../until.ts';
 import { terminalPage } from './ansi.ts';
 import { takeReviewPictures } from './review-pictures.ts';
 import { takeUiPictures } from './ui-pictures.ts';
@@ -22,7 +23,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const TEMPER = [process.execPath, join(ROOT, 'cli/temper.js')];
 const AGENT = { demo: 'examples/tic-tac-toe/agent.ts', multiplication: 'examples/multiplication/agent.ts' };
 const FLAGS = {
-  demo: '--steps 200 --groups-per-step 8 --group-size 16 --learning-rate 4e-3 --learning-rate-schedule linear --replacement-rounds 0',
+  demo: '--steps 60 --passes 2 --loss ppo --groups-per-step 8 --group-size 16 --learning-rate 4e-3 --learning-rate-schedule linear --replacement-rounds 0',
   multiplication: '--steps 40 --groups-per-step 16 --learning-rate 2e-3 --learning-rate-schedule linear',
 };
 type Run = keyof typeof AGENT;
@@ -211,12 +212,9 @@ function readJson(path: string): unknown {
   }
 }
 
-async function until(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = 1_800_000): Promise<void> {
-  const end = Date.now() + limitMs;
-  while (!(await isTrue())) {
-    if (Date.now() > end) throw new Error(`not within ${limitMs / 1000} s: ${what}`);
-    await sleep(250);
-  }
+/** A whole training is waited for. */
+function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  return untilTrue(what, isTrue, 1_800_000, 250);
 }
 
 function picture(name: string): string {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
+import { useCompiledCode } from '../compiled.ts';
 import { checks } from './checks.ts';
 import { runStep, type Step } from './command.ts';
 import { limitedBy } from './instructions.ts';
@@ -35,7 +36,6 @@ export class Suite {
   readonly #apart: readonly string[];
   /** Of reports and, for all that is started, the folder of temporary files. Paths of sockets must stay short. */
   readonly #folder = mkdtempSync(join(tmpdir(), 'temper-'));
-  readonly #env: NodeJS.ProcessEnv;
   readonly #stopped = new AbortController();
 
   /** `apart`: files with a row of their own, which the job of all others leaves out. */
@@ -44,14 +44,10 @@ export class Suite {
     this.#apart = apart;
     const temporary = join(this.#folder, 't');
     mkdirSync(temporary);
-    this.#env = {
-      ...process.env,
-      TMPDIR: temporary,
-      TEMPER_PYTHON: tools.python,
-      TEMPER_TEMPORAL_CLI: tools.temporalCli,
-      ...(tools.chromium !== null && { TEMPER_CHROMIUM: tools.chromium }),
-      ...keptBytecode(),
-    };
+    const { python, temporalCli, chromium } = tools;
+    // For all that is started, and for what this process makes.
+    Object.assign(process.env, { TMPDIR: temporary, TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli });
+    Object.assign(process.env, chromium === null ? {} : { TEMPER_CHROMIUM: chromium }, keptBytecode());
   }
 
   get isStopped(): boolean {
@@ -60,6 +56,7 @@ export class Suite {
 
   async play(jobs: readonly Job[]): Promise<void> {
     const left = [...jobs];
+    if (jobs.some(({ run }) => run.by === 'vitest' || run.by === 'program')) await useCompiledCode();
     const work = async () => {
       for (let job = left.shift(); job !== undefined && !this.isStopped; job = left.shift()) await this.#play(job);
     };
@@ -78,13 +75,17 @@ export class Suite {
 
   async #play(job: Job): Promise<void> {
     const limitMinutes = job.limitMinutes ?? LIMIT_MINUTES;
-    const env = job.needsS3 ? { ...this.#env, TEMPER_VERSITYGW: await this.#tools.versitygw } : this.#env;
+    const needed = job.needsS3 ? { TEMPER_VERSITYGW: await this.#tools.versitygw } : {};
     for (const [index, step] of this.#stepsOf(job).entries()) {
       if (this.isStopped) return;
       const file = join(this.#folder, `${job.title.replaceAll('/', ' ')}-${index}.seconds`);
       const counted = withProcessorTime(step, this.#tools.python, file);
       const running = { showing: 'at its end', limitMinutes, signal: this.#stopped.signal } as const;
-      const { succeeded, output, seconds } = await runStep(counted, { ...env, ...step.env }, running);
+      const { succeeded, output, seconds } = await runStep(
+        counted,
+        { ...process.env, ...needed, ...step.env },
+        running,
+      );
       this.timings.push({ title: step.title, seconds, processorSeconds: readProcessorTime(file) });
       if (!this.isStopped) this.#add(step, succeeded, output);
     }

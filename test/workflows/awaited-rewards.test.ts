@@ -1,8 +1,8 @@
-import type { WorkflowExecutionDescription } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate, pauseUpdate } from '../../workflows/messages.ts';
-import { CACHES, eventually, openTestBed, type RunHandle, type RunSetup, type TestBed } from './harness.ts';
+import { CACHES, createGate, eventually, openTestBed, type RunHandle, type RunSetup, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {
@@ -23,9 +23,16 @@ const untilAwaited = (handle: RunHandle, missing: number) =>
     () => handle.query(progressQuery),
     ({ awaited }) => awaited?.missing === missing,
   );
-/** Nothing is under way that would add to the history. */
-const isAsleep = ({ raw }: WorkflowExecutionDescription) =>
-  (raw.pendingActivities ?? []).length === 0 && (raw.pendingWorkflowTask ?? null) === null;
+/** No activity, no task and no timer is under way: nothing can add to the history. */
+async function isAsleep(handle: RunHandle): Promise<boolean> {
+  const { raw } = await handle.describe();
+  const { events } = await handle.fetchHistory();
+  const count = (isOf: (event: temporal.api.history.v1.IHistoryEvent) => unknown) => (events ?? []).filter(isOf).length;
+  const timers =
+    count((event) => event.timerStartedEventAttributes) -
+    count((event) => event.timerFiredEventAttributes ?? event.timerCanceledEventAttributes);
+  return (raw.pendingActivities ?? []).length === 0 && (raw.pendingWorkflowTask ?? null) === null && timers === 0;
+}
 
 describe('a run with rewards from outside', () => {
   const play = <T>(setup: RunSetup, scene: Parameters<typeof bed.play<T>>[1]) => bed.play(setup, scene);
@@ -57,15 +64,32 @@ describe('a run with rewards from outside', () => {
     },
   );
 
-  test('sleeps: its history does not grow while nothing is given', async () => {
+  test('sleeps: nothing adds to its history while nothing is given', async () => {
     const { missing } = createRewards();
     await play({ config, fake: { missing } }, async ({ handle }) => {
       await untilAwaited(handle, 8);
-      const { historyLength } = await eventually(() => handle.describe(), isAsleep);
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      expect(await handle.describe()).toMatchObject({ historyLength });
+      await expect.poll(() => isAsleep(handle)).toBe(true);
       await handle.cancel();
       await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
+    });
+  });
+
+  test('looks again for rewards that were given while it looked', async () => {
+    const { missing, give } = createRewards();
+    const [looked, told] = [createGate(), createGate()];
+    const after = async (name: string) => {
+      if (name !== 'judgeGiven') return;
+      looked.open();
+      await told.opened;
+    };
+    await play({ config, fake: { missing, after } }, async ({ handle, fake }) => {
+      await looked.opened;
+      give('1.0');
+      give('1.1');
+      await handle.signal(rewardsSignal);
+      told.open();
+      await expect.poll(() => fake.looks.length).toBe(2);
+      expect(await handle.result()).toMatchObject({ state: 'completed', step: 1 });
     });
   });
 

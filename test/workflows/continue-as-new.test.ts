@@ -28,6 +28,17 @@ describe.each(CACHES)('continue-as-new, %s', (_, maxCachedWorkflows) => {
     });
   });
 
+  test('waits until what it has begun to write is written', async () => {
+    await bed.play({ maxCachedWorkflows, config: { steps: 2, continueAsNewEvery: 1 } }, async ({ handle, client }) => {
+      await handle.result();
+      const { events } = await client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId).fetchHistory();
+      const completed = (events ?? []).filter((event) => event.activityTaskCompletedEventAttributes);
+      expect(completed).toHaveLength(
+        (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes).length,
+      );
+    });
+  });
+
   test('makes one history per step and counts time from the first', async () => {
     const config = { steps: 3, continueAsNewEvery: 1 };
     await bed.play({ maxCachedWorkflows, config }, async ({ handle, client }) => {

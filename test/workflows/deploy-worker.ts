@@ -20,6 +20,7 @@ const activities = createDeployActivities({
   store,
   logger: { info: log('INFO'), warn: log('WARN') },
   env: process.env,
+  pauses: { longestPauseMs: () => 0 },
   pollMs: 10,
   writeGguf: () => Promise.reject(new Error('no target of this test needs a GGUF file')),
   async prove({ deployment, fetch, signal }) {

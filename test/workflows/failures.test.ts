@@ -1,11 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 import { ApplicationFailure } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import type { RolloutInput } from '../../core/contract.ts';
 import type { ActivityName, FakeOptions } from './fake-activities.ts';
-import { CACHES, openTestBed, type TestBed } from './harness.ts';
+import { CACHES, createGate, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {
@@ -75,16 +73,18 @@ test('a run that cannot be prepared leaves nothing in the store', async () => {
 });
 
 test('a failed group ends the run while the others of its step still play', async () => {
+  const never = createGate().opened;
   const fakes: FakeOptions = {
-    before: async (name, input) => {
-      if (name !== 'rollout') return;
-      if ((input as RolloutInput).group === 1) throw ApplicationFailure.create({ type: 'BadConfig', message: 'no' });
-      await delay(1000);
+    before: (name, input) => {
+      if (name !== 'rollout') return undefined;
+      if ((input as RolloutInput).group !== 1) return never;
+      throw ApplicationFailure.create({ type: 'BadConfig', message: 'no' });
     },
   };
   await bed.play({ fake: fakes }, async ({ handle, fake }) => {
+    await expect.poll(() => fake.states.at(-1)).toMatchObject({ state: 'failed', failure: 'BadConfig: no' });
     await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadConfig' } });
-    expect(fake.states.at(-1)).toMatchObject({ state: 'failed', failure: 'BadConfig: no' });
+    expect(fake.rollouts).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@
  * The activities of a run, in memory: write-once under their input's hash as the real ones are, and with numbers
  * that depend on inputs only, so that two runs of one plan can be compared. Inputs are parsed by the contract's schemas.
  */
-import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 
 import {
   AmendInput,
@@ -84,7 +84,12 @@ export interface FakeRun {
   amendments: AmendInput[];
 }
 
-export function createFakeRun(options: FakeOptions = {}): FakeRun {
+export function createFakeRun(given: FakeOptions = {}): FakeRun {
+  // What a test holds need not be let go: it ends with its worker, also where the test has failed.
+  const options: FakeOptions = {
+    ...given,
+    before: (name, input) => Promise.race([given.before?.(name, input), Context.current().cancelled]),
+  };
   const published = new Map<string, { inputs: unknown; result: unknown }>();
   const run: Omit<FakeRun, 'agent' | 'gpu' | 'schedule'> = {
     done: [],
@@ -147,7 +152,9 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       await options.before?.('judgeGiven', input);
       run.looks.push(asked);
       const judge = (group: RolloutInput) => playGroup(group, options.use?.(group) ?? 'trained');
-      return lookAtGiven(asked, run.rollouts, options.missing, judge);
+      const looked = lookAtGiven(asked, run.rollouts, options.missing, judge);
+      await options.after?.('judgeGiven', input);
+      return looked;
     },
     async playGroups(input) {
       await options.before?.('playGroups', input);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import type { TestProject } from 'vitest/node';
 
-import { startTestServer } from '../temporal-server.ts';
+import { SHARED_SERVER_VARIABLE, startTestServer } from '../temporal-server.ts';
 import { bundleWorkflows } from './bundle.ts';
 
 declare module 'vitest' {
@@ -18,12 +18,13 @@ declare module 'vitest' {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'temper-workflows-'));
   const codePath = join(folder, 'workflows.js');
-  const [server, code] = await Promise.all([startTestServer(), bundleWorkflows()]);
+  const shared = process.env[SHARED_SERVER_VARIABLE];
+  const [server, code] = await Promise.all([shared ? null : startTestServer(), bundleWorkflows()]);
   await writeFile(codePath, code);
-  project.provide('temporalAddress', server.address);
+  project.provide('temporalAddress', server?.address ?? shared!);
   project.provide('workflowBundle', codePath);
   return async () => {
-    await server.stop();
+    await server?.stop();
     await rm(folder, { recursive: true });
   };
 }

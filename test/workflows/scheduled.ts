@@ -115,7 +115,10 @@ interface Staff {
 
 async function createWorkers({ native, codePath, store, fake, agentWorker }: Staff): Promise<Worker[]> {
   const [connection, logger] = [native, { info: () => undefined, warn: () => undefined }];
-  const activities = { ...storeAgent(fake.agent, store), ...createScheduleActivities({ store, logger }) };
+  const activities = {
+    ...storeAgent(fake.agent, store),
+    ...createScheduleActivities({ store, logger, pauses: { longestPauseMs: () => 0 } }),
+  };
   const storeId = await store.id();
   const queueOf = (name: string) => ({ connection, taskQueue: storeQueue(storeId, name) });
   return Promise.all([

@@ -70,6 +70,16 @@ describe.each(CACHES)('settings, %s', (_, maxCachedWorkflows) => {
     });
   });
 
+  test('that come with the last step in hand lengthen the run', async () => {
+    const held = holdTraining(2);
+    await bed.play({ maxCachedWorkflows, fake: held, config: { steps: 2 } }, async ({ handle }) => {
+      await held.reached;
+      await set(handle, { steps: 3 });
+      held.release();
+      expect(await handle.result()).toMatchObject({ state: 'completed', step: 3, steps: 3 });
+    });
+  });
+
   test('that make the step in hand the last one end the run with its evaluation', async () => {
     const held = holdTraining(2);
     await bed.play({ maxCachedWorkflows, fake: held, config: { steps: 20 } }, async ({ handle, fake }) => {

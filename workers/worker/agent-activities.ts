@@ -1,6 +1,7 @@
 /** One agent's activities, put together: its file, the store, the engine. */
 import type { Contact } from '../../activities/contact.ts';
 import { createAgentActivities } from '../../activities/index.ts';
+import type { PauseDetector } from '../../activities/pause-detector.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { PriceTable } from '../../core/prices.ts';
 import { rolloutQueue } from '../../core/queues.ts';
@@ -25,10 +26,14 @@ export interface WorkerActivities {
 
 export async function openAgentActivities(
   file: string,
-  settings: WorkerSettings & { readonly contact: Contact; readonly prices?: PriceTable },
+  settings: WorkerSettings & {
+    readonly contact: Contact;
+    readonly pauses: PauseDetector;
+    readonly prices?: PriceTable;
+  },
   logger: Logger,
 ): Promise<WorkerActivities> {
-  const { store, contact, metrics, prices = {} } = settings;
+  const { store, contact, pauses, metrics, prices = {} } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);
   const exported = await importAgentFile(file);
@@ -50,7 +55,7 @@ export async function openAgentActivities(
   return {
     name: agent.name,
     queue: rolloutQueue(await store.id(), agent.name),
-    activities: createAgentActivities({ store, engine, agents, contact, prices, logger: ownLogger }),
+    activities: createAgentActivities({ store, engine, agents, contact, pauses, prices, logger: ownLogger }),
     async close() {
       over.abort();
       await resources?.close();

@@ -2,6 +2,7 @@
 import type { Client } from '@temporalio/client';
 import type { Contact } from '../../activities/contact.ts';
 import { createDeployActivities } from '../../activities/deploy.ts';
+import type { PauseDetector } from '../../activities/pause-detector.ts';
 import { createTrackActivities } from '../../activities/track.ts';
 import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
@@ -18,6 +19,7 @@ export interface OutboundWork {
   readonly store: Store;
   readonly client: Client;
   readonly contact: Contact;
+  readonly pauses: PauseDetector;
   /** The environment with the keys of trackers. */
   readonly env: NodeJS.ProcessEnv;
   readonly logger: Logger;
@@ -29,7 +31,7 @@ export interface OutboundActivities {
 }
 
 export async function openOutboundActivities(work: OutboundWork): Promise<OutboundActivities> {
-  const { project, config, store, client, contact, env, logger } = work;
+  const { project, config, store, client, contact, pauses, env, logger } = work;
   const storeId = await store.id();
   const weights = openWeights({ project, config, storeUri: store.uri, env });
   const place = { store, project, env, fetch: globalThis.fetch };
@@ -40,10 +42,11 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
         store,
         logger,
         contact,
+        pauses,
         openTarget: (name) => openTarget(settingsOfTarget(config, name), place),
         isRunning: (run) => isWorkflowRunning(client, runWorkflowId(storeId, run)),
       }),
-      ...createDeployActivities({ store, logger, contact, env, ...weights }),
+      ...createDeployActivities({ store, logger, contact, pauses, env, ...weights }),
     },
   };
 }

@@ -10,6 +10,7 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import { createContact } from '../../activities/contact.ts';
+import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { storeQueue } from '../../core/queues.ts';
 import { wakeWaitingRuns } from '../rewards/wake-run.ts';
 import { openOutboundActivities } from './outbound-activities.ts';
@@ -75,11 +76,11 @@ async function runMetered(
   installRuntime(logger, metrics);
   const opened = await openConfiguredStore(project, config);
   const store = metrics?.meterStore(opened) ?? opened;
-  const contact = createContact();
+  const [contact, pauses] = [createContact(), startPauseDetector()];
   const open = (file: string) =>
     openAgentActivities(
       file,
-      { store, engine: engineSettings(config, env), contact, metrics, prices: config.prices },
+      { store, engine: engineSettings(config, env), contact, pauses, metrics, prices: config.prices },
       logger,
     );
   const activities = await Promise.all(agents.map(open));
@@ -91,7 +92,7 @@ async function runMetered(
   const contacting = keepContact(connection, contact, isOver.signal);
   try {
     const client = new Client({ connection, namespace });
-    const outbound = await openOutboundActivities({ project, config, store, client, contact, env, logger });
+    const outbound = await openOutboundActivities({ project, config, store, client, contact, pauses, env, logger });
     const workflowBundlePath = await workflowBundle(cacheFolder(env), temporalLogger(logger));
     const workers = await createWorkers({ connection, namespace }, [
       { ...workflowOptions(config, storeId), workflowBundle: { codePath: workflowBundlePath } },

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../../crash/project.ts';
+import { until } from '../../until.ts';
 import type { ScriptedAuthor } from '../scenarios/scripted-author.ts';
 import { autoProject, removeProjects, TASK, type AutoProject } from './auto-project.ts';
 import { startWriter } from './scripted-writer.ts';

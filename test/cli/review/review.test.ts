@@ -7,7 +7,7 @@ import { reviewLines } from '../../../cli/review/lines.ts';
 import { planReview } from '../../../cli/review/plan-review.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { readGiven } from '../../../store/records/given-rewards.ts';
-import { until } from '../../crash/project.ts';
+import { until } from '../../until.ts';
 import { freePort } from '../../free-port.ts';
 import { temporaryProject } from '../fixture-store.ts';
 import { complaintIn, contextOf, runCli } from '../run-cli.ts';

@@ -1,9 +1,10 @@
 /** Its resources, of each scope, are a folder and a process, which both have the name of their lease. */
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineAgent, resource, type ResourceScope, type WorkerSetupContext } from 'temper-rl';
+import { processesLike } from '../../processes.ts';
 
 const PLACE = join(process.env['TEMPER_CRASH_FOLDER'] ?? '', 'resources');
 const POLL_MS = 20;
@@ -11,13 +12,6 @@ const POLL_MS = 20;
 function tell(what: string): void {
   mkdirSync(PLACE, { recursive: true });
   appendFileSync(join(PLACE, 'events'), `${what}\n`);
-}
-
-function processesOf(id: string): number[] {
-  const isOf = (pid: string) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`).includes(id);
-  return readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid) && isOf(pid))
-    .map(Number);
 }
 
 function held(scope: ResourceScope) {
@@ -31,7 +25,7 @@ function held(scope: ResourceScope) {
       return { folder };
     },
     teardown({ id }) {
-      for (const pid of processesOf(id)) process.kill(pid, 'SIGKILL');
+      for (const pid of processesLike((line) => line.includes(id))) process.kill(pid, 'SIGKILL');
       rmSync(join(PLACE, id), { recursive: true, force: true });
       tell(`- ${scope} ${id}`);
     },

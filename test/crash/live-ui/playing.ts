@@ -4,7 +4,7 @@ import { listGroups, readRollouts, readVerdict } from '../../../store/records/gr
 import { readSteps } from '../../../store/records/run-reader.ts';
 import type { AttemptsView, AttemptView, StepView } from '../../../views/api/attempt-views.ts';
 import type { LanesView } from '../../../views/api/run-views.ts';
-import { until } from '../project.ts';
+import { until } from '../../until.ts';
 import type { Trial } from './trial.ts';
 import { has, same } from './views.ts';
 

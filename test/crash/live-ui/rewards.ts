@@ -1,9 +1,7 @@
 /** A run with external rewards: each is given on its page, while the TypeScript worker is killed. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { readVerdict } from '../../../store/records/group-files.ts';
-import { awaitedAttempts, GIVEN_AGENT } from '../given-agent.ts';
-import { until } from '../project.ts';
+import { awaitedAttempts, writeGivenAgent } from '../given-agent.ts';
+import { until } from '../../until.ts';
 import { WITHIN_MS, type Trial } from './trial.ts';
 import { same } from './views.ts';
 
@@ -13,8 +11,7 @@ const SIZE = 3;
 
 export async function giveRewards(trial: Trial): Promise<void> {
   const { page, project, store } = trial;
-  const agent = join(project.folder, 'given.mts');
-  writeFileSync(agent, GIVEN_AGENT);
+  const agent = writeGivenAgent(project.folder);
   const running = trial.train(
     RUN,
     agent,

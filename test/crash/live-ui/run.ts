@@ -1,9 +1,12 @@
 /**
  * A live run in the pages of `temper ui`: actions by their dialogs in a real browser, while workers and the Temporal server
  * are killed underneath, after steps that the seed chooses; what the pages show is compared with the store. Run it with
- * `node --import ./workers/typescript.js test/crash/live-ui/run.ts [SEED [STEPS]]`; it takes minutes and is no part of CI.
+ * `node --import ./workers/typescript.js test/crash/live-ui/run.ts [SEED [STEPS]]`; it takes minutes. The last line is one
+ * JSON object, and the exit code 1 if something is wrong.
  */
-import { AGENT, until } from '../project.ts';
+import { useCompiledCode } from '../../compiled.ts';
+import { ticTacToe } from '../../stack.ts';
+import { until } from '../../until.ts';
 import { killAlong } from './kills.ts';
 import { chatBy, compareBy, evaluateBy, replayBy, searchBy, timelineBy, useCheckpoint } from './playing.ts';
 import { giveRewards } from './rewards.ts';
@@ -15,20 +18,24 @@ const STEPS = Number(process.argv[3] ?? 150);
 const seed = Number(process.argv[2] ?? 1);
 // Commands that a page shows are run as they are: of a server without a terminal, the key is in the environment.
 process.env['TEMPER_SERVE_KEY'] = 'a key of the trial, of at least 24 characters';
+const dropCode = await useCompiledCode();
 const trial = new Trial();
+let killed = 0;
 try {
-  await play();
+  killed = await play();
 } finally {
   await trial.close();
+  dropCode();
 }
 if (trial.failures.length > 0) throw new Error(`scripts failed in the page: ${trial.failures.join('\n')}`);
-console.log(`seed ${seed}: the pages showed a live run, acted on it, and equal the store`);
+console.log(JSON.stringify({ seed, steps: STEPS, kills: killed, said: trial.said }));
 
-async function play(): Promise<void> {
+/** How many kills there were. */
+async function play(): Promise<number> {
   trial.hold();
   await trial.open();
   const size = '--groups-per-step 4 --group-size 8 --eval-scenarios 8 --learning-rate 4e-3';
-  const running = trial.train('live', AGENT, `--steps ${STEPS} --seed ${seed} ${size}`);
+  const running = trial.train('live', ticTacToe(), `--steps ${STEPS} --seed ${seed} ${size}`);
   await trial.reach('live', 2);
   await steerBeforeKills();
   const killing = killAlong(trial, 'live', STEPS, seed);
@@ -48,6 +55,7 @@ async function play(): Promise<void> {
   await searchBy(trial, 'live', [1, 2, 3, 4]);
   await compareBy(trial, ['live', 'other']);
   await giveRewards(trial);
+  return kills;
 }
 
 async function steerBeforeKills(): Promise<void> {

@@ -1,25 +1,24 @@
 /** A project with a live run, `temper ui` on it, and a browser that acts by its dialogs. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { readState } from '../../../store/records/run-reader.ts';
 import { CHROMIUM_ARGUMENTS, findChromium } from '../../browser/chromium.ts';
-import { AGENT, Project, until } from '../project.ts';
+import { Project, ticTacToe } from '../../stack.ts';
+import { until } from '../../until.ts';
 
 const KEY = 'the key of this trial, of at least 24 characters';
-const TEMPER = fileURLToPath(new URL('../../../cli/temper.js', import.meta.url));
 export const WITHIN_MS = 900_000;
 /** Starting an engine on a busy machine takes minutes. */
 const ACTS_WITHIN_MS = 600_000;
 
 export class Trial {
-  readonly project = new Project({ standby: true });
+  readonly project = new Project({ config: { localStack: { standby: true } }, env: { TEMPER_UI_KEY: KEY } });
   readonly store = new FileStore(this.project.path('store'));
   /** Errors of scripts in the page. */
   readonly failures: string[] = [];
   readonly closing: (() => Promise<unknown>)[] = [];
+  /** Lines that say what was compared or done. */
+  said = 0;
   page!: Page;
   url = '';
 
@@ -37,15 +36,12 @@ export class Trial {
 
   async close(): Promise<void> {
     for (const close of this.closing) await close();
+    await this.project.close();
   }
 
   /** The local stack, which lasts longer than a run. */
   hold(): void {
-    const dev = this.project.start('dev', '--agent', AGENT);
-    this.closing.push(async () => {
-      dev.child.kill('SIGINT');
-      await dev.ended;
-    });
+    this.project.start('dev', '--agent', ticTacToe());
   }
 
   train(run: string, agent: string, words: string) {
@@ -123,21 +119,13 @@ export class Trial {
   }
 
   say(line: string): void {
+    this.said += 1;
     console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
   }
 
   async #openUi(): Promise<string> {
-    const child = spawn(process.execPath, [TEMPER, 'ui', '--port', '0', '--json'], {
-      cwd: this.project.folder,
-      env: { ...process.env, TEMPER_UI_KEY: KEY },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    this.closing.unshift(async () => {
-      child.kill('SIGINT');
-      await once(child, 'exit');
-    });
-    let text = '';
-    while (!text.includes('\n}')) text += String((await once(child.stdout, 'data'))[0]);
-    return (JSON.parse(text) as { url: string }).url;
+    const ui = this.project.start('ui', '--port', '0', '--json');
+    await until('the pages are served', () => ui.stdout().includes('\n}') || ui.outcome() !== null);
+    return (JSON.parse(ui.stdout()) as { url: string }).url;
   }
 }

@@ -7,7 +7,7 @@ import { readSteps } from '../../../store/records/run-reader.ts';
 import { readTokenTrace } from '../../../store/records/token-trace.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
 import type { TokensView } from '../../../views/api/attempt-views.ts';
-import { until } from '../project.ts';
+import { until } from '../../until.ts';
 import type { Trial } from './trial.ts';
 
 const DRAWN_WITHIN_MS = 10_000;

@@ -53,9 +53,10 @@ afterAll(() => rmSync(four, { recursive: true, force: true }));
 
 const place = (step: number, branch = 0) => ({ run: 'demo', branch, step });
 const logger = { info: () => undefined, warn: () => undefined };
+const pauses = { longestPauseMs: () => 0 };
 const openActivities = () => ({
-  ...createJudgeGivenActivities({ store, logger }),
-  ...createChooseActivities({ store, logger }),
+  ...createJudgeGivenActivities({ store, logger, pauses }),
+  ...createChooseActivities({ store, logger, pauses }),
 });
 
 /** Every attempt of a group gets its number as reward. */

@@ -1,17 +1,15 @@
 /** Local stacks for tests: a real Temporal server, stand-ins for the workers, and processes that hold a stack to be killed. */
-import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openLocalStack, type LocalStack } from '../../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../../workers/local-stack/options.ts';
 import type { StackEvent } from '../../../workers/events.ts';
 import { processStartTime } from '../../../workers/process/processes.ts';
 import { readStackFile, type StackFile } from '../../../workers/local-stack/protocol/stack-file.ts';
-import { nodeFlags } from '../../../workers/process/module-path.ts';
+import { holdStack as hold, type Holder } from '../../stack.ts';
+import { until as untilTrue } from '../../until.ts';
 
 const standIn = (name: string) => fileURLToPath(new URL(`stand-ins/${name}`, import.meta.url));
 
@@ -46,32 +44,8 @@ export async function openStack(
   return { stack, events };
 }
 
-export interface Holder {
-  readonly process: ChildProcess;
-  /** Resolves with what the holder's stack is. */
-  readonly opened: Promise<LocalStack>;
-  end(): Promise<void>;
-}
-
 /** In a process of its own, as a command line would. */
-export function holdStack(project: string): Holder {
-  const args = [...nodeFlags(), standIn('hold-stack.ts'), project, JSON.stringify(STAND_INS)];
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  const opened = new Promise<LocalStack>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', (line) => resolve(JSON.parse(line) as LocalStack));
-    child.once('close', (code) => reject(new Error(`the holder ended with ${code}`)));
-  });
-  opened.catch(() => undefined);
-  return {
-    process: child,
-    opened,
-    async end() {
-      child.stdin.end();
-      await ended;
-    },
-  };
-}
+export const holdStack = (project: string): Holder => hold({ project, agentFile: null, commands: STAND_INS });
 
 export function stackFile(project: string): StackFile {
   const stack = readStackFile(join(project, '.temper', 'stack.json'));
@@ -87,11 +61,9 @@ export function childPid(project: string, name: string): number {
 
 export const isRunning = (pid: number): boolean => processStartTime(pid) !== null;
 
-export async function until(what: string, condition: () => boolean, limitMs = 100_000): Promise<void> {
-  for (const end = Date.now() + limitMs; !holds(condition); await sleep(30)) {
-    if (Date.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
-  }
-}
+/** What throws is not so yet. */
+export const until = (what: string, condition: () => boolean, limitMs = 100_000): Promise<void> =>
+  untilTrue(what, () => holds(condition), limitMs, 30);
 
 function holds(condition: () => boolean): boolean {
   try {

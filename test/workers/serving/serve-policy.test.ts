@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
 import type { KeyedServer } from '../../../play/transports/keyed-server.ts';
 import { servePolicy } from '../../../workers/serving/serve-policy.ts';
-import { until } from '../../crash/project.ts';
+import { until } from '../../until.ts';
 import { askAt } from './asking.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 

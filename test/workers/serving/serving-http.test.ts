@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeReply } from '../../../play/transports/http-server.ts';
 import { openServingHttp, type ServingOptions } from '../../../workers/serving/serving-http.ts';
-import { until } from '../../crash/project.ts';
+import { until } from '../../until.ts';
 import { askAt } from './asking.ts';
 
 const KEY = 'a key of this test';

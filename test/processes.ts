@@ -1,33 +1,28 @@
 /** The processes of this machine, as Linux tells of them. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Processes in this folder whose command line has that word. */
+/** Command lines of all processes that are alive. */
+export function commandLines(): string[] {
+  return allProcesses().map(commandLine);
+}
+
+/** Its words, with a blank after each; empty where it has ended. */
+export function commandLine(pid: number): string {
+  return read(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
+}
+
+/** Those in this folder whose command line has that word. */
 export function processesIn(folder: string, word: string): number[] {
-  const isOne = (pid: number): boolean =>
-    read(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).includes(word) &&
-    read(() => readlinkSync(`/proc/${pid}/cwd`)) === folder;
-  return allProcesses().filter(isOne);
+  return processesLike((line) => line.includes(word)).filter(
+    (pid) => read(() => readlinkSync(`/proc/${pid}/cwd`)) === folder,
+  );
 }
 
-/** Processes that a GPU worker starts: vLLM's guard, its server, its engine and whatever these start, or its ranks. */
-export class WorkersProcesses {
-  readonly #seen = new Set<number>();
-  #chosen = 0;
-
-  /** Another one of them each time; null where there is none. */
-  next(worker: number | null): number | null {
-    const pids = worker === null ? [] : descendantsOf(worker);
-    for (const pid of pids) this.#seen.add(pid);
-    return pids[this.#chosen++ % pids.length] ?? null;
-  }
-
-  /** Whether one that was ever seen is still there. */
-  areLeft(): boolean {
-    return [...this.#seen].some((pid) => parentOf(pid) !== null);
-  }
+export function processesLike(isOne: (line: string) => boolean): number[] {
+  return allProcesses().filter((pid) => isOne(commandLine(pid)));
 }
 
-function descendantsOf(ancestor: number): number[] {
+export function descendantsOf(ancestor: number): number[] {
   const found = new Set([ancestor]);
   const all = allProcesses().map((pid) => ({ pid, parent: parentOf(pid) ?? 0 }));
   for (let before = 0; before !== found.size;) {
@@ -38,7 +33,7 @@ function descendantsOf(ancestor: number): number[] {
 }
 
 /** Null for one that is gone, and for one that only waits for its parent to notice. */
-function parentOf(pid: number): number | null {
+export function parentOf(pid: number): number | null {
   const stat = read(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
   // The name before it may contain anything.
   const [state = 'X', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

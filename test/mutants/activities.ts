@@ -1,0 +1,141 @@
+/** Broken lines of activities: who may still write, what is done twice, and in which order it is told. */
+import type { Mutant } from './mutant.ts';
+
+const TESTS = 'test/activities';
+
+export const ACTIVITIES: readonly Mutant[] = [
+  {
+    name: 'a process that was suspended begins what others have by now',
+    file: 'activities/activity.ts',
+    find: '      checkEntry(context, dependencies);\n',
+    replace: '',
+    test: `${TESTS}/rollout.test.ts`,
+  },
+  {
+    name: 'a worker that is cut off goes on with what others have by now',
+    file: 'activities/activity.ts',
+    find: ' && (contact?.silenceMs(startedAt) ?? 0) < limitMs',
+    replace: '',
+    test: `${TESTS}/rollout.test.ts`,
+  },
+  {
+    name: 'a worker that shuts down cancels its activities',
+    file: 'activities/activity.ts',
+    find: "if (!(reason instanceof CancelledFailure) || reason.message !== 'WORKER_SHUTDOWN') return reason;",
+    replace: 'if (reason !== undefined) return reason;',
+    test: `${TESTS}/rollout.test.ts`,
+  },
+  {
+    name: 'what no retry mends is retried',
+    file: 'activities/activity.ts',
+    find: 'nonRetryable: !error.retryable,',
+    replace: 'nonRetryable: false,',
+    test: `${TESTS}/rollout.test.ts`,
+  },
+  {
+    name: 'a silence that has not come yet counts',
+    file: 'activities/contact.ts',
+    find: 'to > since && to <= now',
+    replace: 'to > since',
+    test: `${TESTS}/contact.test.ts`,
+  },
+  {
+    name: 'a worker that stood still puts an old state over a newer one',
+    file: 'activities/record.ts',
+    find: '    checkFresh();\n    await store.replace',
+    replace: '    await store.replace',
+    test: `${TESTS}/evaluate-and-record.test.ts`,
+  },
+  {
+    name: 'a state names a step that the curve does not have',
+    file: 'activities/record.ts',
+    find: '    await addToCurve(store, state.run, state, [summary], checkFresh);\n    await writeState(state, checkFresh);\n',
+    replace:
+      '    await writeState(state, checkFresh);\n    await addToCurve(store, state.run, state, [summary], checkFresh);\n',
+    test: `${TESTS}/evaluate-and-record.test.ts`,
+  },
+  {
+    name: 'journals of the last steps are removed',
+    file: 'activities/record.ts',
+    find: 'state.step - KEPT_JOURNAL_STEPS',
+    replace: 'state.step',
+    test: `${TESTS}/evaluate-and-record.test.ts`,
+  },
+  {
+    name: 'of two workers that play one group, each has its own attempts',
+    file: 'activities/rollout.ts',
+    find: 'if (created) return { rollouts, sha256: hashBytes(bytes) };',
+    replace: 'if (bytes.length > 0) return { rollouts, sha256: hashBytes(bytes) };',
+    test: `${TESTS}/rollout.test.ts`,
+  },
+  {
+    name: 'a group that was played from other inputs is taken',
+    file: 'activities/rollout.ts',
+    find: '    checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);\n',
+    replace: '',
+    test: `${TESTS}/rollout.test.ts`,
+  },
+  {
+    name: 'an evaluation that is published is played again',
+    file: 'activities/evaluate.ts',
+    find: '(await store.read(key)) ?? (await playEval(input, scope))',
+    replace: 'await playEval(input, scope)',
+    test: `${TESTS}/evaluate-and-record.test.ts`,
+  },
+  {
+    name: 'rewards that were given since the last look are not read',
+    file: 'activities/judge-given.ts',
+    find: 'if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;',
+    replace: 'if (isSame) return before.waiting;',
+    test: `${TESTS}/judge-given.test.ts`,
+  },
+  {
+    name: 'a group that is judged is judged again',
+    file: 'activities/judge-group.ts',
+    find: '(await readVerdict(store, input)) ?? (await judgePlayed(input, played, scope))',
+    replace: 'await judgePlayed(input, played, scope)',
+    test: `${TESTS}/judge-group.test.ts`,
+  },
+  {
+    name: 'a workflow that has other results than the store is not told so',
+    file: 'activities/judge.ts',
+    find: 'hashOf(groups) === input.resultsSha256 ? null : groups',
+    replace: 'null',
+    test: `${TESTS}/judge.test.ts`,
+  },
+  {
+    name: 'firings that ask at once get one run',
+    file: 'activities/schedule.ts',
+    find: '(decodeJson(bytes, key) as FiringFile).firing === file.firing',
+    replace: 'bytes.length > 0',
+    test: `${TESTS}/schedule.test.ts`,
+  },
+  {
+    name: 'a firing that asks again gets another run',
+    file: 'activities/schedule.ts',
+    find: 'if (known !== undefined) return begin(input, config, known);',
+    replace: '',
+    test: `${TESTS}/schedule.test.ts`,
+  },
+  {
+    name: 'a cancelled activity plays its groups to the end',
+    file: 'activities/play-groups.ts',
+    find: '      scope.signal.throwIfAborted();\n',
+    replace: '',
+    test: `${TESTS}/play-groups.test.ts`,
+  },
+  {
+    name: 'a checkpoint is promoted over one that was promoted meanwhile',
+    file: 'activities/promote.ts',
+    find: '(await findConflict(input)) ?? compared.problem',
+    replace: 'compared.problem',
+    test: `${TESTS}/production-schedule.test.ts`,
+  },
+  {
+    name: 'what a person may mend at a target ends the telling',
+    file: 'activities/track.ts',
+    find: '!MENDABLE.has(error.type)',
+    replace: 'MENDABLE.has(error.type)',
+    test: `${TESTS}/track.test.ts`,
+  },
+];
