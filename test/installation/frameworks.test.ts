@@ -12,9 +12,9 @@ import {
   type ChatMessage,
 } from '../../store/records/trajectories.ts';
 import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.ts';
-import { Project, ProjectFolder } from '../stack.ts';
+import { Project, ProjectFolder, succeed } from '../stack.ts';
 import { until } from '../until.ts';
-import { engineOf, installClients, succeed, TEMPER } from './installation.ts';
+import { engineOf, installClients, TEMPER } from './installation.ts';
 
 const FRAMEWORKS = [
   'openai-chat',

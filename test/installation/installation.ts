@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { installPackages } from '../run/packages.ts';
 import { openTools } from '../run/tools.ts';
-import { ProjectFolder, WITHOUT_STANDBY, startCommand, type Ended } from '../stack.ts';
+import { ProjectFolder, startCommand, succeed, WITHOUT_STANDBY } from '../stack.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = `it's "my" project #1 (100%)`;
@@ -55,7 +55,7 @@ export async function installPackage(variables: Readonly<Record<string, string>>
   const env = { ...tools, ...variables };
   await succeed(startCommand(ROOT, ['npm', 'run', 'build']).ended);
   const pack = ['npm', 'pack', './dist', '--json', '--pack-destination', home];
-  const [packed] = JSON.parse((await succeed(startCommand(ROOT, pack).ended)).stdout) as [Packed];
+  const [packed] = JSON.parse(await succeed(startCommand(ROOT, pack).ended)) as [Packed];
   cpSync(fileURLToPath(new URL('project', import.meta.url)), folder, { recursive: true });
   writeFileSync(join(folder, 'temporal.config.ts'), WITHOUT_STANDBY);
   const project = new ProjectFolder(folder, { env });
@@ -75,10 +75,4 @@ export function engineOf(project: ProjectFolder): { engine: string; key: string 
 export function installClients(python: string): Promise<string> {
   const lock = fileURLToPath(new URL('project/scripted/requirements.txt', import.meta.url));
   return installPackages(python, { cache: 'clients', lock, what: 'installing clients for Python' });
-}
-
-export async function succeed(ended: Promise<Ended>): Promise<Ended> {
-  const result = await ended;
-  if (result.code !== 0) throw new Error(result.stdout + result.stderr);
-  return result;
 }

@@ -6,13 +6,14 @@ import timesTable from '../../cli/init/templates/plain/agent.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
 import { isNightly } from '../run/tier.ts';
-import { ProjectFolder, linesOf } from '../stack.ts';
+import { ProjectFolder, linesOf, succeed } from '../stack.ts';
 import { SMALL } from './installation.ts';
 
 const { folder, home, env } = inject('installation');
 const project = new ProjectFolder(folder, { env });
 
 const typed = blocksOf('docs/your-own-project.md').flatMap(({ info, code }) => (info === 'sh' ? linesOf(code) : []));
+const sh = (line: string) => succeed(project.run('sh', '-c', line));
 const isPlayed = (line: string) => /^npx temper (try|train)\b/.test(line);
 
 test('the page tells nothing to be typed that is not run here, but for the installation itself', () => {
@@ -21,10 +22,10 @@ test('the page tells nothing to be typed that is not run here, but for the insta
 });
 
 test('a new project passes its own tests', async () => {
-  await succeed('npx temper init my-agent');
+  await sh('npx temper init my-agent');
   const tested = join(home, 'my-agent');
   copyForVitest(join(folder, 'my-agent'), tested);
-  await succeed(`cd ${tested} && npm test`);
+  await sh(`cd ${tested} && npm test`);
 });
 
 test('its agent is tried, trained, tried again from its checkpoint, and saved attempts are played again', async () => {
@@ -32,7 +33,7 @@ test('its agent is tried, trained, tried again from its checkpoint, and saved at
     const named = line.replace(/ (try|train)\b/, ' $1 my-agent');
     const isTraining = line.includes('temper train');
     const small = `${named} --base-model pocket --steps 1 ${SMALL.join(' ')}`;
-    const stdout = await succeed(isTraining ? small : named);
+    const stdout = await sh(isTraining ? small : named);
     if (!isTraining) expect(stdout).toMatch(/^=> reward [01]\.000 · correct (true|false)$/m);
   }
   const replayed = await replayAttempt(timesTable, join(folder, 'attempts', '0-2x2-0.json'));
@@ -45,16 +46,10 @@ test.runIf(isNightly()).each([
   ['langgraph', 'pocket'],
   ['tools', 'pocket-tools'],
 ])('the template %s is played with the SDKs that it names', async (template, model) => {
-  await succeed(`npx temper init ${template} --template ${template}`);
-  const stdout = await succeed(`npx temper try ${template} --model ${model} --scenarios 1`);
+  await sh(`npx temper init ${template} --template ${template}`);
+  const stdout = await sh(`npx temper try ${template} --model ${model} --scenarios 1`);
   expect(stdout).toMatch(/^=> reward [01]\.000 · /m);
 });
-
-async function succeed(line: string): Promise<string> {
-  const { code, stdout, stderr } = await project.run('sh', '-c', line);
-  expect(code, `${line}\n${stdout}${stderr}`).toBe(0);
-  return stdout;
-}
 
 /** To a path without #, which vitest cannot have, and with links in place of the project's own `npm install`. */
 function copyForVitest(from: string, to: string): void {

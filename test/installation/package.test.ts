@@ -4,8 +4,8 @@ import { SourceMap, type SourceMapPayload, type SourceMapping } from 'node:modul
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { isNightly } from '../run/tier.ts';
-import { ProjectFolder } from '../stack.ts';
-import { SMALL, succeed, TEMPER } from './installation.ts';
+import { ProjectFolder, succeed } from '../stack.ts';
+import { SMALL, TEMPER } from './installation.ts';
 
 const installation = inject('installation');
 const { folder, env } = installation;
@@ -64,7 +64,7 @@ test.each(isNightly() ? ['mts', 'js', 'mjs', 'cjs'] : ['js', 'cjs'])('an agent.%
   if (ending === 'js') writeFileSync(join(place, 'agent.ts'), 'export default null;\n');
   const named = ending === 'js' ? `agents/js/agent.js` : `agents/${ending}`;
   const line = ['train', named, '--base-model', 'pocket', '--steps', '1', ...SMALL];
-  const { stdout } = await succeed(project.run(TEMPER, ...line));
+  const stdout = await succeed(project.run(TEMPER, ...line));
   expect(stdout).toMatch(/^step +1\/1 /m);
 });
 

@@ -1,8 +1,7 @@
 /** Scripts that pages show, each run to its end, or until it has trained a step. */
 import { expect, inject, test } from 'vitest';
-import { ProjectFolder } from '../stack.ts';
+import { ProjectFolder, succeed } from '../stack.ts';
 import { until } from '../until.ts';
-import { succeed } from './installation.ts';
 import { fileOf, SCRIPTS, SERVED_PAGE, titled } from './pages.ts';
 
 const { folder, env } = inject('installation');
@@ -14,5 +13,5 @@ test.each(titled(SCRIPTS.filter(({ page }) => page !== SERVED_PAGE)))('the scrip
   const ended = command.ended.finally(() => (isOver = true));
   await until('its first step is told', () => isOver || /^step 1\b/m.test(command.stdout()), 300_000);
   if (!isOver) return command.interrupt();
-  expect((await succeed(ended)).stdout.trim()).not.toBe('');
+  expect((await succeed(ended)).trim()).not.toBe('');
 });

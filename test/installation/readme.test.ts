@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { blocksOf } from '../docs/markdown.ts';
-import { ProjectFolder, linesOf } from '../stack.ts';
-import { DEMO, SMALL, succeed, TEMPER } from './installation.ts';
+import { ProjectFolder, linesOf, succeed } from '../stack.ts';
+import { DEMO, SMALL, TEMPER } from './installation.ts';
 import { AGENTS, SCRIPTS, titleOf } from './pages.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -40,6 +40,6 @@ beforeAll(() => succeed(project.run(TEMPER, ...DEMO, ...SMALL)));
 
 test.each(commands.filter((command) => RUNNABLE.test(command)))('README: %s', async (command) => {
   // A training's first step: all of them take minutes.
-  const { stdout } = await succeed(project.run('sh', '-c', command.replace(/--steps \d+/, '--steps 1')));
+  const stdout = await succeed(project.run('sh', '-c', command.replace(/--steps \d+/, '--steps 1')));
   expect(stdout.trim()).not.toBe('');
 });

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { inject, test } from 'vitest';
-import { ProjectFolder } from '../stack.ts';
-import { installClients, succeed } from './installation.ts';
+import { ProjectFolder, succeed } from '../stack.ts';
+import { installClients } from './installation.ts';
 
 const { folder, env } = inject('installation');
 const project = new ProjectFolder(folder, { env });

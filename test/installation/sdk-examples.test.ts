@@ -1,7 +1,6 @@
 /** The examples on other SDKs, in an installation that has these SDKs, played against scripted answers. */
 import { beforeAll, expect, inject, test } from 'vitest';
-import { ProjectFolder } from '../stack.ts';
-import { succeed } from './installation.ts';
+import { ProjectFolder, succeed } from '../stack.ts';
 
 const EXAMPLES = ['ai-sdk', 'langgraph', 'anthropic-sdk'];
 
@@ -24,7 +23,7 @@ interface Request {
 
 let played: Played[];
 beforeAll(async () => {
-  const { stdout } = await succeed(project.run('node', '--import', 'temper-rl/typescript', 'play-examples.ts'));
+  const stdout = await succeed(project.run('node', '--import', 'temper-rl/typescript', 'play-examples.ts'));
   played = stdout
     .split('\n')
     .filter(Boolean)

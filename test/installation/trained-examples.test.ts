@@ -1,8 +1,8 @@
 /** Examples, trained by the lines of their pages: those on other SDKs for two steps, the smallest one to its end. */
 import { expect, inject, test } from 'vitest';
 import { blocksOf } from '../docs/markdown.ts';
-import { ProjectFolder } from '../stack.ts';
-import { SMALL, succeed, TEMPER } from './installation.ts';
+import { ProjectFolder, succeed } from '../stack.ts';
+import { SMALL, TEMPER } from './installation.ts';
 
 const { folder, env } = inject('installation');
 const project = new ProjectFolder(folder, { env });
@@ -16,12 +16,12 @@ function trainingOn(page: string): string {
 test.each(['ai-sdk', 'langgraph', 'anthropic-sdk'])('the line of its page trains %s', async (example) => {
   const line = trainingOn(`examples/${example}/README.md`);
   const small = `${line} --run example-${example} --steps 2 ${SMALL.join(' ')}`;
-  expect((await succeed(project.run('sh', '-c', small))).stdout).toMatch(/^step +2\/2 /m);
+  expect(await succeed(project.run('sh', '-c', small))).toMatch(/^step +2\/2 /m);
 });
 
 test('the smallest example learns what it was not trained on: held-out products are answered far better', async () => {
   await succeed(project.run('sh', '-c', trainingOn('examples/multiplication/README.md')));
-  const { stdout } = await succeed(project.run(TEMPER, 'show', 'multiplication', '--json'));
+  const stdout = await succeed(project.run(TEMPER, 'show', 'multiplication', '--json'));
   const { evalBefore, evalAfter } = JSON.parse(stdout);
   console.log(`exact answers ${evalBefore.reward} → ${evalAfter.reward}`);
   expect(evalBefore.failed + evalAfter.failed).toBe(0);

@@ -1,8 +1,8 @@
 /** Agents that pages show, each trained for a step. On each landing `scripted.test.ts` plays them once. */
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
-import { ProjectFolder } from '../stack.ts';
-import { SMALL, succeed, TEMPER } from './installation.ts';
+import { ProjectFolder, succeed } from '../stack.ts';
+import { SMALL, TEMPER } from './installation.ts';
 import { AGENTS, fileOf, isAwaited, nameOf, titled } from './pages.ts';
 
 const { folder, env } = inject('installation');
@@ -20,5 +20,5 @@ test.each(titled(AGENTS.filter((block) => !isAwaited(block))))('the agent at $ti
 
 test.each(titled(AGENTS.filter(isAwaited)))('the agent at $title', async ({ block }) => {
   const line = ['try', fileOf(block), '--model', 'pocket', '--scenarios', '1', '--max-tokens', '16'];
-  expect((await succeed(project.run(TEMPER, ...line))).stdout).toContain('=> reward');
+  expect(await succeed(project.run(TEMPER, ...line))).toContain('=> reward');
 });

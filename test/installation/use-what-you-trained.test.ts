@@ -12,9 +12,9 @@ import type { CallRecord } from '../../store/records/trajectories.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { openTools } from '../run/tools.ts';
 import { freePort } from '../free-port.ts';
-import { ProjectFolder, linesOf, type Command } from '../stack.ts';
+import { ProjectFolder, linesOf, succeed, type Command } from '../stack.ts';
 import { until } from '../until.ts';
-import { DEMO, engineOf, SMALL, succeed, TEMPER } from './installation.ts';
+import { DEMO, engineOf, SMALL, TEMPER } from './installation.ts';
 import { fileOf, SCRIPTS, SERVED_PAGE as PAGE, titled } from './pages.ts';
 
 const SERVE_KEY = 'a key of this test';
@@ -77,7 +77,7 @@ test.runIf(spawnSync('curl', ['--version']).status === 0)('the page’s line for
 
 test.each(blocksOf(PAGE).filter(({ info }) => info === 'python'))('its Python at line $line runs', async ({ code }) => {
   const { python } = await openTools();
-  const { stdout } = await succeed(project.run(python, '-c', code));
+  const stdout = await succeed(project.run(python, '-c', code));
   expect(stdout.trim()).not.toBe('');
 });
 
@@ -86,7 +86,7 @@ test.each(blocksOf(PAGE).filter(({ info }) => info === 'js'))(
   async ({ line, code }) => {
     const file = `use-${line}.mjs`;
     writeFileSync(join(folder, file), atPort(code));
-    const { stdout } = await succeed(project.run('node', file));
+    const stdout = await succeed(project.run('node', file));
     const messages = [{ role: 'user' as const, content: '1x34o6789' }];
     const { choices } = await serve.chat.completions.create({ model: 'demo', messages, temperature: 0 });
     expect(stdout.trim()).toBe(choices[0]?.message.content);
@@ -96,7 +96,7 @@ test.each(blocksOf(PAGE).filter(({ info }) => info === 'js'))(
 test.each(titled(SCRIPTS.filter(({ page }) => page === PAGE)))('the script at $title', async ({ block }) => {
   const file = fileOf(block);
   writeFileSync(join(folder, file), atPort(block.code));
-  const { stdout } = await succeed(project.run('node', '--import', 'temper-rl/typescript', file));
+  const stdout = await succeed(project.run('node', '--import', 'temper-rl/typescript', file));
   expect(stdout.trim()).not.toBe('');
 });
 
@@ -119,7 +119,7 @@ test('greedy, temper serve, the engine that trained and the merged weights in tr
   }
   const { python } = await openTools();
   const merged = await succeed(project.run(python, '-c', GREEDY, './demo-model', JSON.stringify(served)));
-  expect(JSON.parse(merged.stdout)).toEqual(served.map(([, tokens]) => tokens));
+  expect(JSON.parse(merged)).toEqual(served.map(([, tokens]) => tokens));
 });
 
 test('the official clients get what they ask for, from temper serve and from the GPU worker’s own server', async () => {
@@ -138,10 +138,10 @@ test('Ctrl-C ends temper serve and its engine, and its log holds no key', async 
     .lines<{ msg: string; port: number }>('logs/serve.jsonl')
     .find(({ msg }) => msg === 'ready')!;
   serving.interrupt();
-  const { stdout, stderr } = await succeed(serving.ended);
+  await succeed(serving.ended);
   for (const gone of [port, enginePort])
     await expect(fetch(`http://127.0.0.1:${gone}/health`)).rejects.toThrow('fetch failed');
-  expect(log + stdout + stderr).not.toContain(SERVE_KEY);
+  expect(log + (await serving.ended).output).not.toContain(SERVE_KEY);
 });
 
 /** First calls of attempts of a policy's evaluation, with the seeds that they were sampled with. */
