@@ -56,20 +56,7 @@ test('awaited attempts are listed oldest first, with the end of what they said, 
 
 test('a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag', async () => {
   await writeWaitingRun(store);
-  const first = [
-    'reward',
-    'demo',
-    '0.1.0.0',
-    '-1',
-    '--by',
-    'ann',
-    '--note',
-    'rude',
-    '--metric',
-    'tone=-0.5',
-    '--key',
-    'k',
-  ];
+  const first = 'reward demo 0.1.0.0 -1 --by ann --note rude --metric tone=-0.5 --key k'.split(' ');
   expect(await temper(...first)).toMatchObject({
     exitCode: 0,
     stdout: '0.1.0.0 has the reward -1; 2 attempts of its group still wait',

