@@ -61,34 +61,21 @@ test('a syntax error in a module that it imports names that file', async () => {
   );
 });
 
-test.each<[string, string, string, string]>([
+test.each([
+  ['id,question\n', "'rows.csv'", 'the agent guess has no scenarios (PROJECT/agent.ts); add at least one'],
+  ['id\na\n', "csv('rows.csv', { separator: ';' })", 'csv has the options map, delimiter, got separator; correct its'],
   [
-    'an empty CSV file',
-    'id,question\n',
-    "'rows.csv'",
-    'temper: the agent guess has no scenarios (PROJECT/agent.ts); add at least one',
-  ],
-  [
-    'a map that throws',
     'id\na\n',
-    '{ map: (row) => ({ id: row.id.no.thing }) }',
-    "temper: map must make a scenario of each row, but it threw at line 2 of PROJECT/rows.csv: TypeError: Cannot read properties of undefined (reading 'thing'); correct map, or return null to leave a row out",
+    "csv('rows.csv', { map: (row) => ({ id: row.id.no.thing }) })",
+    "it threw at line 2 of PROJECT/rows.csv: TypeError: Cannot read properties of undefined (reading 'thing')",
   ],
   [
-    'a map that misspells a column',
     'id\na\n',
-    '{ map: ({ name }) => ({ id: name }) }',
-    'temper: map must make a scenario of each row, but it threw at line 2 of PROJECT/rows.csv: Error: PROJECT/rows.csv has no column "name", only id; correct map, or return null to leave a row out',
+    "csv('rows.csv', { map: ({ name }) => ({ id: name }) })",
+    'Error: PROJECT/rows.csv has no column "name", only id; correct map, or return null to leave a row out',
   ],
-  [
-    'an option that csv does not have',
-    'id\na\n',
-    "{ separator: ';' }",
-    'temper: csv has the options map, delimiter, got separator; correct its name, or remove it',
-  ],
-])('%s', async (_what, rows, options, message) => {
+])('a CSV file %j as %s', async (rows, scenarios, message) => {
   await write(join(project, 'rows.csv'), rows);
-  const source = options.startsWith("'") ? options : `csv('rows.csv', ${options})`;
-  await writeAgent(project, { scenarios: source });
-  expect(await train()).toBe(message);
+  await writeAgent(project, { scenarios });
+  expect(await train()).toContain(message);
 });

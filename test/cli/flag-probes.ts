@@ -3,6 +3,8 @@
 /** A flag with its value. The difference that it makes has the value in it, or what stands beside it. */
 type Given = string | readonly [given: string, shows: RegExp];
 
+/** Flags of which the value alone shows the difference. */
+const each = (flags: string): string[] => flags.split(/\s*\|\s*/);
 const json = ['--json', /^\s*"\w+":|^\[/] as const;
 export const TRAIN = 'train agent.ts --base-model pocket';
 const WARM = `${TRAIN} --warm-start chats.jsonl`;
@@ -18,11 +20,8 @@ const PRUNE = 'checkpoints demo prune --dry-run --keep-last 1';
 
 /** Flags of supervised steps, under the names of two commands. */
 const EXAMPLES: readonly Given[] = [
-  '--examples-per-step 3',
-  '--turns last',
-  '--held-out-examples 7',
-  '--max-example-tokens 99',
-  '--overlong refuse',
+  ...each(`--examples-per-step 3 | --turns last | --held-out-examples 7 | --max-example-tokens 99
+    | --overlong refuse`),
 ];
 
 const warm = (given: Given): Given =>
@@ -32,15 +31,11 @@ const warm = (given: Given): Given =>
 
 /** Beside what the line says without them. */
 export const ADDED: Readonly<Record<string, readonly Given[]>> = {
-  'init here': [['--template tools', /tools|write_text|agent/]],
+  'init here': [['--template tools', /notes\.ts/]],
   [TRAIN]: [
     '--run other',
-    ['--warm-start chats.jsonl', /supervised/],
-    '--epochs 3',
-    '--at-least 3',
-    '--max-policy-age 3',
-    '--from demo@2',
-    '--from-production demo',
+    ['--warm-start chats.jsonl', /config.supervised.steps: /],
+    ...each(`--epochs 3 | --at-least 3 | --max-policy-age 3 | --from demo@2 | --from-production demo`),
   ],
   [WARM]: ['--steps 9', '--learning-rate 0.5', '--learning-rate-schedule linear', ...EXAMPLES].map(warm),
   [ESTIMATE]: ['--like nobody'],
@@ -49,23 +44,12 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ...EXAMPLES,
     '--gpu-usd-per-hour 1',
     ['--max-cost-usd 2 --gpu-usd-per-hour 1', /maxCostUsd: 2/],
-    '--max-hours 3',
-    '--run other',
-    '--steps 9',
-    ['--epochs 3', /steps: /],
-    '--seed 7',
-    '--eval-every 2',
-    '--learning-rate 0.5',
-    '--learning-rate-schedule linear',
-    '--final-learning-rate-share 0.5 --learning-rate-schedule linear',
-    '--learning-rate-restarts 2 --learning-rate-schedule cosine',
-    '--warmup-steps 2',
-    '--weight-decay 0.5',
-    '--max-grad-norm 0.5',
-    '--optimizer adamw_8bit',
-    '--beta1 0.5',
-    '--beta2 0.5',
-    '--adam-epsilon 0.5',
+    ...each(`--max-hours 3 | --run other | --steps 9`),
+    ['--epochs 3', /config.steps: /],
+    ...each(`--seed 7 | --eval-every 2 | --learning-rate 0.5 | --learning-rate-schedule linear
+      | --final-learning-rate-share 0.5 --learning-rate-schedule linear
+      | --learning-rate-restarts 2 --learning-rate-schedule cosine | --warmup-steps 2 | --weight-decay 0.5
+      | --max-grad-norm 0.5 | --optimizer adamw_8bit | --beta1 0.5 | --beta2 0.5 | --adam-epsilon 0.5`),
     ['--full-fine-tuning', /lora: null/],
     '--lora-rank 3',
     '--lora-alpha 3',
@@ -76,17 +60,12 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     '--lora-target-modules q_proj',
     ['--chat-template chat.jinja', /template/i],
     ['--chat-template-kwargs {"enable_thinking":false}', /enable_thinking: false/],
-    '--micro-batch-tokens 99',
-    '--packing rows',
-    '--continue-as-new-every 2',
+    ...each(`--micro-batch-tokens 99 | --packing rows | --continue-as-new-every 2`),
   ],
   'sft chats.jsonl': [['--base-model pocket', /baseModel: "pocket"/]],
   [SCHEDULE]: [
-    '--epochs 3',
-    '--at-least 3',
-    '--max-policy-age 3',
-    '--from-production demo',
-    ['--from demo@2', /step: 2|demo/],
+    ...each(`--epochs 3 | --at-least 3 | --max-policy-age 3 | --from-production demo`),
+    ['--from demo@2', /begins.step: 2/],
   ],
   runs: [json],
   'show demo': [json],
@@ -98,40 +77,30 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
   'production demo': [json],
   'rewards demo': [json, '--expires-days 3'],
   'track demo': [json, '--to csv'],
-  'track demo --to csv': [['--backfill', /./]],
+  'track demo --to csv': [['--backfill', /^csv knows demo up to step 5$/]],
   'report demo': ['--out here.html'],
   [PRUNE]: [
-    ['--keep-best solvedRate:1', /step 2|1,|kept|keep/],
-    ['--keep-every 3', /./],
+    ['--keep-best solvedRate:1', /^kept +2: one of the best 1 by solvedRate$/],
+    ['--keep-every 3', /^kept +3: /],
   ],
   'checkpoints demo prune --keep-last 1': [['--dry-run', /would/]],
   'promote demo@1 --json': ['--by ada', '--reason because', '--to other'],
   'promote demo@1': [json],
   'promote demo': [
-    ['--back', /no|back/],
-    ['--list', /promoted/],
+    ['--back', /must have an earlier promotion/],
+    ['--list', /nothing of demo was promoted/],
   ],
   [SCENARIOS]: [
-    '--count 30',
-    '--held-out 3',
-    '--instructions short',
-    '--attempts 1',
-    '--try-with openai/gpt-5',
-    '--max-cost-usd 1 --price openai/gpt-5-mini=1/2',
+    ...each(`--count 30 | --held-out 3 | --instructions short | --attempts 1 | --try-with openai/gpt-5
+      | --max-cost-usd 1 --price openai/gpt-5-mini=1/2`),
     ['--price openai/gpt-5-mini=1/2', /price.prompt: 1$/],
-    '--base-url http://127.0.0.1:9/v1',
-    '--seed 7',
-    '--concurrency 2',
-    '--out other.jsonl',
+    ...each(`--base-url http://127.0.0.1:9/v1 | --seed 7 | --concurrency 2 | --out other.jsonl`),
   ],
   'scenarios --from-task Add --model http://127.0.0.1:9#m': ['--key-env MY_KEY'],
   [EVAL]: [
     '--base-url http://127.0.0.1:9/v1',
     ['--price openai/gpt-5=1/2', /price.prompt: 1$/],
-    '--temperature 0.5',
-    '--max-tokens 99',
-    '--seed 7',
-    '--concurrency 2',
+    ...each(`--temperature 0.5 | --max-tokens 99 | --seed 7 | --concurrency 2`),
   ],
   'eval agent.ts --model http://127.0.0.1:9#m': ['--key-env MY_KEY'],
   'eval agent.ts --model pocket': [['--chat-template chat.jinja', /template/i]],
@@ -141,38 +110,23 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ['--scenarios 5', /scenarios\.4\./],
     '--attempts 5',
     '--temperature 0.5',
-    ['--eval', /./],
+    ['--eval', /isHeldOut: true/],
     ['--replay', /replay/i],
   ],
   [AUTO]: [
-    '--out elsewhere',
-    '--mcp no-such-server',
-    '--tools a',
-    '--mcp-env A',
-    '--instructions short',
-    '--count 9',
-    '--held-out 2',
-    '--attempts 2',
-    '--model openai/gpt-5',
-    '--judge openai/gpt-5',
+    ...each(`--out elsewhere | --mcp no-such-server | --tools a | --mcp-env A | --instructions short | --count 9
+      | --held-out 2 | --attempts 2 | --model openai/gpt-5 | --judge openai/gpt-5`),
     ['--price openai/gpt-5-mini=1/2', /price.prompt: 1$/],
     '--base-model pocket',
   ],
   [`${AUTO} --price openai/gpt-5-mini=1/2`]: ['--max-cost-usd 1'],
   'auto a-task --until agent --model http://127.0.0.1:9/v1#m': ['--key-env MY_KEY'],
   [AUTO_RUN]: [
-    '--steps 9',
-    '--groups-per-step 3',
-    '--group-size 3',
-    '--max-tokens 9',
-    '--learning-rate 0.5',
-    '--until agent',
-    '--redo agent',
+    ...each(`--steps 9 | --groups-per-step 3 | --group-size 3 | --max-tokens 9 | --learning-rate 0.5
+      | --until agent | --redo agent`),
   ],
   'deploy demo@1 --to together --base-model a/b --bucket s3://models/a': [
-    '--endpoint e1',
-    '--model-name mine',
-    '--prompts 3',
+    ...each(`--endpoint e1 | --model-name mine | --prompts 3`),
     ['--no-proof', /prompts: null/],
   ],
   'deploy demo@1 --to huggingface --base-model a/b --repo me/demo': [['--public', /public: true/]],
@@ -186,9 +140,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
   'deploy demo@1 --to vllm --url http://127.0.0.1:8000': ['--folder /adapters'],
   'deploy demo@1 --to ollama --url http://127.0.0.1:11434': ['--quantize q8_0'],
   'serve demo': [
-    '--host 127.0.0.2',
-    '--port 8099',
-    '--allow-host gpu-1',
+    ...each(`--host 127.0.0.2 | --port 8099 | --allow-host gpu-1`),
     ['--record', /share: 1/],
     ['--record-share 0.5', /--record-share/],
     ['--record-days 3', /--record-days/],
@@ -197,12 +149,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
   'serve demo --record': ['--record-share 0.5', '--record-days 3', '--redact chat.jinja'],
   review: ['--host 127.0.0.2', '--port 8099', '--allow-host gpu-1'],
   'gpu-worker': [
-    '--host 127.0.0.2',
-    '--port 8099',
-    '--allow-host gpu-1',
-    '--device cpu',
-    '--dtype bfloat16',
-    '--devices 2',
+    ...each(`--host 127.0.0.2 | --port 8099 | --allow-host gpu-1 | --device cpu | --dtype bfloat16 | --devices 2`),
     ['--shard-base-model --devices 2', /"shardBaseModel":true/],
     ['--load-in-4bit', /"loadIn4bit":true/],
     '--threads 3',
@@ -211,9 +158,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
   'doctor --model pocket': [
     '--context 99',
     ['--engine vllm', /"kind":"vllm"/],
-    '--device cpu',
-    '--dtype float32',
-    '--devices 2',
+    ...each(`--device cpu | --dtype float32 | --devices 2`),
     ['--shard-base-model --devices 2', /"shardBaseModel":true/],
     ['--load-in-4bit', /"loadIn4bit":true/],
     '--chat-template chat.jinja',

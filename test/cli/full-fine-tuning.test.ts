@@ -38,19 +38,9 @@ test('the run has no LoRA, and a learning rate of its own', async () => {
   const { config } = await planTrain(contextOf(trainCommand, project, [...NEW, FULL]));
   expect([config.train.lora, config.learningRate]).toEqual([null, 5e-6]);
   expect(configDetails(config)).toContain('learning rate 0.000005 (constant), full fine-tuning, seed 1');
-  await write(
-    join(project, 'chats.jsonl'),
-    ['a', 'b', 'c']
-      .map((content) =>
-        JSON.stringify({
-          messages: [
-            { role: 'user', content },
-            { role: 'assistant', content },
-          ],
-        }),
-      )
-      .join('\n'),
-  );
+  const chat = (content: string) =>
+    JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
+  await write(join(project, 'chats.jsonl'), ['a', 'b', 'c'].map(chat).join('\n'));
   const words = ['chats.jsonl', '--base-model', 'pocket', FULL, '--learning-rate', '0.5'];
   const supervised = (await planSft(contextOf(sftCommand, project, words))).config;
   expect([supervised.train.lora, supervised.learningRate]).toEqual([null, 0.5]);
@@ -82,9 +72,7 @@ test('a run, its forks and its reference train the same', async () => {
   expect(await forking('full@2', 'agent.ts', '--lora-rank', '8')).toContain('--full-fine-tuning must stay on');
   expect(await forking('adapted@2', 'agent.ts', FULL)).toContain('--full-fine-tuning must stay off');
   const kl = ['--kl-coefficient', '0.1', '--kl-reference'];
-  expect(await refusal(FULL, ...kl, 'adapted@2')).toContain(
-    '--kl-reference must be a checkpoint of adapted@2 has a LoRA adapter',
-  );
+  expect(await refusal(FULL, ...kl, 'adapted@2')).toContain('adapted@2 has a LoRA adapter, the run trains all weights');
   expect(await refusal(...kl, 'full@2')).toContain('full@2 has all weights, the run trains a LoRA adapter');
 });
 

@@ -76,8 +76,8 @@ test('a command with many flags shows an example', () => {
 test('temper alone lists every command with its summary', async () => {
   const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
   expect(exitCode).toBe(0);
-  for (const { name, summary } of COMMANDS)
-    expect(stdout).toMatch(new RegExp(`^  ${name} +${RegExp(summary).source}$`, 'm'));
+  const rows = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
+  for (const { name, summary } of COMMANDS) expect(rows).toContainEqual([name, summary]);
   expect(stdout).toContain('See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.');
 });
 

@@ -77,7 +77,7 @@ describe('create refuses', () => {
       '--name nightly --every 1d',
       '--base-model is missing; pass --base-model pocket, a name of temporal.config.ts, an',
     ],
-    ['--name nightly --every 1d --base-model ./mine', 'workers started later would not know --base-model PROJECT/mine'],
+    ['--name nightly --every 1d --base-model ./mine', 'workers started later would not know --base-model ./mine'],
     [`--name nightly ${POCKET} --every 1d --steps 0`, '--steps must be at least 1'],
     [`--name nightly ${POCKET} --every 1d --run x`, 'unknown flag --run'],
     [

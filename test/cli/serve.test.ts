@@ -92,7 +92,7 @@ describe('what is wrong is told before anything is started', () => {
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
     const text = await complain(['demo@2', '--port', String(port)], env);
-    expect(text.replace(String(port), 'PORT')).toContain('temper serve the system refused (EADDRINUSE)');
+    expect(text.replace(String(port), 'PORT')).toContain('but the system refused (EADDRINUSE)');
     taken.close();
   });
 });
