@@ -247,7 +247,7 @@ describe('flags', () => {
   /** What takes a server or a player to see has a test where it acts; here only that its command looks at it at all. */
   test.each(OWN_FLAGS.filter((flag) => !PROBES.some((probe) => probe.flag === flag)))('%s is read', (flag) => {
     const [command = '', name = ''] = flag.split(' --');
-    expect(filesOf(command).filter((file) => takingOf(name).test(source(file)))).not.toEqual([]);
+    expect(textsOf(command).some((text) => takingOf(name).test(text))).toBe(true);
   });
 
   test.each([...SHARING])('%s takes every flag of a run', (name) => {
@@ -256,17 +256,22 @@ describe('flags', () => {
   });
 });
 
-/** Files of the folder that defines a command, and of those that it imports. */
-function filesOf(name: string): string[] {
+/** The text of a command's definition, of the files beside it, and of folders that it imports. */
+function textsOf(name: string): string[] {
   const own = CLI_FILES.find((file) => file.endsWith('/command.ts') && source(file).includes(`name: '${name}',`))!;
-  const files = filesIn(dirname(own));
-  const imported = files.flatMap((file) =>
-    [...source(file).matchAll(/(?:from |import\()'\.\.\/([\w-]+)\//g)].map(([, folder]) => folder!),
+  const definition = source(own)
+    .split('\nexport const ')
+    .find((text) => text.includes(`name: '${name}',`))!;
+  const texts = [definition, ...filesIn(dirname(own)).map(source)];
+  const imported = [source(own), ...texts].flatMap((text) =>
+    [...text.matchAll(/(?:from |import\()'\.\.\/([\w-]+)\//g)].map(([, folder]) => folder!),
   );
-  return [...files, ...[...new Set(imported)].flatMap((folder) => filesIn(`cli/${folder}`))];
+  return [...texts, ...[...new Set(imported)].flatMap((folder) => filesIn(`cli/${folder}`).map(source))];
 }
 
-const filesIn = (folder: string) => CLI_FILES.filter((file) => file.startsWith(`${folder}/`));
+/** Without definitions, of which one file may hold several. */
+const filesIn = (folder: string) =>
+  CLI_FILES.filter((file) => file.startsWith(`${folder}/`) && !file.endsWith('/command.ts'));
 
 /** How a flag's value is taken: `flags.name`, `flags['name']`, or by name from what `flags` is taken apart into. */
 function takingOf(name: string): RegExp {
