@@ -18,30 +18,30 @@ const complaint = (args: readonly string[]) => complaintIn(project, args);
 
 const train = (...flags: string[]) => complaint(['train', agent, '--base-model', 'pocket', ...flags]);
 
+/** What the file holds, and what is said of it behind its name; the remedy that every complaint has is not repeated. */
+test.each<[text: string | Parameters<typeof writeAgent>[1], said: string]>([
+  [{ exported: 'export const agent =' }, 'must have defineAgent({ … }) as its default export'],
+  ["export default { name: 'guess' };\n", 'must have defineAgent({ … }) as its default export'],
+  [
+    'const nothing: any = null;\n\nexport default nothing.agent;\n',
+    "cannot be loaded: TypeError: Cannot read properties of null (reading 'agent')",
+  ],
+  ["import 'ai-of-nobody';\nexport default 1;\n", '; install it with npm install ai-of-nobody'],
+  ["import '@nobody/openai/chat';\nexport default 1;\n", '; install it with npm install @nobody/openai'],
+  [{ scenarios: '[]' }, 'the agent guess has no scenarios (PROJECT/agent.ts); add at least one'],
+  [{ scenarios: "[{ id: 'only' }]" }, 'the agent guess has one scenario (PROJECT/agent.ts), but a tenth is held out'],
+  [
+    { scenarios: "[{ id: 'a' }, { id: 'a' }]" },
+    'unique, among evalScenarios too, got "a" at scenarios[0] and scenarios[1]',
+  ],
+])('%j', async (text, said) => {
+  await (typeof text === 'string' ? writeFile(agent, text) : writeAgent(project, text));
+  expect(await train()).toContain(said);
+});
+
 test('a file that does not exist', async () => {
-  expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toMatchInlineSnapshot(
-    `"temper: the agent file PROJECT/nope.ts does not exist; name the file that exports defineAgent({ … }) by default"`,
-  );
-});
-
-test('a file without a default export', async () => {
-  await writeAgent(project, { exported: 'export const agent =' });
-  expect(await train()).toMatchInlineSnapshot(
-    `"temper: the agent file PROJECT/agent.ts must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })"`,
-  );
-});
-
-test('a default export that defineAgent did not make', async () => {
-  await writeFile(agent, "export default { name: 'guess' };\n");
-  expect(await train()).toMatchInlineSnapshot(
-    `"temper: the agent file PROJECT/agent.ts must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })"`,
-  );
-});
-
-test('a file that throws names its line', async () => {
-  await writeFile(agent, 'const nothing: any = null;\n\nexport default nothing.agent;\n');
-  expect(await train()).toMatchInlineSnapshot(
-    `"temper: the agent file PROJECT/agent.ts cannot be loaded: TypeError: Cannot read properties of null (reading 'agent')"`,
+  expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toContain(
+    'the agent file PROJECT/nope.ts does not exist',
   );
 });
 
@@ -62,62 +62,20 @@ test('a syntax error in a module that it imports names that file', async () => {
 });
 
 test.each([
-  ["import 'ai-of-nobody';", 'ai-of-nobody'],
-  ["import '@nobody/openai/chat';", '@nobody/openai'],
-])('a package that is not installed: %s', async (line, name) => {
-  await writeFile(agent, `${line}\nexport default 1;\n`);
-  expect(await train()).toMatch(new RegExp(`'${name}.*; install it with npm install ${name}$`));
-});
-
-test('zero scenarios', async () => {
-  await writeAgent(project, { scenarios: '[]' });
-  expect(await train()).toMatchInlineSnapshot(
-    `"temper: the agent guess has no scenarios (PROJECT/agent.ts); add at least one"`,
-  );
-});
-
-test('one scenario, of which a tenth would be held out', async () => {
-  await writeAgent(project, { scenarios: "[{ id: 'only' }]" });
-  expect(await train()).toMatchInlineSnapshot(
-    `"temper: the agent guess has one scenario (PROJECT/agent.ts), but a tenth is held out for evaluation; add more, or add evalScenarios"`,
-  );
-});
-
-test('an id that stands twice', async () => {
-  await writeAgent(project, { scenarios: "[{ id: 'a' }, { id: 'a' }]" });
-  expect(await train()).toMatchInlineSnapshot(
-    `"temper: scenario ids must be unique, among evalScenarios too, got "a" at scenarios[0] and scenarios[1]; rename one"`,
-  );
-});
-
-test.each<[string, string, string, string]>([
+  ['id,question\n', "'rows.csv'", 'the agent guess has no scenarios (PROJECT/agent.ts); add at least one'],
+  ['id\na\n', "csv('rows.csv', { separator: ';' })", 'csv has the options map, delimiter, got separator; correct its'],
   [
-    'an empty CSV file',
-    'id,question\n',
-    "'rows.csv'",
-    'temper: the agent guess has no scenarios (PROJECT/agent.ts); add at least one',
-  ],
-  [
-    'a map that throws',
     'id\na\n',
-    '{ map: (row) => ({ id: row.id.no.thing }) }',
-    "temper: map must make a scenario of each row, but it threw at line 2 of PROJECT/rows.csv: TypeError: Cannot read properties of undefined (reading 'thing'); correct map, or return null to leave a row out",
+    "csv('rows.csv', { map: (row) => ({ id: row.id.no.thing }) })",
+    "it threw at line 2 of PROJECT/rows.csv: TypeError: Cannot read properties of undefined (reading 'thing')",
   ],
   [
-    'a map that misspells a column',
     'id\na\n',
-    '{ map: ({ name }) => ({ id: name }) }',
-    'temper: map must make a scenario of each row, but it threw at line 2 of PROJECT/rows.csv: Error: PROJECT/rows.csv has no column "name", only id; correct map, or return null to leave a row out',
+    "csv('rows.csv', { map: ({ name }) => ({ id: name }) })",
+    'Error: PROJECT/rows.csv has no column "name", only id; correct map, or return null to leave a row out',
   ],
-  [
-    'an option that csv does not have',
-    'id\na\n',
-    "{ separator: ';' }",
-    'temper: csv has the options map, delimiter, got separator; correct its name, or remove it',
-  ],
-])('%s', async (_what, rows, options, message) => {
+])('a CSV file %j as %s', async (rows, scenarios, message) => {
   await write(join(project, 'rows.csv'), rows);
-  const source = options.startsWith("'") ? options : `csv('rows.csv', ${options})`;
-  await writeAgent(project, { scenarios: source });
-  expect(await train()).toBe(message);
+  await writeAgent(project, { scenarios });
+  expect(await train()).toContain(message);
 });

@@ -14,7 +14,7 @@ import type { Store } from '../../store/store.ts';
 import { until } from '../until.ts';
 import { makeBranch, makeRun } from '../store/records/made-run.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { complaintIn, runCli } from './run-cli.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 
@@ -46,12 +46,7 @@ function contents(folder: string): Record<string, string> {
 
 test('checkpoints are listed with what they are worth', async () => {
   await makeRun(store, { steps: 2, evals: { 2: 0.75 } });
-  expect(await run('checkpoints', 'demo')).toMatchInlineSnapshot(`
-    "step  reward  eval reward  eval solved  adapter       size   weights
-    0     –       –            –            HASH  172 B  kept
-    1     –       –            –            HASH  172 B  kept
-    2     –       0.750        1.000        HASH  172 B  kept"
-  `);
+  expect(await run('checkpoints', 'demo')).toMatch(/^2 +– +0.750 +1.000 +HASH +172 B +kept$/m);
   const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as object[];
   expect(rows[2]).toMatchObject({ step: 2, branch: 0, eval: { reward: 0.75, solvedRate: 1 }, weights: 'kept' });
   expect(JSON.parse(await run('checkpoints', 'demo@best', '--json'))).toEqual([rows[2]]);
@@ -62,14 +57,12 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
   await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
   const before = contents(project);
   const flags = ['prune', '--keep-last', '1', '--keep-best', 'solvedRate:1'];
-  expect(await run('checkpoints', 'demo', ...flags, '--dry-run')).toMatchInlineSnapshot(`
-    "kept    0: the run starts from it
-    kept    2: one of the best 1 by solvedRate
-    kept    4: a step in progress may need it
-    kept    5: it is the current step of the run
-    pruned  1, 3
-    weights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted"
-  `);
+  const said = await run('checkpoints', 'demo', ...flags, '--dry-run');
+  expect(said).toContain('kept    2: one of the best 1 by solvedRate\n');
+  expect(said).toContain('kept    4: a step in progress may need it\nkept    5: it is the current step of the run\n');
+  expect(said).toContain(
+    'pruned  1, 3\nweights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted',
+  );
   const unknown = await runCli(project, ['checkpoints', 'demo', 'prune', '--keep-best', 'winRate:1']);
   expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('there are reward, solvedRate')]);
   expect(contents(project)).toEqual(before);
@@ -77,19 +70,8 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
     dryRun: false,
     pruned: [{ step: 1 }, { step: 3 }],
   });
-  expect(await run('verify', 'demo', '--no-recompute')).toMatchInlineSnapshot(`
-    "what              checked  pruned  wrong
-    run files         5
-    manifests         6
-    parents           5
-    adapters          5        2
-    optimizer states  4        2
-    rollouts          10
-    verdicts          15
-    evaluations       1
-    inputs            22
-    demo is intact"
-  `);
+  const verified = await run('verify', 'demo', '--no-recompute');
+  expect(verified).toMatch(/^adapters +5 +2$[^]*^optimizer states +4 +2$[^]*^demo is intact$/m);
   expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
 });
 
@@ -101,33 +83,21 @@ test('what was pruned is listed as pruned: where another run has the same weight
     (row) => row.weights,
   );
   expect(weights).toEqual(['kept', 'pruned', 'pruned', 'pruned', 'kept', 'kept']);
-  expect(await run('checkpoints', 'demo', 'prune', '--keep-last', '4')).toMatchInlineSnapshot(`
-    "kept    0: the run starts from it
-    kept    4: a step in progress may need it
-    kept    5: it is the current step of the run
-    nothing to prune"
-  `);
+  expect(await run('checkpoints', 'demo', 'prune', '--keep-last', '4')).toContain('nothing to prune');
 });
 
 test('named steps lose their weights, those that something needs are refused, and a whole run goes with all it has', async () => {
   await makeRun(store, { steps: 5 });
   const folder = join(project, '.temper', 'store');
   const before = contents(folder);
-  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1,5'])).toMatchInlineSnapshot(
-    `"temper: demo@5 must keep its weights (it is the current step of the run), so nothing was deleted; leave it out of --step"`,
+  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1,5'])).toContain('demo@5 must keep its weights');
+  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1-9'])).toContain('demo@6 is not committed');
+  const planned = await run('checkpoints', 'demo', 'delete', '--step', '1,3', '--dry-run');
+  expect(planned).toContain(
+    'pruned  1, 3\nweights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted',
   );
-  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1-9'])).toMatchInlineSnapshot(
-    `"temper: demo@6 is not committed, so nothing was deleted; see temper checkpoints demo"`,
-  );
-  expect(await run('checkpoints', 'demo', 'delete', '--step', '1,3', '--dry-run')).toMatchInlineSnapshot(`
-    "pruned  1, 3
-    weights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted"
-  `);
   expect(contents(folder)).toEqual(before);
-  expect(await run('checkpoints', 'demo', 'delete', '--step', '1,3')).toMatchInlineSnapshot(`
-    "pruned  1, 3
-    weights of 2 checkpoints removed; 4 blobs with 344 B were deleted"
-  `);
+  expect(await run('checkpoints', 'demo', 'delete', '--step', '1,3')).toContain('weights of 2 checkpoints removed');
   const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as { weights: string }[];
   expect(rows.map(({ weights }) => weights)).toEqual(['kept', 'pruned', 'kept', 'pruned', 'kept', 'kept']);
   expect(JSON.parse(await run('checkpoints', 'demo', 'delete', '--step', '1', '--json'))).toMatchObject({ pruned: [] });
@@ -163,9 +133,7 @@ test('the step that verify recomputes is the one that is named, without a name t
 
 test('what verify finds broken, pull repairs from the copy that push made', async () => {
   await makeRun(store, { evals: { 3: 1 } });
-  expect(await run('checkpoints', 'demo', 'push', 'backup')).toMatchInlineSnapshot(
-    `"demo: 4 steps in file://PROJECT/backup; 38 objects copied (SIZE), 0 already existed"`,
-  );
+  expect(await run('checkpoints', 'demo', 'push', 'backup')).toContain('demo: 4 steps in file://PROJECT/backup');
   const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
   truncateSync(join(project, '.temper', 'store', adapter.key), 10);
   const found = await runCli(project, ['verify', 'demo', '--no-recompute', '--json']);
@@ -195,116 +163,60 @@ test('a push that is killed leaves no run behind, and the next one completes it'
   expect(contents(target)).toEqual(contents(join(project, '.temper', 'store')));
 });
 
-/** One line that says what to do, exit code 2, and nothing changed. */
+/** Nothing of the store changed, either. */
 async function complaint(args: readonly string[]): Promise<string> {
   const before = contents(project);
-  const { exitCode, stdout, stderr } = await runCli(project, args);
-  expect([exitCode, stdout]).toEqual([2, '']);
-  expect(stderr.split('\n')).toHaveLength(1);
+  const said = await complaintIn(project, args);
   expect(contents(project)).toEqual(before);
-  return stderr.replaceAll(project, 'PROJECT');
+  return said;
 }
 
-describe('bad input of checkpoints', () => {
+describe('bad input', () => {
   beforeEach(() => makeRun(store, { steps: 1 }));
 
-  test('an action that is none, or lacks its store, or has one too many', async () => {
-    expect(await complaint(['checkpoints', 'demo', 'pul', 'x'])).toMatchInlineSnapshot(
-      `"temper: ACTION must be one of push, pull, prune, delete, got "pul"; did you mean pull?"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'push'])).toMatchInlineSnapshot(
-      `"temper: STORE is missing; usage: temper checkpoints RUN push STORE"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'prune', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
-      `"temper: prune works on the project's own store, got "x"; remove that argument"`,
-    );
-    expect(await complaint(['checkpoints', 'demo@best', 'push', 'x'])).toMatchInlineSnapshot(
-      `"temper: push works on a whole run, got "demo@best"; pass demo"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'push', 'x', 'y'])).toMatchInlineSnapshot(
-      `"temper: unexpected argument "y"; usage: temper checkpoints CHECKPOINT [push|pull STORE | prune --keep-last N | delete --step N|--all] [--json]"`,
-    );
+  test.each([
+    // An action that is none, or lacks its store, or has one too many.
+    ['demo pul x', 'ACTION must be one of push, pull, prune, delete, got "pul"; did you mean pull?'],
+    ['demo push', 'STORE is missing; usage: temper checkpoints RUN push STORE'],
+    ['demo prune x --keep-last 1', 'prune works on the project\'s own store, got "x"; remove that argument'],
+    ['demo@best push x', 'push works on a whole run, got "demo@best"; pass demo'],
+    ['demo push x y', 'unexpected argument "y"; usage: temper checkpoints CHECKPOINT [push|pull STORE | '],
+    // A run or a store that is not there.
+    ['other push x', 'no run other in the store file://PROJECT/.temper/store (it has demo); start it'],
+    ['demo pull x', 'no run demo in the store file://PROJECT/x (it has none yet); start it'],
+    [
+      'demo push ftp://x',
+      'the store must be a folder, a file:// URI or s3://BUCKET/PREFIX (ftp:// is not known), got ftp',
+    ],
+    ['demo push .temper/store', 'a run must be copied to a different store than its own, got file://PROJECT/.temper/'],
+    // Deleting without a word on what, with two, or by a name that says it.
+    ['demo delete', 'delete needs to know what to remove; pass --step N,M-K, or --all for the whole run'],
+    ['demo delete --step 1 --all', '--step and --all cannot be combined; pass one of them'],
+    ['demo delete --step x', '--step must be numbers and ranges with commas between them, got "x"; pass --step 0-3,7'],
+    ['demo delete elsewhere --all', 'delete works on the project\'s own store, got "elsewhere"; remove that argument'],
+    ['demo@1 delete --all', 'delete takes steps by flag, got "demo@1"; pass demo delete --step N, or --all'],
+    ['demo~1 delete --all', '--all removes a run with all its branches, got "demo~1"; pass demo'],
+    ['nope delete --all', 'no run nope in the store file://PROJECT/.temper/store (it has demo); start it'],
+    // Pruning without a word on what to keep, or with a wrong one.
+    ['demo prune', 'prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N'],
+    ['demo prune --keep-last 0', '--keep-last must be a whole number of at least 1, got "0"; pass --keep-last N'],
+    ['demo prune --keep-best reward', '--keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3'],
+    ['demo prune --keep-every x', '--keep-every must be a whole number of at least 1, got "x"; pass --keep-every N'],
+    [
+      'demo push x --keep-last 1',
+      '--keep-last has no effect here, it is a flag of prune; write temper checkpoints RUN',
+    ],
+  ])('temper checkpoints %s', async (line, message) => {
+    expect(await complaint(['checkpoints', ...line.split(' ')])).toContain(`temper: ${message}`);
   });
 
-  test('a run or a store that is not there', async () => {
-    expect(await complaint(['checkpoints', 'other', 'push', 'x'])).toMatchInlineSnapshot(
-      `"temper: no run other in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'pull', 'x'])).toMatchInlineSnapshot(
-      `"temper: no run demo in the store file://PROJECT/x (it has none yet); start it with temper train"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'push', 'ftp://x'])).toMatchInlineSnapshot(
-      `"temper: the store must be a folder, a file:// URI or s3://BUCKET/PREFIX (ftp:// is not known), got ftp://x; name one"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'push', '.temper/store'])).toMatchInlineSnapshot(
-      `"temper: a run must be copied to a different store than its own, got file://PROJECT/.temper/store twice; name another"`,
-    );
-  });
-
-  test('deleting without a word on what, with two, or by a name that says it', async () => {
-    const words = (...flags: string[]) => complaint(['checkpoints', 'demo', 'delete', ...flags]);
-    expect(await words()).toMatchInlineSnapshot(
-      `"temper: delete needs to know what to remove; pass --step N,M-K, or --all for the whole run"`,
-    );
-    expect(await words('--step', '1', '--all')).toMatchInlineSnapshot(
-      `"temper: --step and --all cannot be combined; pass one of them"`,
-    );
-    expect(await words('--step', 'x')).toMatchInlineSnapshot(
-      `"temper: --step must be numbers and ranges with commas between them, got "x"; pass --step 0-3,7"`,
-    );
-    expect(await words('elsewhere', '--all')).toMatchInlineSnapshot(
-      `"temper: delete works on the project's own store, got "elsewhere"; remove that argument"`,
-    );
-    expect(await complaint(['checkpoints', 'demo@1', 'delete', '--all'])).toMatchInlineSnapshot(
-      `"temper: delete takes steps by flag, got "demo@1"; pass demo delete --step N, or --all"`,
-    );
-    expect(await complaint(['checkpoints', 'demo~1', 'delete', '--all'])).toMatchInlineSnapshot(
-      `"temper: --all removes a run with all its branches, got "demo~1"; pass demo"`,
-    );
-    expect(await complaint(['checkpoints', 'nope', 'delete', '--all'])).toMatchInlineSnapshot(
-      `"temper: no run nope in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
-    );
-  });
-
-  test('pruning without a word on what to keep, or with a wrong one', async () => {
-    expect(await complaint(['checkpoints', 'demo', 'prune'])).toMatchInlineSnapshot(
-      `"temper: prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-last', '0'])).toMatchInlineSnapshot(
-      `"temper: --keep-last must be a whole number of at least 1, got "0"; pass --keep-last N"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-best', 'reward'])).toMatchInlineSnapshot(
-      `"temper: --keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-every', 'x'])).toMatchInlineSnapshot(
-      `"temper: --keep-every must be a whole number of at least 1, got "x"; pass --keep-every N"`,
-    );
-    expect(await complaint(['checkpoints', 'demo', 'push', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
-      `"temper: --keep-last has no effect here, it is a flag of prune; write temper checkpoints RUN prune --keep-last"`,
-    );
-  });
-});
-
-describe('bad input of verify', () => {
-  test('a run that does not exist', async () => {
-    await makeRun(store, { steps: 1 });
-    expect(await complaint(['verify', 'other'])).toMatchInlineSnapshot(
-      `"temper: no run other in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
-    );
-  });
-
-  test('a checkpoint that is none, or that nothing is done with', async () => {
-    expect(await complaint(['verify', 'demo@last'])).toContain('got "demo@last"; see temper runs');
-    expect(await complaint(['verify', 'demo@3', '--no-recompute'])).toMatchInlineSnapshot(
-      `"temper: demo@3 names the step to recompute, and --no-recompute skips recomputing; pass demo, or leave --no-recompute out"`,
-    );
-  });
-
-  test('a step that is not committed', async () => {
-    await makeRun(store, { steps: 1 });
-    expect(await complaint(['verify', 'demo@3'])).toMatchInlineSnapshot(
-      `"temper: demo@3 is not committed (the newest before it is demo@1); pass that, or demo@latest"`,
-    );
-    expect(await complaint(['verify', 'demo@best'])).toContain('no checkpoint of demo has been evaluated');
+  test.each([
+    ['other', 'no run other in the store file://PROJECT/.temper/store (it has demo); start it'],
+    ['demo@last', 'got "demo@last"; see temper runs'],
+    ['demo@3 --no-recompute', 'demo@3 names the step to recompute, and --no-recompute skips recomputing; pass demo'],
+    ['demo@3', 'demo@3 is not committed (the newest before it is demo@1); pass that, or demo@latest'],
+    ['demo@best', 'no checkpoint of demo has been evaluated'],
+  ])('temper verify %s', async (line, message) => {
+    expect(await complaint(['verify', ...line.split(' ')])).toContain(message);
   });
 });

@@ -161,47 +161,11 @@ describe('before a command runs', () => {
     const packages = loaded.flatMap((file) => /^node_modules\/([^/]+)/.exec(file)?.[1] ?? []);
     // The sources of a clone are compiled while they load.
     expect([...new Set(packages)]).toEqual(['esbuild', 'tsx']);
-    expect(loaded.filter((file) => !file.startsWith('node_modules/'))).toMatchInlineSnapshot(`
-      [
-        "cli/auto/stages.ts",
-        "cli/command-line/engine-flags.ts",
-        "cli/command-line/errors.ts",
-        "cli/command-line/help.ts",
-        "cli/command-line/listening.ts",
-        "cli/command-line/parse.ts",
-        "cli/command-line/track-flags.ts",
-        "cli/command-line/values.ts",
-        "cli/commands.ts",
-        "cli/init/templates.ts",
-        "cli/main.ts",
-        "cli/planning/production-flags.ts",
-        "cli/planning/run-flag-table.ts",
-        "cli/temper.js",
-        "cli/terminal/output.ts",
-        "core/config-rules.ts",
-        "core/external-rewards.ts",
-        "core/failures.ts",
-        "core/fill-template.ts",
-        "core/is-large-step.ts",
-        "core/named-rewards.ts",
-        "core/plan-learning-rate.ts",
-        "core/policy-name.ts",
-        "core/production.ts",
-        "core/role-rules.ts",
-        "core/roles.ts",
-        "core/schema-defaults.ts",
-        "core/settings.ts",
-        "core/show-value.ts",
-        "core/supervised.ts",
-        "core/ui-key.ts",
-        "core/wire-constants.ts",
-        "play/connections/providers.ts",
-        "store/cache-folder.ts",
-        "workers/project/folders.ts",
-        "workers/project/own-file.ts",
-        "workers/typescript.js",
-        "workers/version.ts",
-      ]
-    `);
+    const own = loaded.filter((file) => !file.startsWith('node_modules/'));
+    // Names and rules that help tells; a file more costs each call a millisecond.
+    const allowed =
+      /^(cli\/(commands|main|temper|auto\/stages|init\/templates|terminal\/output|command-line\/|planning\/(production-flags|run-flag-table))|core\/|play\/connections\/providers|store\/cache-folder|workers\/(project\/|typescript|version))/;
+    expect(own.filter((file) => !allowed.test(file))).toEqual([]);
+    expect(own.length).toBeLessThan(48);
   });
 });

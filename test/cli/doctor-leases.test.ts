@@ -50,21 +50,14 @@ test('leaked leases are listed, and ended by the teardown of their agent', async
   expect(await doctor()).toEqual({ exitCode: 0, stdout: 'no leases', stderr: '' });
   const ids = [await leak(project, 'folder')];
   const listed = await doctor();
-  expect({ ...listed, stdout: inOrder(listed.stdout, ids) }).toMatchInlineSnapshot(`
-    {
-      "exitCode": 1,
-      "stderr": "",
-      "stdout": "lease                   agent    resource  run   step  group  scenario  attempt  AGE  state
-    temper-0                folders  folder    demo  3     1      s1        2        AGE  leaked
-    0 leases in use, 1 leaked; name the agent’s file to end them: temper doctor --leases ./agent.ts",
-    }
-  `);
+  expect([listed.exitCode, listed.stderr]).toEqual([1, '']);
+  expect(inOrder(listed.stdout, ids)).toMatch(/^temper-0 +folders +folder +demo +3 +1 +s1 +2 +AGE +leaked$/m);
+  expect(listed.stdout).toContain(
+    '0 leases in use, 1 leaked; name the agent’s file to end them: temper doctor --leases',
+  );
   await write(join(project, 'stuck'), '');
-  expect(inOrder((await doctor('agent.ts')).stdout, ids)).toMatchInlineSnapshot(`
-    "lease                   agent    resource  run   step  group  scenario  attempt  AGE  state
-    temper-0                folders  folder    demo  3     1      s1        2        AGE  not ended: Error: it is stuck
-    0 leases in use, 0 ended, 1 left"
-  `);
+  const kept = inOrder((await doctor('agent.ts')).stdout, ids);
+  expect(kept).toMatch(/^temper-0 .* AGE +not ended: Error: it is stuck\n0 leases in use, 0 ended, 1 left$/m);
   expect(existsSync(join(project, ids[0]!))).toBe(true);
   await rm(join(project, 'stuck'));
   const { exitCode, stdout } = await doctor('agent.ts', '--json');
@@ -95,11 +88,9 @@ test('a resource that the agent no longer has is left, and said so', async () =>
   const ids = [await leak(project, 'renamed')];
   const { exitCode, stdout } = await runCli(project, ['doctor', 'agent.ts', '--leases']);
   expect(exitCode).toBe(1);
-  expect(inOrder(stdout, ids)).toMatchInlineSnapshot(`
-    "lease                   agent    resource  run   step  group  scenario  attempt  AGE  state
-    temper-0                folders  renamed   demo  3     1      s1        2        AGE  not ended: the agent has no resource renamed now
-    0 leases in use, 0 ended, 1 left"
-  `);
+  expect(inOrder(stdout, ids)).toMatch(
+    / AGE +not ended: the agent has no resource renamed now\n0 leases in use, 0 ended, 1 left$/,
+  );
 });
 
 test.each([

@@ -70,9 +70,6 @@ async function startServer(answer: (asked: Asked) => Answer = inCapitals) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, asked };
 }
 
-/** Seconds differ from run to run. */
-const withoutSeconds = (text: string) => text.replace(/^seconds per call.*$/m, 'seconds per call …');
-
 test('--seed changes what an agent draws, also where a hosted model plays', async () => {
   const { url, asked } = await startServer();
   const agent = await readFile(join(project, 'agent.ts'), 'utf8');
@@ -98,15 +95,10 @@ test('any OpenAI-compatible server plays the held-out scenarios', async () => {
   const args = ['eval', 'agent.ts', '--model', 'some-model', '--base-url', url, '--key-env', 'SOME_KEY'];
   const { exitCode, stdout } = await runCli(project, args, { env: { SOME_KEY: 'secret' } });
   expect(exitCode).toBe(0);
-  expect(withoutSeconds(stdout)).toMatchInlineSnapshot(`
-    "echo: 4 scenarios
-                      some-model
-    reward            0.250 (-0.240 to 0.740)
-    right             0.250 (0.046 to 0.699)
-    seconds per call …
-    95 % intervals in brackets; tokens and dollars of a scenario
-    report: .temper/reports/eval-echo.html"
-  `);
+  expect(stdout).toMatch(
+    /^echo: 4 scenarios\n +some-model\nreward +0.250 \(-0.240 to 0.740\)\nright +0.250 \(0.046 to 0.699\)$/m,
+  );
+  expect(stdout).toMatch(/report: .temper\/reports\/eval-echo.html$/);
   expect(asked).toHaveLength(4);
   expect(asked[0]).toMatchObject({
     url: '/v1/chat/completions',
@@ -126,20 +118,16 @@ test('models side by side play the same scenarios: rewards, tokens, money, and t
   const models = ['--model', `${url}#bad`, '--model', 'openai/good', '--price', 'openai/good=2/30'];
   const { exitCode, stdout } = await runCli(project, ['eval', 'agent.ts', ...models], { env });
   expect(exitCode).toBe(0);
-  expect(withoutSeconds(stdout).replaceAll(/127\.0\.0\.1:\d{5}/g, '127.0.0.1:12345')).toMatchInlineSnapshot(`
-    "echo: 4 scenarios
-                            http://127.0.0.1:12345/v1#bad  openai/good
-    reward                  0.250 (-0.240 to 0.740)        1.000 (1.000 to 1.000)
-    reward vs. first model  –                              0.750 (0.260 to 1.240)
-    right                   0.250 (0.046 to 0.699)         1.000 (0.510 to 1.000)
-    input tokens            100 (100 to 100)               100 (100 to 100)
-    output tokens           10 (10 to 10)                  10 (10 to 10)
-    US dollars              –                              5.0e-4 (5.0e-4 to 5.0e-4)
-    seconds per call …
-    95 % intervals in brackets; tokens and dollars of a scenario
-    openai/good cost 0.002 US dollars in all
-    report: .temper/reports/eval-echo.html"
-  `);
+  expect(stdout).toMatch(/ http:\/\/127\.0\.0\.1:\d+\/v1#bad +openai\/good$/m);
+  for (const row of [
+    /^reward vs. first model +– +0.750 \(0.260 to 1.240\)$/m,
+    /^right +0.250 \(0.046 to 0.699\) +1.000 \(0.510 to 1.000\)$/m,
+    /^input tokens +100 \(100 to 100\) +100 \(100 to 100\)$/m,
+    /^output tokens +10 \(10 to 10\) +10 \(10 to 10\)$/m,
+    /^US dollars +– +5.0e-4 \(5.0e-4 to 5.0e-4\)$/m,
+    /^openai\/good cost 0.002 US dollars in all$/m,
+  ])
+    expect(stdout).toMatch(row);
   const played = (model: string) => asked.filter(({ body }) => body.model === model);
   const questions = (model: string) => played(model).map(({ body }) => body.messages[0]!.content);
   expect(questions('good').toSorted()).toEqual(questions('bad').toSorted());

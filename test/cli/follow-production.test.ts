@@ -88,9 +88,7 @@ test('one of another form of adapter is not served by this engine', async () => 
 });
 
 test('a run without a promotion has nothing to serve', async () => {
-  expect(
-    await complaintIn(project, ['serve', 'demo@production'], { env: { TEMPER_SERVE_KEY: 'k' } }),
-  ).toMatchInlineSnapshot(
-    `"temper: demo@production names no checkpoint (nothing was promoted); promote one: temper promote demo@STEP"`,
+  expect(await complaintIn(project, ['serve', 'demo@production'], { env: { TEMPER_SERVE_KEY: 'k' } })).toContain(
+    'demo@production names no checkpoint (nothing was promoted); promote one: temper promote demo@STEP',
   );
 });

@@ -47,77 +47,45 @@ async function plan(source: string, flags: Record<string, string> = {}): Promise
 const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);
 
 describe('refuses', () => {
-  test('a checkpoint that is not named as one', async () => {
-    expect(await fork('demo@last')).toMatchInlineSnapshot(
-      `"temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"; see temper runs"`,
-    );
-    expect(await fork('../demo@1')).toContain('got "../demo@1"');
+  test.each([
+    ['demo@last', 'must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"'],
+    ['../demo@1', 'got "../demo@1"'],
+    ['nope@1', 'no run nope in the store file://PROJECT/.temper/store (it has demo); start it with temper train'],
+    ['nope@latest', 'no run nope in the store'],
+    ['demo@7', 'demo@7 is not committed (the newest before it is demo@2); pass that, or demo@latest'],
+    ['demo~1@1', 'demo~1@1 is not committed'],
+    ['demo@best', 'no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
+    ['demo@1 --group-size 1', '--group-size must be at least 2'],
+    ['demo@1 --grop-size 16', 'did you mean --group-size?'],
+    ['demo@1 --lora-rank 8', '--lora-rank must stay 16 (the run continues the adapter of demo@1), got 8; leave it out'],
+    // Before a model of the hub is asked for.
+    ['demo@1 --base-model nobody/nothing --lora-rank 8', '--lora-rank must stay 16'],
+    ['demo@1 --base-model nobody/nothing --judge openai/gpt-5', '--judge'],
+    ['demo@1 --adapter ./mine', 'to start from a PEFT adapter, run temper train AGENT --adapter FOLDER'],
+    ['demo@1 --warm-start-steps 3', 'to start from chats, run temper sft FILE and fork that run'],
+  ])('temper fork %s', async (line, message) => {
+    const [source = '', ...flags] = line.split(' ');
+    expect(await fork(source, ...flags)).toContain(message);
   });
 
-  test('a run that does not exist', async () => {
-    expect(await fork('nope@1')).toMatchInlineSnapshot(
-      `"temper: no run nope in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
-    );
-    expect(await fork('nope@latest')).toContain('no run nope in the store');
-  });
-
-  test('a step that is not committed', async () => {
-    expect(await fork('demo@7')).toMatchInlineSnapshot(
-      `"temper: demo@7 is not committed (the newest before it is demo@2); pass that, or demo@latest"`,
-    );
-    expect(await fork('demo~1@1')).toContain('demo~1@1 is not committed');
-    expect(await fork('demo@best')).toMatchInlineSnapshot(
-      `"temper: no checkpoint of demo has been evaluated; pass demo@latest, or a step"`,
-    );
-  });
-
-  test('a fork without a name, and one under a bad name', async () => {
-    expect(await complaint('demo@1', agent)).toMatchInlineSnapshot(
-      `"temper: --run is missing; pass --run NAME, the name of the new run"`,
-    );
+  test('a fork without a name, or without an agent', async () => {
+    expect(await complaint('demo@1', agent)).toContain('--run is missing; pass --run NAME, the name of the new run');
     expect(await complaint('demo@1', agent, '--run', 'New')).toContain('--run must be lower case letters');
-    expect(await complaint('demo@1')).toMatchInlineSnapshot(
-      `"temper: AGENT is missing; usage: temper fork CHECKPOINT AGENT --run NEW [flags]"`,
-    );
+    expect(await complaint('demo@1')).toContain('AGENT is missing; usage: temper fork CHECKPOINT AGENT --run NEW');
   });
 
   test('a name in use, the parent itself included', async () => {
     const parent = await readCheckpoint(store, { run: 'demo', branch: 0, step: 1 });
     const hash = parent?.manifestSha256 ?? '';
-    expect((await complaint('demo@1', agent, '--run', 'demo')).replace(hash, 'HASH')).toMatchInlineSnapshot(
-      `"temper: the run demo exists with another configuration (recorded → requested): parent: null → "demo@1, manifest HASH"; pass another --run, or the recorded values"`,
+    expect((await complaint('demo@1', agent, '--run', 'demo')).replace(hash, 'HASH')).toContain(
+      'the run demo exists with another configuration (recorded → requested): parent: null → "demo@1, manifest HASH"',
     );
   });
 
   test('another base model', async () => {
     const folder = await writeModel(join(project, 'other'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
-    expect(await fork('demo@1', '--base-model', folder)).toMatchInlineSnapshot(
-      `"temper: --base-model must be pocket (the run continues the adapter of demo@1), got other; pass --base-model pocket"`,
-    );
-  });
-
-  test('another LoRA', async () => {
-    expect(await fork('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@1), got 8; leave it out"`,
-    );
-    // Before a model of the hub is asked for.
-    expect(await fork('demo@1', '--base-model', 'nobody/nothing', '--lora-rank', '8')).toContain(
-      '--lora-rank must stay 16',
-    );
-    expect(await fork('demo@1', '--base-model', 'nobody/nothing', '--judge', 'openai/gpt-5')).toContain('--judge');
-  });
-
-  test('what train refuses', async () => {
-    expect(await fork('demo@1', '--group-size', '1')).toContain('--group-size must be at least 2');
-    expect(await fork('demo@1', '--grop-size', '16')).toContain('did you mean --group-size?');
-  });
-
-  test('an adapter or chats to start from, and says what to do instead', async () => {
-    expect(await fork('demo@1', '--adapter', './mine')).toMatchInlineSnapshot(
-      `"temper: unknown flag --adapter; a fork starts from the adapter of its checkpoint; to start from a PEFT adapter, run temper train AGENT --adapter FOLDER"`,
-    );
-    expect(await fork('demo@1', '--warm-start-steps', '3')).toMatchInlineSnapshot(
-      `"temper: unknown flag --warm-start-steps; a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run"`,
+    expect(await fork('demo@1', '--base-model', folder)).toContain(
+      '--base-model must be pocket (the run continues the adapter of demo@1), got other; pass --base-model pocket',
     );
   });
 });

@@ -38,19 +38,9 @@ test('the run has no LoRA, and a learning rate of its own', async () => {
   const { config } = await planTrain(contextOf(trainCommand, project, [...NEW, FULL]));
   expect([config.train.lora, config.learningRate]).toEqual([null, 5e-6]);
   expect(configDetails(config)).toContain('learning rate 0.000005 (constant), full fine-tuning, seed 1');
-  await write(
-    join(project, 'chats.jsonl'),
-    ['a', 'b', 'c']
-      .map((content) =>
-        JSON.stringify({
-          messages: [
-            { role: 'user', content },
-            { role: 'assistant', content },
-          ],
-        }),
-      )
-      .join('\n'),
-  );
+  const chat = (content: string) =>
+    JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
+  await write(join(project, 'chats.jsonl'), ['a', 'b', 'c'].map(chat).join('\n'));
   const words = ['chats.jsonl', '--base-model', 'pocket', FULL, '--learning-rate', '0.5'];
   const supervised = (await planSft(contextOf(sftCommand, project, words))).config;
   expect([supervised.train.lora, supervised.learningRate]).toEqual([null, 0.5]);
@@ -60,62 +50,35 @@ test('the run has no LoRA, and a learning rate of its own', async () => {
 });
 
 test('what needs an adapter is refused with the reason', async () => {
-  expect(await refusal(FULL, '--lora-dropout', '0.1')).toMatchInlineSnapshot(
-    `"temper: --lora-dropout has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out"`,
-  );
+  expect(await refusal(FULL, '--lora-dropout', '0.1')).toContain('--lora-dropout has no effect with --full');
   expect(await refusal(FULL, '--lora-dora')).toContain('--lora-dora has no effect with --full-fine-tuning');
   await write(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4 } };`);
   expect(await refusal(FULL)).toContain('--lora-rank has no effect with --full-fine-tuning');
   await write(join(project, 'temporal.config.ts'), `export default {};`);
   expect(await refusal(FULL, '--devices', '2', '--shard-base-model')).toContain('only frozen weights can be sharded');
-  expect(await refusal(FULL, '--load-in-4bit')).toMatchInlineSnapshot(
-    `"temper: --load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with a LoRA adapter to train, because weights in 4 bits are frozen, got --full-fine-tuning; leave that out, or leave --load-in-4bit out"`,
-  );
+  expect(await refusal(FULL, '--load-in-4bit')).toContain('must come with a LoRA adapter to train');
   expect(await forking('full@2', 'agent.ts', '--load-in-4bit')).toContain('weights in 4 bits are frozen');
   await write(join(project, 'temporal.config.ts'), `export default { engine: { loadIn4bit: true } };`);
   expect(await refusal(FULL)).toContain('got --full-fine-tuning');
   await write(join(project, 'temporal.config.ts'), `export default {};`);
-  expect(await refusal(FULL, '--engine', 'vllm')).toMatchInlineSnapshot(
-    `"temper: --full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out"`,
-  );
+  expect(await refusal(FULL, '--engine', 'vllm')).toContain('--full-fine-tuning needs the embedded engine: vLLM');
 });
 
 test('a run, its forks and its reference train the same', async () => {
-  const again = [
-    'train',
-    'agent.ts',
-    '--base-model',
-    'pocket',
-    '--groups-per-step',
-    '2',
-    '--group-size',
-    '2',
-    '--steps',
-    '3',
-  ];
-  expect(
-    await complaintIn(project, [...again, '--run', 'adapted', FULL, '--learning-rate', '5e-5']),
-  ).toMatchInlineSnapshot(
-    `"temper: the run adapted exists with another configuration (recorded → requested): --full-fine-tuning: "a LoRA adapter" → "all weights"; pass another --run, or the recorded values"`,
+  const again = 'train agent.ts --base-model pocket --groups-per-step 2 --group-size 2 --steps 3'.split(' ');
+  expect(await complaintIn(project, [...again, '--run', 'adapted', FULL, '--learning-rate', '5e-5'])).toContain(
+    'the run adapted exists with another configuration (recorded → requested): --full-fine-tuning: "a LoRA adapter" → "all weights"',
   );
-  expect(await forking('full@2', 'agent.ts', '--lora-rank', '8')).toMatchInlineSnapshot(
-    `"temper: --full-fine-tuning must stay on (the run continues the weights of full@2); pass it, and leave the flags of LoRA (--lora-…) out"`,
-  );
-  expect(await forking('adapted@2', 'agent.ts', FULL)).toMatchInlineSnapshot(
-    `"temper: --full-fine-tuning must stay off (the run continues the adapter of adapted@2); leave it out"`,
-  );
+  expect(await forking('full@2', 'agent.ts', '--lora-rank', '8')).toContain('--full-fine-tuning must stay on');
+  expect(await forking('adapted@2', 'agent.ts', FULL)).toContain('--full-fine-tuning must stay off');
   const kl = ['--kl-coefficient', '0.1', '--kl-reference'];
-  expect(await refusal(FULL, ...kl, 'adapted@2')).toMatchInlineSnapshot(
-    `"temper: --kl-reference must be a checkpoint of a run that trains the same: adapted@2 has a LoRA adapter, the run trains all weights; name another checkpoint"`,
-  );
+  expect(await refusal(FULL, ...kl, 'adapted@2')).toContain('adapted@2 has a LoRA adapter, the run trains all weights');
   expect(await refusal(...kl, 'full@2')).toContain('full@2 has all weights, the run trains a LoRA adapter');
 });
 
 test('an export is the whole model', async () => {
   const exporting = (...words: string[]) => ['export', 'full@2', '--to', 'out', ...words];
-  expect(await complaintIn(project, exporting('--format', 'peft'))).toMatchInlineSnapshot(
-    `"temper: --format peft needs an adapter, but full@2 has none: its run trains all weights; pass --format merged, or leave --format out"`,
-  );
+  expect(await complaintIn(project, exporting('--format', 'peft'))).toContain('peft needs an adapter, but full@2');
   const programs = fakePrograms();
   onTestFinished(() => programs.remove());
   programs.add(

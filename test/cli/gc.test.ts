@@ -30,14 +30,12 @@ test('garbage is told by kind, and removed when it is asked for', async () => {
   const old = [key, torn, 'runs/failed/journal/0.2/0/0.journal', 'runs/half/prepared.json'];
   for (const name of old) utimesSync(join(root, name), then, then);
   expect((await gc('--older-than', '1w')).stdout).toContain('no garbage');
-  expect((await gc()).stdout).toMatchInlineSnapshot(`
-    "garbage                   objects  size    runs
-    unfinished writes         1        4 B     –
-    blobs that nothing names  1        2.5 MB  –
-    journals of ended runs    1        4 B     failed
-    folders without a run     1        2 B     half
-    4 objects with 2.5 MB would be removed; pass --remove to remove them"
-  `);
+  const { stdout } = await gc();
+  expect(stdout).toMatch(/^unfinished writes +1 +4 B +–$/m);
+  expect(stdout).toMatch(/^blobs that nothing names +1 +2.5 MB +–$/m);
+  expect(stdout).toMatch(/^journals of ended runs +1 +4 B +failed$/m);
+  expect(stdout).toMatch(/^folders without a run +1 +2 B +half$/m);
+  expect(stdout).toMatch(/4 objects with 2.5 MB would be removed; pass --remove to remove them$/);
   expect(await store.read(key)).toHaveLength(2_500_000);
   const told = JSON.parse((await gc('--json')).stdout) as { objects: { kind: string; key: string }[] };
   expect(told).toMatchObject({ removed: false, bytes: 2_500_010, notes: [] });
@@ -55,10 +53,6 @@ test('garbage is told by kind, and removed when it is asked for', async () => {
 test('an age that is none, or too low, is refused', async () => {
   const project = await temporaryProject();
   const complaint = (age: string) => complaintIn(project, ['gc', '--older-than', age]);
-  expect(await complaint('23h')).toMatchInlineSnapshot(
-    `"temper: --older-than must be at least 1d (what was just written may be about to be named), got 23h; pass 1d or more"`,
-  );
-  expect(await complaint('soon')).toMatchInlineSnapshot(
-    `"temper: an interval must be a whole number of m, h, d or w (minutes, hours, days, weeks), got "soon"; write it like 6h or 1d"`,
-  );
+  expect(await complaint('23h')).toContain('--older-than must be at least 1d');
+  expect(await complaint('soon')).toContain('an interval must be a whole number of m, h, d or w');
 });

@@ -50,10 +50,10 @@ test.each([
 
 test('another file is none either, whatever its path looks like', async () => {
   await write(join(project, 'models', 'model.safetensors'), '{}');
-  expect(await complaint(['train', agent, '--base-model', 'models/model.safetensors'])).toMatchInlineSnapshot(
-    `"temper: a base model must be a folder, got the file PROJECT/models/model.safetensors; pass the folder that it is in"`,
+  expect(await complaint(['train', agent, '--base-model', 'models/model.safetensors'])).toContain(
+    'a base model must be a folder, got the file PROJECT/models/model.safetensors',
   );
-  expect(await complaint(['train', agent, '--base-model', 'models/none.gguf'])).toMatchInlineSnapshot(
-    `"temper: the base model's folder PROJECT/models/none.gguf does not exist; pass an existing one"`,
+  expect(await complaint(['train', agent, '--base-model', 'models/none.gguf'])).toContain(
+    "the base model's folder PROJECT/models/none.gguf does not exist",
   );
 });

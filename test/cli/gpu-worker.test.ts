@@ -53,25 +53,10 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     TEMPER_STORE: 's3://bucket/runs',
     ...TEMPORAL,
   };
-  const flags = [
-    '--host',
-    '10.0.0.5',
-    '--port',
-    '8099',
-    '--threads',
-    '3',
-    '--devices',
-    '2',
-    '--shard-base-model',
-    '--device',
-    'cpu',
-    '--dtype',
-    'bfloat16',
-    '--allow-host',
-    'gpu-1',
-    '--allow-host',
-    'b',
-  ];
+  const flags =
+    '--host 10.0.0.5 --port 8099 --threads 3 --devices 2 --shard-base-model --device cpu --dtype bfloat16 --allow-host gpu-1 --allow-host b'.split(
+      ' ',
+    );
   const { exitCode, started } = await start(flags, env);
   expect(exitCode).toBe(0);
   expect(started.env).toMatchObject({ TEMPER_ENGINE_KEY: 'a key', ...TEMPORAL });

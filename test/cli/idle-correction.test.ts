@@ -24,9 +24,7 @@ const configure = (engine: object) =>
   writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
 
 test('with the embedded engine in float32 it has no effect', async () => {
-  expect(await train('--dtype', 'float32')).toMatchInlineSnapshot(
-    `"temper: --correction token-mask has no effect with the embedded engine in float32 and --max-staleness 0: sampler and trainer agree up to rounding; pass --correction none, or leave it out"`,
-  );
+  expect(await train('--dtype', 'float32')).toContain('--correction token-mask has no effect with the embedded engine');
   expect(await train('--device', 'cpu', '--passes', '2')).toContain('--correction token-mask has no effect');
   const withoutGpu = { env: { CUDA_VISIBLE_DEVICES: '' } };
   expect(await complaintIn(project, ['train', ...NEW], withoutGpu)).toContain('--correction token-mask has no effect');

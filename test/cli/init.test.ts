@@ -4,8 +4,6 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { helpOf } from '../../cli/command-line/help.ts';
-import { COMMANDS } from '../../cli/commands.ts';
 import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-init.ts';
 import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
@@ -25,13 +23,7 @@ const init = (...args: string[]) => runCli(folder, ['init', ...args]);
 test('an empty folder becomes a project, and nobody is asked without a terminal', async () => {
   const { exitCode, stdout, stderr } = await init();
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatchInlineSnapshot(`
-    "agent.test.ts, agent.ts, temporal.config.ts, tsconfig.json, .gitignore, package.json written
-    next:
-      npm install
-      npx temper try
-      npx temper train"
-  `);
+  expect(stdout).toMatch(/ package.json written\nnext:\n {2}npm install\n {2}npx temper try\n {2}npx temper train$/);
   expect((await readdir(folder)).toSorted()).toEqual([
     '.gitignore',
     'agent.test.ts',
@@ -230,35 +222,4 @@ test('a project’s tools are of the versions that Temper is tested with', () =>
   const major = (version = '') => /\d+/.exec(version)?.[0];
   for (const [name, version] of Object.entries(wanted))
     if (name !== 'temper-rl') expect(major(version), name).toBe(major(own[name]));
-});
-
-test('help', () => {
-  expect(helpOf(COMMANDS.find(({ name }) => name === 'init')!)).toMatchInlineSnapshot(`
-    "start a project: an agent that learns, its test, and the configuration
-
-    Usage: temper init [FOLDER] [--template NAME] [--base-model MODEL] [--yes]
-
-    FOLDER is made if it does not exist; by default it is the working folder. On a terminal you are asked for what you did
-    not pass. Files that exist are never overwritten: the command names them and ends with exit code 2. package.json and
-    .gitignore get the lines that they lack; a tsconfig.json is kept as it is.
-
-    Templates:
-      plain       one question and one answer: learns the multiplication table on this machine
-      tools       two tools over several turns: learns to look words up on this machine
-      ruler       no reward function: a large model judges the attempts (needs its key)
-      ai-sdk      plain with the Vercel AI SDK: generateText
-      langgraph   plain with LangGraph.js: a graph that calls the model
-      imperative  a training loop of your own, in a script
-
-    Options:
-      --template NAME     what the project starts with [plain]
-      --base-model MODEL  base model of temper train [pocket (pocket-tools for the template tools)] (also --model)
-      --yes               ask nothing, and use the defaults
-      -h, --help          print this help
-
-    Examples:
-      temper init
-      temper init my-agent --template tools
-      temper init my-agent --base-model Qwen/Qwen3-4B --yes"
-  `);
 });

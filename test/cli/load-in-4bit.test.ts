@@ -29,12 +29,8 @@ const configure = (engine: object) =>
   writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
 
 test('what computes with other weights is refused before anything is started', async () => {
-  expect(await train(FLAG, '--engine', 'vllm')).toMatchInlineSnapshot(
-    `"temper: --load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with the embedded engine, because vLLM reads the weights of the model itself, got vllm; choose the embedded engine (--engine, engine.kind), or leave --load-in-4bit out"`,
-  );
-  expect(await train(FLAG, '--devices', '2', '--shard-base-model')).toMatchInlineSnapshot(
-    `"temper: --load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with a whole base model on each device, because weights in 4 bits cannot be sharded, got --shard-base-model; leave that out (engine.shardBaseModel), or leave --load-in-4bit out"`,
-  );
+  expect(await train(FLAG, '--engine', 'vllm')).toContain('must come with the embedded engine');
+  expect(await train(FLAG, '--devices', '2', '--shard-base-model')).toContain('weights in 4 bits cannot be sharded');
   expect(await train(FLAG, '--full-fine-tuning')).toContain('because weights in 4 bits are frozen');
   await configure({ loadIn4bit: true });
   expect(await train('--engine', 'vllm')).toContain('vLLM reads the weights of the model itself');

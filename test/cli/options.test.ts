@@ -1,8 +1,8 @@
-/** Every flag and field of temporal.config.ts is asked for its effect: one without any fails here. */
+/** Every flag is asked for its effect: one without any fails here. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
@@ -10,13 +10,21 @@ import { evalCommand } from '../../cli/eval/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
 import { scenariosCommand } from '../../cli/scenarios/command.ts';
 import { planScenarios } from '../../cli/scenarios/plan-scenarios.ts';
+import { deployCommand } from '../../cli/deploy/command.ts';
+import { planDeployment } from '../../cli/deploy/plan-deployment.ts';
+import { reviewCommand } from '../../cli/review/command.ts';
+import { planReview } from '../../cli/review/plan-review.ts';
+import { serveCommand } from '../../cli/serve/command.ts';
+import { planRecording } from '../../cli/serve/plan-recording.ts';
+import { planServe } from '../../cli/serve/plan-serve.ts';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
+import { planProductionSchedule } from '../../cli/schedule/plan-production-schedule.ts';
+import { readProductionSource } from '../../cli/planning/read-production.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
 import { autoCommand } from '../../cli/auto/command.ts';
 import { openAuto } from '../../cli/auto/open-auto.ts';
-import { flagText } from '../../cli/planning/project-flags.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
@@ -24,33 +32,44 @@ import { planSft } from '../../cli/sft/plan-sft.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
-import { RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { defineConfig, TemperConfigSchema } from '../../workers/config/config.ts';
-import { projectFolders } from '../../workers/project/folders.ts';
-import { absoluteModels } from '../../workers/base-models/known-models.ts';
-import { specifyStack } from '../../workers/local-stack/specify.ts';
-import { activityOptions, workflowOptions } from '../../workers/worker/worker.ts';
-import { textOf } from '../by-test.ts';
-import { fieldOf, leavesOf, setField } from '../schema-leaves.ts';
+import { fieldOf } from '../schema-leaves.ts';
 import { makeRun } from '../store/records/made-run.ts';
+import { fakePrograms } from '../workers/install/fake-programs.ts';
 
 import { write, writeAgent } from './agents.ts';
-import { findPrice } from '../../core/prices.ts';
-import { configuredMetrics } from '../../workers/metrics/configured-metrics.ts';
-import { namesOfTargets } from '../../workers/config/targets.ts';
-import { FLAGS, TRAIN } from './flag-probes.ts';
+import { ADDED, CHANGED, TRAIN } from './flag-probes.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { contextOf, runCli } from './run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const source = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+const CLI_FILES = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 'cli/*.ts'], {
+  cwd: ROOT,
+  encoding: 'utf8',
+})
+  .trim()
+  .split('\n');
 
 /** Made once: what is planned changes nothing of it. */
 const project = mkdtempSync(join(tmpdir(), 'temper-options-'));
-beforeAll(() => fill(project));
-afterAll(() => rmSync(project, { recursive: true }));
+const programs = fakePrograms();
+/** What Python was started with, a setting a line. */
+const STARTED = join(programs.folder, 'started');
+beforeAll(async () => {
+  const told = `args.join(' ').replaceAll(',', ',\\n')`;
+  programs.add(
+    'python',
+    `if (args[0] === '-c') console.log('missing:'); else fs.writeFileSync('${STARTED}', ${told});`,
+  );
+  await fill(project);
+});
+afterAll(() => {
+  programs.remove();
+  rmSync(project, { recursive: true });
+});
 
 function chatOf(content: string): string {
   return JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
@@ -66,7 +85,17 @@ async function fill(folder: string): Promise<Store> {
   return store;
 }
 
-const ENV = { OPENAI_API_KEY: 'x', MY_KEY: 'secret' };
+const KEY = 'k'.repeat(43);
+const ENV = {
+  ...programs.env,
+  PATH: `${programs.env['PATH']}:${process.env['PATH']}`,
+  TEMPER_PYTHON: join(programs.folder, 'bin', 'python'),
+  TEMPER_ENGINE_KEY: KEY,
+  TEMPER_SERVE_KEY: KEY,
+  TEMPER_REVIEW_KEY: KEY,
+  OPENAI_API_KEY: 'x',
+  MY_KEY: 'secret',
+};
 /** The context of a line `train …`. */
 const trainLine = (line: string, folder = project) => contextOf(trainCommand, folder, line.split(' ').slice(1), ENV);
 
@@ -82,7 +111,18 @@ const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<objec
   eval: (words) => planEval(contextOf(evalCommand, project, words, ENV)),
   scenarios: (words) => planScenarios(contextOf(scenariosCommand, project, words, ENV)),
   try: (words) => planTry(contextOf(tryCommand, project, words, ENV)),
-  'schedule create': (words) => planSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
+  'schedule create': async (words) => {
+    const context = contextOf(scheduleCreateCommand, project, words, ENV);
+    const production = readProductionSource(context.flags);
+    return production === null ? planSchedule(context) : planProductionSchedule(context, production);
+  },
+  deploy: async (words) =>
+    planDeployment(contextOf(deployCommand, project, words, ENV), await openStore(join(project, '.temper', 'store'))),
+  serve: async (words) => {
+    const context = contextOf(serveCommand, project, words, ENV);
+    return { ...planServe(context), recording: planRecording(context, { key: '' }) };
+  },
+  review: async (words) => planReview(contextOf(reviewCommand, project, words, ENV)),
 };
 
 /** A value that is not the default, with what else it needs. */
@@ -131,49 +171,83 @@ const OWN_FLAGS = ALL.flatMap(({ name, flags }) =>
     .map((flag) => `${name} --${flag}`),
 );
 
-/** Lines that many flags are compared with are planned once. */
-const outcomes = new Map<string, Promise<unknown>>();
+interface Probe {
+  readonly flag: string;
+  readonly without: string;
+  readonly given: string;
+  readonly shows: string | RegExp;
+}
 
-function outcomeOnce(line: string): Promise<unknown> {
+/** The value behind the first of these words. */
+const valueIn = (words: string): string => words.split(' ')[1] ?? `a value in ${words}`;
+const commandOf = (line: string) => ALL.findLast(({ name }) => `${line} `.startsWith(`${name} `))!.name;
+
+const PROBES: readonly Probe[] = [
+  ...Object.entries(ADDED).flatMap(([without, all]) =>
+    all.map((one): Probe => {
+      const [given, shows] = typeof one === 'string' ? [one, valueIn(one)] : one;
+      return { flag: `${commandOf(without)} ${given.split(' ')[0]}`, without, given: `${without} ${given}`, shows };
+    }),
+  ),
+  ...Object.entries(CHANGED).map(([flag, [without, given, shows]]): Probe => {
+    const words = given.slice(given.indexOf(flag.slice(flag.indexOf('--'))));
+    return { flag, without, given, shows: shows ?? valueIn(words) };
+  }),
+];
+
+/** Lines that many flags are compared with are planned once. */
+const outcomes = new Map<string, Promise<readonly string[]>>();
+
+function outcomeOnce(line: string): Promise<readonly string[]> {
   const found = outcomes.get(line) ?? outcome(line);
   outcomes.set(line, found);
   return found;
 }
 
-async function outcome(line: string): Promise<unknown> {
+/** What a command plans, value by value, or else what it says when it runs, with what it starts Python with. */
+async function outcome(line: string): Promise<readonly string[]> {
   const args = line.split(' ').map((word) => word.replaceAll('~', ' '));
-  const name = Object.keys(PLANS).find((plan) => line.startsWith(`${plan} `));
+  const name = Object.keys(PLANS).find((plan) => line.startsWith(`${plan} `) || line === plan);
+  if (name !== undefined)
+    return PLANS[name]!(args.slice(name.split(' ').length)).then(valuesOf, (error: Error) => [error.message]);
   const fresh = await temporaryFolder();
-  if (name === undefined) {
-    execFileSync('cp', ['-r', `${project}/.`, fresh]);
-    const { exitCode, stdout, stderr } = await runCli(fresh, args);
-    return { exitCode, said: `${stdout}\n${stderr}`.replaceAll(fresh, 'PROJECT') };
-  }
-  try {
-    const { store: _, ...plan } = (await PLANS[name]!(args.slice(name.split(' ').length))) as object & {
-      store?: Store;
-    };
-    return plan;
-  } catch (error) {
-    return String(error);
-  }
+  execFileSync('cp', ['-r', `${project}/.`, fresh]);
+  rmSync(STARTED, { force: true });
+  const { stdout, stderr } = await runCli(fresh, args, { env: ENV });
+  const settings = existsSync(STARTED) ? readFileSync(STARTED, 'utf8') : '';
+  return `${stdout}\n${stderr}\n${settings}`.replaceAll(fresh, 'PROJECT').split('\n');
+}
+
+/** `config.train.lora.rank: 8`, for each value within a plan. */
+function valuesOf(plan: unknown, path = ''): string[] {
+  if (typeof plan === 'function') return [];
+  if (plan === null || typeof plan !== 'object') return [`${path}: ${JSON.stringify(plan)}`];
+  const entries = plan instanceof Map ? [...plan] : Object.entries(plan);
+  return entries.filter(([key]) => key !== 'store').flatMap(([key, value]) => valuesOf(value, `${path}.${key}`));
 }
 
 describe('flags', () => {
-  test('each has a probe, and each probe a flag', () => {
-    expect(Object.keys(FLAGS).toSorted()).toEqual(OWN_FLAGS.toSorted());
+  test('each probe is of a flag', () => {
+    expect(PROBES.map(({ flag }) => flag).filter((flag) => !OWN_FLAGS.includes(flag))).toEqual([]);
   });
 
-  test.each(OWN_FLAGS)('%s has an effect, or is refused by name', async (flag) => {
-    const probe = FLAGS[flag]!;
-    if ('title' in probe) {
-      const name = flag.slice(flag.indexOf('--') + 2);
-      expect(textOf(probe)).toMatch(new RegExp(String.raw`\b${name.replaceAll('-', '-?')}\b`, 'i'));
-      return;
-    }
-    const [without, given] = [await outcomeOnce(probe[0]), await outcome(probe[1])];
-    expect(given).not.toEqual(without);
-    if (JSON.stringify(given).includes('unknown flag')) expect.unreachable(`${flag} is no flag`);
+  test.each(PROBES)('$flag makes the difference that it says, or is refused by name: $given', async (probe) => {
+    const { flag, without, given, shows } = probe;
+    const before = await outcomeOnce(without);
+    const added = (await outcome(given)).filter((line) => !before.includes(line));
+    const isMeant = (line: string) => (typeof shows === 'string' ? line.includes(shows) : shows.test(line));
+    const name = flag.slice(flag.indexOf('--'));
+    const isRefused = (line: string) => line.includes(name) && !line.includes('unknown flag');
+    expect(
+      added.filter((line) => isMeant(line) || isRefused(line)),
+      added.join('\n'),
+    ).not.toEqual([]);
+  });
+
+  /** What takes a server or a player to see has a test where it acts; here only that its command looks at it at all. */
+  test.each(OWN_FLAGS.filter((flag) => !PROBES.some((probe) => probe.flag === flag)))('%s is read', (flag) => {
+    const [command = '', name = ''] = flag.split(' --');
+    expect(textsOf(command).some((text) => takingOf(name).test(text))).toBe(true);
   });
 
   test.each([...SHARING])('%s takes every flag of a run', (name) => {
@@ -181,6 +255,29 @@ describe('flags', () => {
     expect([...isShared].filter((flag) => !Object.hasOwn(flags, flag))).toEqual([]);
   });
 });
+
+/** The text of a command's definition, of the files beside it, and of folders that it imports. */
+function textsOf(name: string): string[] {
+  const own = CLI_FILES.find((file) => file.endsWith('/command.ts') && source(file).includes(`name: '${name}',`))!;
+  const definition = source(own)
+    .split('\nexport const ')
+    .find((text) => text.includes(`name: '${name}',`))!;
+  const texts = [definition, ...filesIn(dirname(own)).map(source)];
+  const imported = [source(own), ...texts].flatMap((text) =>
+    [...text.matchAll(/(?:from |import\()'\.\.\/([\w-]+)\//g)].map(([, folder]) => folder!),
+  );
+  return [...texts, ...[...new Set(imported)].flatMap((folder) => filesIn(`cli/${folder}`).map(source))];
+}
+
+/** Without definitions, of which one file may hold several. */
+const filesIn = (folder: string) =>
+  CLI_FILES.filter((file) => file.startsWith(`${folder}/`) && !file.endsWith('/command.ts'));
+
+/** How a flag's value is taken: `flags.name`, `flags['name']`, or by name from what `flags` is taken apart into. */
+function takingOf(name: string): RegExp {
+  const apart = String.raw`\{[^{}]*[{ ,]'?${name}'?[^\w-][^{}]*\}[^=;{}]*= (?:\w+\.)?flags\b`;
+  return new RegExp(String.raw`(?:flags|asked)(?:\.${name}\b|\['${name}'\])|${apart}`);
+}
 
 describe('the configuration of a run', () => {
   let before: RunConfig;
@@ -201,98 +298,4 @@ describe('the configuration of a run', () => {
       if (typeof after === 'string' && after.includes(' ')) expect(after).toContain(`--${flag}`);
     },
   );
-
-  const paths = leavesOf(RunConfig).map(({ path }) => path);
-
-  test.each(paths)('%s is read by what plays, judges, trains or plans', (path) => {
-    const name = path.split('.').at(-1)!;
-    const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    const read = new RegExp(String.raw`\b(${name}|${snake})\b`);
-    expect(READERS.filter((file) => read.test(source(file)))).not.toEqual([]);
-  });
-});
-
-/** Files where a field of a run's configuration can have an effect: not those that define, default or only copy it. */
-const LIST = 'ls-files -co --exclude-standard core workflows activities play sdk gpu-worker/temper_gpu';
-const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' })
-  .trim()
-  .split('\n')
-  .filter(
-    (file) =>
-      /\.(ts|py)$/.test(file) && !/contract|run-defaults|schema-defaults|describe-config|options\.ts$/.test(file),
-  );
-
-describe('temporal.config.ts', () => {
-  const EXTERNAL = {
-    engine: { kind: 'vllm', vllm: { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } } },
-  };
-  /** Values that are not the defaults, with what else they need. */
-  const FIELDS: Readonly<Record<string, readonly [value: unknown, besides?: object]>> = {
-    store: ['s3://bucket/here'],
-    'queues.workflows': ['other'],
-    'queues.gpu': ['h200'],
-    'capacity.workflowTasks': [3],
-    'capacity.cachedWorkflows': [7],
-    'capacity.rollouts': [9],
-    'engine.url': ['http://gpu-host:8000'],
-    'engine.keyVariable': ['MY_KEY', { engine: { url: 'http://gpu-host:8000' } }],
-    'engine.threads': [7],
-    'engine.device': ['cuda:1'],
-    'engine.dtype': ['bfloat16'],
-    'engine.devices': [2],
-    'engine.shardBaseModel': [true, { engine: { devices: 2 } }],
-    'engine.loadIn4bit': [true],
-    'engine.compileLayers': [true],
-    'engine.kvCacheBytes': [2 ** 30],
-    'engine.prefixCacheBytes': [0],
-    'engine.slots': [64],
-    'engine.kind': ['vllm'],
-    'engine.vllm.args': [['-O3'], { engine: { kind: 'vllm' } }],
-    'engine.vllm.devices': [[1], { engine: { kind: 'vllm' } }],
-    'engine.vllm.policies': [3, { engine: { kind: 'vllm' } }],
-    'engine.vllm.url': ['http://other-host:8000', EXTERNAL],
-    'engine.vllm.adapters.folder': ['/mnt/other', EXTERNAL],
-    'engine.vllm.adapters.as': ['/srv/adapters', EXTERNAL],
-    models: [{ mine: './models/mine' }],
-    train: [{ steps: 60 }],
-    prices: [{ 'openai/gpt-5-mini': { usdPerMillionInput: 1, usdPerMillionOutput: 2 } }],
-    track: [[{ kind: 'csv' }]],
-    trace: [[{ kind: 'otlp' }]],
-    'metrics.port': [9100],
-    'metrics.host': ['::1', { metrics: { port: 9100 } }],
-    'localStack.temporalPort': [9001],
-    'localStack.uiPort': [9002],
-    'localStack.enginePort': [9003],
-    'localStack.standby': [false],
-  };
-
-  test('each field has a probe', () => {
-    const fields = leavesOf(TemperConfigSchema).map(({ path }) => path);
-    expect(Object.keys(FIELDS).toSorted()).toEqual(fields.toSorted());
-  });
-
-  test.each(Object.keys(FIELDS))('%s has an effect', async (path) => {
-    const [value, besides = {}] = FIELDS[path]!;
-    const given = setField(structuredClone(besides) as Record<string, unknown>, path, value);
-    expect(await madeOf(given)).not.toEqual(await madeOf(besides));
-  });
-
-  /** All that processes are started with. */
-  async function madeOf(input: object): Promise<object> {
-    const config = defineConfig(input);
-    const commands = { temporal: ['temporal'], gpuWorker: ['gpu-worker'], worker: ['worker'] };
-    const install = { env: { TEMPER_VLLM_PYTHON: '/vllm/python' }, cache: project, onEvent: () => undefined };
-    const options = { project, agentFile: null, models: {}, onEvent: () => undefined, commands };
-    const spec = await specifyStack({ folders: projectFolders(project), config, install, options });
-    const models = absoluteModels(project, config.models);
-    return {
-      spec,
-      models,
-      flags: flagText(config),
-      targets: namesOfTargets(config),
-      metrics: configuredMetrics(config),
-      price: findPrice(config.prices, 'openai/gpt-5-mini'),
-      worker: [workflowOptions(config, 'a store'), activityOptions(config)],
-    };
-  }
 });

@@ -108,23 +108,20 @@ describe('a run', () => {
   });
 
   test.each([
-    [['--steps', '5'], '--steps has no effect with --from-production'],
-    [['--group-size', '4'], '--group-size has no effect with --from-production'],
-    [['--max-staleness', '1'], '--max-staleness has no effect with --from-production'],
-    [['--warm-start', 'chats.jsonl'], '--warm-start has no effect with --from-production'],
-    [['--epochs', '0'], '--epochs must be a whole number of at least 1'],
-  ])('with %j', async (flags, reason) => {
-    expect(await train(...LEARN, ...flags)).toContain(`temper: ${reason}`);
+    ['--steps 5', '--steps has no effect with --from-production'],
+    ['--group-size 4', '--group-size has no effect with --from-production'],
+    ['--max-staleness 1', '--max-staleness has no effect with --from-production'],
+    ['--warm-start chats.jsonl', '--warm-start has no effect with --from-production'],
+    ['--epochs 0', '--epochs must be a whole number of at least 1'],
+  ])('with %s', async (flags, reason) => {
+    expect(await train(...LEARN, ...flags.split(' '))).toContain(`temper: ${reason}`);
   });
 
   test.each([
-    [['--at-least', '4'], '--at-least has no effect without --from-production'],
-    [
-      ['--from', 'demo@2'],
-      '--from has no effect without --from-production; to start from a checkpoint, run temper fork',
-    ],
-  ])('without conversations, with %j', async (flags, reason) => {
-    expect(await train('--base-model', 'pocket', ...flags)).toContain(`temper: ${reason}`);
+    ['--at-least 4', '--at-least has no effect without --from-production'],
+    ['--from demo@2', '--from has no effect without --from-production; to start from a checkpoint, run temper fork'],
+  ])('without conversations, with %s', async (flags, reason) => {
+    expect(await train('--base-model', 'pocket', ...flags.split(' '))).toContain(`temper: ${reason}`);
   });
 
   test('settings of the project about played attempts do not apply to it', async () => {

@@ -88,9 +88,7 @@ test('what is wrong is refused in one line, and nothing is promoted', async () =
   expect(await complain('promote', 'demo@2', '--back')).toContain('pass demo alone');
   expect(await complain('promote', 'demo', '--back', '--list')).toContain('pass one of them');
   expect(await complain('promote', 'demo', '--list', '--reason', 'x')).toContain('leave it out');
-  expect(await complain('promote', 'demo', '--back')).toMatchInlineSnapshot(
-    `"temper: demo@production must have an earlier promotion to go back to, but nothing was promoted; promote a checkpoint: temper promote demo@STEP"`,
-  );
+  expect(await complain('promote', 'demo', '--back')).toContain('demo@production must have an earlier promotion');
   expect(await complain('checkpoints', 'demo@production')).toContain(
     'demo@production names no checkpoint (nothing was promoted)',
   );

@@ -56,20 +56,7 @@ test('awaited attempts are listed oldest first, with the end of what they said, 
 
 test('a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag', async () => {
   await writeWaitingRun(store);
-  const first = [
-    'reward',
-    'demo',
-    '0.1.0.0',
-    '-1',
-    '--by',
-    'ann',
-    '--note',
-    'rude',
-    '--metric',
-    'tone=-0.5',
-    '--key',
-    'k',
-  ];
+  const first = 'reward demo 0.1.0.0 -1 --by ann --note rude --metric tone=-0.5 --key k'.split(' ');
   expect(await temper(...first)).toMatchObject({
     exitCode: 0,
     stdout: '0.1.0.0 has the reward -1; 2 attempts of its group still wait',
@@ -136,37 +123,17 @@ describe('one line refuses', () => {
     expect(hasRows()).toBe(false);
   });
 
-  test.each<[string, string, string, RegExp]>([
-    [
-      'an unknown column',
-      'a.csv',
-      'attempt,reward,score\n0.1.0.0,1,2\n',
-      /line 2 of \S+a\.csv may have run, .*, got score/,
-    ],
-    ['no number', 'a.csv', 'attempt,reward\n0.1.0.0,1\n0.1.0.1,x\n', /reward of line 3 .* finite number, got "x"/],
-    ['no reward', 'a.csv', 'attempt,reward\n0.1.0.0,\n', /line 2 .* must have attempt and reward, got no reward/],
-    [
-      'an attempt twice',
-      'a.csv',
-      'attempt,reward\n0.1.0.0,1\n0.1.0.0,2\n',
-      /line 3 .* gives the attempt 0\.1\.0\.0 again/,
-    ],
-    ['another run', 'a.csv', 'run,attempt,reward\nother,0.1.0.0,1\n', /must be of the run demo, got "other"/],
-    [
-      'an unknown attempt',
-      'a.csv',
-      'attempt,reward\n0.1.0.0,1\n0.9.0.1,2\n',
-      /line 3 .*no reward of the file was given/,
-    ],
-    ['nothing', 'a.csv', 'attempt,reward\n', /must have a reward in each line, got none/],
-    [
-      'text for a number',
-      'a.jsonl',
-      '{"attempt":"0.1.0.0","reward":"1"}\n',
-      /the reward must be a finite number, got "1"/,
-    ],
-    ['other JSON', 'a.jsonl', '[1]\n', /line 1 of \S+ must be an object, got \[1\]/],
-  ])('a file with %s, and gives nothing of it', async (_name, file, text, message) => {
+  test.each([
+    ['a.csv', 'attempt,reward,score\n0.1.0.0,1,2\n', /line 2 of \S+a\.csv may have run, .*, got score/],
+    ['a.csv', 'attempt,reward\n0.1.0.0,1\n0.1.0.1,x\n', /reward of line 3 .* finite number, got "x"/],
+    ['a.csv', 'attempt,reward\n0.1.0.0,\n', /line 2 .* must have attempt and reward, got no reward/],
+    ['a.csv', 'attempt,reward\n0.1.0.0,1\n0.1.0.0,2\n', /line 3 .* gives the attempt 0\.1\.0\.0 again/],
+    ['a.csv', 'run,attempt,reward\nother,0.1.0.0,1\n', /must be of the run demo, got "other"/],
+    ['a.csv', 'attempt,reward\n0.1.0.0,1\n0.9.0.1,2\n', /line 3 .*no reward of the file was given/],
+    ['a.csv', 'attempt,reward\n', /must have a reward in each line, got none/],
+    ['a.jsonl', '{"attempt":"0.1.0.0","reward":"1"}\n', /the reward must be a finite number, got "1"/],
+    ['a.jsonl', '[1]\n', /line 1 of \S+ must be an object, got \[1\]/],
+  ])('a file %s with %j, and gives nothing of it', async (file, text, message) => {
     const { exitCode, stderr } = await temper('reward', 'demo', '--file', write(file, text));
     expect({ exitCode, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, lines: 1 });
     expect(stderr).toMatch(message);
@@ -235,34 +202,15 @@ describe('links', () => {
     expect(stdout).not.toContain(key);
   });
 
-  test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
-    [
-      'without a key',
-      ['--links', 'https://a.example'],
-      {},
-      /--links needs the key of temper review in TEMPER_REVIEW_KEY/,
-    ],
-    [
-      'with a short key',
-      ['--links', 'https://a.example'],
-      { TEMPER_REVIEW_KEY: 'a' },
-      /must have at least 24 characters/,
-    ],
-    [
-      'to no address',
-      ['--links', 'a.example'],
-      { TEMPER_REVIEW_KEY: key },
-      /must be the http\(s\) address .* got a\.example/,
-    ],
-    [
-      'with a password',
-      ['--links', 'https://a:b@c.example'],
-      { TEMPER_REVIEW_KEY: key },
-      /without user, query or fragment/,
-    ],
-    ['that expire and are none', ['--expires-days', '1'], {}, /--expires-days must come with --links/],
-  ])('%s: refused in one line', async (_, words, env, message) => {
-    const { exitCode, stdout, stderr } = await links(words, env);
+  test.each([
+    ['--links https://a.example', null, /--links needs the key of temper review in TEMPER_REVIEW_KEY/],
+    ['--links https://a.example', 'a', /must have at least 24 characters/],
+    ['--links a.example', key, /must be the http\(s\) address .* got a\.example/],
+    ['--links https://a:b@c.example', key, /without user, query or fragment/],
+    ['--expires-days 1', null, /--expires-days must come with --links/],
+  ])('temper rewards demo %s with the key %j is refused in one line', async (words, given, message) => {
+    const env = given === null ? {} : { TEMPER_REVIEW_KEY: given };
+    const { exitCode, stdout, stderr } = await links(words.split(' '), env);
     expect([exitCode, stdout, stderr.split('\n').length]).toEqual([2, '', 1]);
     expect(stderr).toMatch(message);
   });

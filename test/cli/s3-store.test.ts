@@ -46,9 +46,7 @@ test('train and doctor say in one line what is wrong with the bucket', async () 
   const project = await projectWith('s3://no-such-bucket/runs');
   const trained = await runCli(project, ['train', AGENT, '--base-model', 'pocket']);
   expect(trained).toMatchObject({ exitCode: 2, stdout: '' });
-  expect(trained.stderr.replace(/http:\S+/, 'ENDPOINT')).toMatchInlineSnapshot(
-    `"temper: the store s3://no-such-bucket/runs at ENDPOINT refused (NoSuchBucket): there is no such bucket; create it, or correct the name"`,
-  );
+  expect(trained.stderr.replace(/http:\S+/, 'ENDPOINT')).toContain('refused (NoSuchBucket): there is no such bucket');
   const checked = await runCli(project, ['doctor', '--json'], { env: process.env });
   expect(JSON.parse(checked.stdout)).toContainEqual(expect.objectContaining({ name: 'store', ok: false }));
 });

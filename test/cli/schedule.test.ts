@@ -27,16 +27,6 @@ const complaint = (...args: string[]) => complaintIn(project, ['schedule', ...ar
 const NAMED = ['--name', 'nightly', '--base-model', 'pocket'];
 const create = (...flags: string[]) => complaint('create', agent, ...flags);
 
-test('an action that is none, or none at all', async () => {
-  expect(await complaint()).toMatchInlineSnapshot(`"temper: ACTION is missing; see temper schedule --help"`);
-  expect(await complaint('lsit')).toMatchInlineSnapshot(
-    `"temper: unknown command schedule lsit; did you mean temper schedule list?"`,
-  );
-  expect(await complaint('pause')).toMatchInlineSnapshot(
-    `"temper: NAME is missing; usage: temper schedule pause NAME [--reason TEXT]"`,
-  );
-});
-
 test('runs have the layout of micro-batches of the one that they continue, unless flags say another', async () => {
   await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
   const store = await openStore(join(project, '.temper', 'store'));
@@ -51,48 +41,52 @@ test('runs have the layout of micro-batches of the one that they continue, unles
   expect(await layout('--from', 'demo@2', '--micro-batch-tokens', '99', '--packing', 'tree')).toEqual([99, 'tree']);
 });
 
+test.each([
+  ['', 'ACTION is missing; see temper schedule --help'],
+  ['lsit', 'unknown command schedule lsit; did you mean temper schedule list?'],
+  ['list', 'no local stack is running in this project'],
+  ['pause', 'NAME is missing; usage: temper schedule pause NAME [--reason TEXT]'],
+  ['backfill nightly --to 2026-01-01', '--from is missing; pass --from 2026-11-21T03:00:00Z'],
+  [
+    'backfill nightly --from monday --to 2026-01-01',
+    '--from must be an ISO time with its zone, or a date, got "monday"',
+  ],
+  ['backfill nightly --from 2026-01-02 --to 2026-01-01', '--from must not be after --to, got 2026-01-02T00:00:00Z and'],
+  ['backfill nightly --from 2026-01-02 --to 2999-01-01', '--to must not be after now, got 2999-01-01T00:00:00Z'],
+  ['backfill nightly --from 2026-01-02T03:00 --to 2026-01-03', 'must be an ISO time with its zone'],
+])('temper schedule %s', async (line, message) => {
+  expect(await complaint(...line.split(' ').filter(Boolean))).toContain(message);
+});
+
 describe('create refuses', () => {
-  test('times that are missing, double or wrong', async () => {
-    expect(await create(...NAMED)).toMatchInlineSnapshot(
-      `"temper: a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)"`,
-    );
-    expect(await create(...NAMED, '--every', '1d', '--cron', '0 3 * * *')).toMatchInlineSnapshot(
-      `"temper: --every and --cron cannot be combined; pass one of them"`,
-    );
-    expect(await create(...NAMED, '--every', 'tomorrow')).toMatchInlineSnapshot(
-      `"temper: an interval must be a whole number of m, h, d or w (minutes, hours, days, weeks), got "tomorrow"; write it like 6h or 1d"`,
-    );
-    expect(await create(...NAMED, '--cron', '0 25 * * *')).toMatchInlineSnapshot(
-      `"temper: the cron line's hour must be *, or values from 0 to 23 with , - and /, got "25"; write it like '0 3 * * *'"`,
-    );
-  });
-
-  test('a name that is missing, wrong, or too long for the names of its runs', async () => {
-    expect(await create('--every', '1d', '--base-model', 'pocket')).toMatchInlineSnapshot(
-      `"temper: --name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)"`,
-    );
-    for (const name of ['a/b', 'Nightly', '', 'a'.repeat(51)])
-      expect(await create('--name', name, '--every', '1d', '--base-model', 'pocket')).toContain(
-        '--name must be lower case letters',
-      );
-  });
-
-  test('a base model that is missing, or a folder that workers would not know', async () => {
-    expect(await create('--name', 'nightly', '--every', '1d')).toMatchInlineSnapshot(
-      `"temper: --base-model is missing; pass --base-model pocket, a name of temporal.config.ts, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX"`,
-    );
-    const folder = await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
-    expect(await create('--name', 'nightly', '--every', '1d', '--base-model', folder)).toMatchInlineSnapshot(
-      `"temper: workers started later would not know --base-model PROJECT/mine; name it in temporal.config.ts (models: { "mine": "PROJECT/mine" }) and pass --base-model mine"`,
-    );
-  });
-
-  test('what train refuses', async () => {
-    expect(await create(...NAMED, '--every', '1d', '--steps', '0')).toContain('--steps must be at least 1');
-    expect(await create(...NAMED, '--every', '1d', '--run', 'x')).toContain('unknown flag --run');
-    expect(await create(...NAMED, '--every', '1d', '--warm-start', 'chats.jsonl')).toMatchInlineSnapshot(
-      `"temper: unknown flag --warm-start; every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from"`,
-    );
+  const POCKET = '--base-model pocket';
+  test.each([
+    [`--name nightly ${POCKET}`, "a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)"],
+    [`--name nightly ${POCKET} --every 1d --cron 0~3~*~*~*`, '--every and --cron cannot be combined; pass one of them'],
+    [`--name nightly ${POCKET} --every tomorrow`, 'an interval must be a whole number of m, h, d or w (minutes, hours'],
+    [`--name nightly ${POCKET} --cron 0~25~*~*~*`, 'hour must be *, or values from 0 to 23 with , - and /, got '],
+    [
+      `--every 1d ${POCKET}`,
+      '--name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2',
+    ],
+    ...['a/b', 'Nightly', '', 'a'.repeat(51)].map((name) => [
+      `--name ${name} --every 1d ${POCKET}`,
+      '--name must be lower case letters',
+    ]),
+    [
+      '--name nightly --every 1d',
+      '--base-model is missing; pass --base-model pocket, a name of temporal.config.ts, an',
+    ],
+    ['--name nightly --every 1d --base-model ./mine', 'workers started later would not know --base-model ./mine'],
+    [`--name nightly ${POCKET} --every 1d --steps 0`, '--steps must be at least 1'],
+    [`--name nightly ${POCKET} --every 1d --run x`, 'unknown flag --run'],
+    [
+      `--name nightly ${POCKET} --every 1d --warm-start chats.jsonl`,
+      'to start from chats, run temper sft FILE and pass',
+    ],
+  ])('%s', async (flags, message) => {
+    await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
+    expect(await create(...flags.split(' ').map((word) => word.replaceAll('~', ' ')))).toContain(message);
   });
 
   test('a beginning that is not there, or does not fit', async () => {
@@ -104,9 +98,7 @@ describe('create refuses', () => {
     );
     expect(await create(...NAMED, '--every', '1d', '--from', 'demo@best')).toContain('no checkpoint of demo has been');
     const other = ['--from', 'demo', '--lora-rank', '8'];
-    expect(await create(...NAMED, '--every', '1d', ...other)).toMatchInlineSnapshot(
-      `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@2), got 8; leave it out"`,
-    );
+    expect(await create(...NAMED, '--every', '1d', ...other)).toContain('--lora-rank must stay 16');
   });
 
   test('a lineage of its name that does not fit', async () => {
@@ -117,41 +109,16 @@ describe('create refuses', () => {
       encodeJson({ schema: 1, firing: 'a', run: 'nightly-1', parent: null }),
     );
     await store.publish(conclusionKey('nightly', 1), encodeJson({ schema: 1, checkpoint }));
-    expect(await create(...NAMED, '--every', '1d', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: --lora-rank must stay 16 (the run continues the adapter of nightly-1@2), got 8; leave it out"`,
-    );
-    expect(await create(...NAMED, '--every', '1d', '--from', 'nightly-1')).toMatchInlineSnapshot(
-      `"temper: --from has no effect: a schedule nightly has already trained nightly-1 and continues from it; choose another --name, or leave --from out"`,
+    expect(await create(...NAMED, '--every', '1d', '--lora-rank', '8')).toContain('--lora-rank must stay 16');
+    expect(await create(...NAMED, '--every', '1d', '--from', 'nightly-1')).toContain(
+      '--from has no effect: a schedule nightly has already trained nightly-1 and continues from it',
     );
   });
 
   test('to work without a server', async () => {
     // A store that has its id: else making it would be the first thing that this command leaves.
     await (await writeStanding('demo')).id();
-    expect(await create(...NAMED, '--every', '1d')).toMatchInlineSnapshot(
-      `"temper: no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train"`,
-    );
-    expect(await complaint('list')).toContain('no local stack is running in this project');
-  });
-});
-
-describe('backfill refuses', () => {
-  test('a span that is none', async () => {
-    expect(await complaint('backfill', 'nightly', '--to', '2026-01-01')).toMatchInlineSnapshot(
-      `"temper: --from is missing; pass --from 2026-11-21T03:00:00Z"`,
-    );
-    expect(await complaint('backfill', 'nightly', '--from', 'monday', '--to', '2026-01-01')).toMatchInlineSnapshot(
-      `"temper: --from must be an ISO time with its zone, or a date, got "monday"; pass --from 2026-11-21T03:00:00Z"`,
-    );
-    expect(await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2026-01-01')).toMatchInlineSnapshot(
-      `"temper: --from must not be after --to, got 2026-01-02T00:00:00Z and 2026-01-01T00:00:00Z; change one"`,
-    );
-    expect(await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2999-01-01')).toMatchInlineSnapshot(
-      `"temper: --to must not be after now, got 2999-01-01T00:00:00Z; the schedule fires at future times itself"`,
-    );
-    expect(await complaint('backfill', 'nightly', '--from', '2026-01-02T03:00', '--to', '2026-01-03')).toContain(
-      'must be an ISO time with its zone',
-    );
+    expect(await create(...NAMED, '--every', '1d')).toContain('no local stack is running in this project');
   });
 });
 

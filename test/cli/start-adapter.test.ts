@@ -45,49 +45,60 @@ describe('temper train --adapter', () => {
     });
   });
 
-  test('another rank, scale or base model is refused with both figures', async () => {
-    expect(await refused('--lora-rank', '16')).toMatchInlineSnapshot(
-      `"--lora-rank must stay 8 (the run begins with --adapter …/adapter), got 16; leave it out"`,
-    );
-    expect(await refused('--lora-layers', '0-1')).toMatchInlineSnapshot(
-      `"--lora-layers must stay [1] (the run begins with --adapter …/adapter), got [0,1]; leave it out"`,
-    );
-    expect(await refused('--lora-dora')).toMatchInlineSnapshot(
-      `"--lora-dora must stay false (the run begins with --adapter …/adapter), got true; leave it out"`,
-    );
-    await writeAdapter({ ...PEFT_CONFIG, base_model_name_or_path: 'Qwen/Qwen3-4B@main' });
-    expect(await refused()).toMatchInlineSnapshot(
-      `"--base-model must be the model that --adapter …/adapter was trained on, Qwen/Qwen3-4B@main, got pocket; pass that one, or correct base_model_name_or_path in its adapter_config.json if both are the same model"`,
-    );
+  /** The adapter's configuration, flags, and what is said of them. */
+  test.each<[config: object, flags: string, said: string]>([
+    [{}, '--lora-rank 16', '--lora-rank must stay 8 (the run begins with --adapter …/adapter), got 16; leave it out'],
+    [
+      {},
+      '--lora-layers 0-1',
+      '--lora-layers must stay [1] (the run begins with --adapter …/adapter), got [0,1]; leave',
+    ],
+    [
+      {},
+      '--lora-dora',
+      '--lora-dora must stay false (the run begins with --adapter …/adapter), got true; leave it out',
+    ],
+    [{}, '--full-fine-tuning', '--adapter …/adapter has no effect with --full-fine-tuning (all weights are trained'],
+    [
+      {},
+      '--adapter nowhere',
+      '--adapter must be a folder with adapter_config.json and adapter_model.safetensors, got …/',
+    ],
+    [
+      { base_model_name_or_path: 'Qwen/Q@main' },
+      '',
+      'that --adapter …/adapter was trained on, Qwen/Q@main, got pocket',
+    ],
+    [
+      { init_lora_weights: 'pissa' },
+      '',
+      '--adapter must not use init_lora_weights of PEFT, which Temper does not train',
+    ],
+    [{ rank_pattern: { q_proj: 4 } }, '', '--adapter must not use rank_pattern of PEFT, which Temper does not train'],
+    [{ rank_pattern: { q_proj: 4 } }, '', 'but …/adapter has {"q_proj":4}; pass an adapter without it'],
+    ...['alora_invocation_tokens', 'arrow_config', 'use_bdlora', 'velora_config', 'monteclora_config', 'of_later'].map(
+      (member): [object, string, string] => [{ [member]: [260] }, '', `--adapter must not use ${member} of PEFT`],
+    ),
+    [
+      { peft_type: 'IA3' },
+      '',
+      '--adapter must be a LoRA adapter as PEFT saves it, but adapter_config.json of …/adapter',
+    ],
+    [
+      { use_dora: true },
+      '--engine vllm',
+      '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes',
+    ],
+    [{}, '--engine vllm', 'planned'],
+  ])('%j with %j', async (config, flags, said) => {
+    await writeAdapter({ ...PEFT_CONFIG, ...config });
+    expect(await refused(...flags.split(' ').filter(Boolean))).toContain(said);
   });
 
-  test('what Temper does not train is refused, and so is what is no adapter', async () => {
-    await writeAdapter({ ...PEFT_CONFIG, init_lora_weights: 'pissa' });
-    expect(await refused()).toMatchInlineSnapshot(
-      `"--adapter must not use init_lora_weights of PEFT, which Temper does not train, but …/adapter has "pissa"; pass an adapter without it"`,
-    );
-    await writeAdapter({ ...PEFT_CONFIG, rank_pattern: { q_proj: 4 } });
-    expect(await refused()).toMatchInlineSnapshot(
-      `"--adapter must not use rank_pattern of PEFT, which Temper does not train, but …/adapter has {"q_proj":4}; pass an adapter without it"`,
-    );
-    await writeAdapter({ ...PEFT_CONFIG, alora_invocation_tokens: [260] });
-    expect(await refused()).toMatchInlineSnapshot(
-      `"--adapter must not use alora_invocation_tokens of PEFT, which Temper does not train, but …/adapter has [260]; pass an adapter without it"`,
-    );
-    for (const member of ['arrow_config', 'use_bdlora', 'velora_config', 'monteclora_config', 'of_a_later_version']) {
-      await writeAdapter({ ...PEFT_CONFIG, [member]: { rank: 4 } });
-      expect(await refused()).toContain(`--adapter must not use ${member} of PEFT`);
-    }
-    await writeAdapter({ ...PEFT_CONFIG, peft_type: 'IA3' });
-    expect(await refused()).toMatchInlineSnapshot(
-      `"--adapter must be a LoRA adapter as PEFT saves it, but adapter_config.json of …/adapter has peft_type: Invalid input: expected "LORA"; pass another folder"`,
-    );
+  test('weights that are no LoRA are refused', async () => {
     await writeAdapter(PEFT_CONFIG, ['base_model.model.wte.lora_embedding_A']);
-    expect(await refused()).toMatchInlineSnapshot(
-      `"--adapter must hold tensors named ….lora_A.weight, but adapter_model.safetensors of …/adapter has none; pass another folder"`,
-    );
-    expect(await refused('--adapter', 'nowhere')).toMatchInlineSnapshot(
-      `"--adapter must be a folder with adapter_config.json and adapter_model.safetensors, got …/nowhere (adapter_config.json: ENOENT); save it with PEFT's save_pretrained"`,
+    expect(await refused()).toContain(
+      '--adapter must hold tensors named ….lora_A.weight, but adapter_model.safetensors',
     );
   });
 
@@ -96,20 +107,6 @@ describe('temper train --adapter', () => {
     const origin = { lora_dropout: 0.1, peft_version: '0.21.2', task_type: 'CAUSAL_LM', loftq_config: {} };
     await writeAdapter({ ...PEFT_CONFIG, ...nothing, ...origin, init_lora_weights: false });
     expect(await refused()).toBe('planned');
-  });
-
-  test('all weights are not trained from an adapter', async () => {
-    expect(await refused('--full-fine-tuning')).toMatchInlineSnapshot(
-      `"--adapter …/adapter has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out"`,
-    );
-  });
-
-  test('DoRA is refused where vLLM samples', async () => {
-    expect(await refused('--engine', 'vllm')).toBe('planned');
-    await writeAdapter({ ...PEFT_CONFIG, use_dora: true });
-    expect(await refused('--engine', 'vllm')).toMatchInlineSnapshot(
-      `"--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out"`,
-    );
   });
 });
 

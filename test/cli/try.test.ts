@@ -2,8 +2,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { helpOf } from '../../cli/command-line/help.ts';
-import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
@@ -114,16 +112,7 @@ test('--json has the calls, without token ids', async () => {
 
 test('what a person says of temperature and limits goes to the hosted model', async () => {
   await writeAsking(project, 'return 1;');
-  const { asked } = await runTry(project, [
-    '--scenarios',
-    '1',
-    '--attempts',
-    '1',
-    '--temperature',
-    '0.3',
-    '--max-tokens',
-    '9',
-  ]);
+  const { asked } = await runTry(project, '--scenarios 1 --attempts 1 --temperature 0.3 --max-tokens 9'.split(' '));
   expect(asked[0]).toMatchObject({ temperature: 0.3, max_completion_tokens: 9 });
 });
 
@@ -286,39 +275,4 @@ describe('bad input is one line', () => {
     await writeFile(file, text);
     expect(await complaint()).toContain('line 1 of PROJECT/package.json must be an object with a non-empty string id');
   });
-});
-
-test('help', () => {
-  expect(helpOf(COMMANDS.find(({ name }) => name === 'try')!)).toMatchInlineSnapshot(`
-    "play an agent a few times and show what happens, without training
-
-    Usage: temper try [AGENT] [flags]
-
-    AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.
-    Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards
-    that never vary, missing metrics, rewritten histories, cut answers, failures. Writes no run into the store.
-    MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model
-    (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama) or URL#MODEL.
-    On the local stack, requests stand under the rules of training: what would end a run is refused here, too.
-    Exit code 1 if an attempt failed.
-
-    Options:
-      --model MODEL         model that plays [base-model of temporal.config.ts, or pocket] (also --base-model)
-      --scenario ID         scenario to play, by its id; repeatable
-      --scenarios N         play the first N scenarios [3]
-      --attempts N          attempts at each scenario [2]
-      --temperature X       sampling temperature [the checkpoint's run's, or 1; for a hosted model its own]
-      --max-tokens N        token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
-      --chat-template FILE  Jinja chat template [that of the checkpoint's run, or the model's own]
-      --eval                play evalScenarios, under the rules of evaluations: calls may set what training refuses
-      --replay              run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)
-      --save FOLDER         write each attempt to a JSON file, for replayAttempt of temper-rl/testing
-      --json                print one JSON object
-      -h, --help            print this help
-
-    Examples:
-      temper try
-      temper try agent.ts --model demo@latest --scenario game-7 --attempts 8
-      temper try agent.ts --model openai/gpt-5-mini --eval --save attempts"
-  `);
 });

@@ -66,12 +66,7 @@ describe('the live view', () => {
       events: [],
       hint: 'Ctrl-C detaches',
     };
-    expect(renderLive(model, screen)).toMatchInlineSnapshot(`
-      "demo  starting
-
-      waiting for the Temporal server
-      Ctrl-C detaches"
-    `);
+    expect(renderLive(model, screen)).toBe('demo  starting\n\nwaiting for the Temporal server\nCtrl-C detaches');
   });
 
   test('no line is wider than the terminal', () => {
@@ -94,12 +89,7 @@ describe('the live view', () => {
 
 describe('the curve', () => {
   test('rises where the values rise', () => {
-    expect(drawCurve([0, 1, 2, 3], { columns: 4, rows: 2 })).toMatchInlineSnapshot(`
-      [
-        "⠀⠀⡠⠊",
-        "⡠⠊⠀⠀",
-      ]
-    `);
+    expect(drawCurve([0, 1, 2, 3], { columns: 4, rows: 2 })).toEqual(['⠀⠀⡠⠊', '⡠⠊⠀⠀']);
   });
 
   test('of one value, and of equal ones, is flat and finite', () => {
@@ -117,13 +107,12 @@ describe('plain lines', () => {
 
   test('each step and each evaluation is told once, in order', () => {
     const { lines, told } = linesSince(NOTHING_TOLD, progress);
-    expect(lines.join('\n')).toMatchInlineSnapshot(`
-      "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
-      step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  loss 0.008 · entropy 1.590 · logprobK3 1.0e-12  0.8 s
-      step   2/100  reward 0.358  win 0.558 · illegal 0.098 · draw 0.100 · moves 3.580  loss 0.009 · entropy 1.580 · logprobK3 1.0e-12  0.8 s
-      eval after step 2  reward 0.150 · win 0.600 · illegal 0.050 · draw 0.100 · moves 3.600  200 held-out scenarios
-      step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  loss 0.001 · entropy 1.570 · logprobK3 1.0e-12  0.8 s"
-    `);
+    const begins = ['eval after step 0 ', 'step   1/100 ', 'step   2/100 ', 'eval after step 2 ', 'step   3/100 '];
+    expect(lines).toEqual(begins.map((begin) => expect.stringContaining(begin)));
+    expect(lines[0]).toContain(
+      'reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios',
+    );
+    expect(lines[1]).toMatch(/reward 0.337 .* loss 0.008 · entropy 1.590 · logprobK3 1.0e-12 {2}0.8 s$/);
     expect(linesSince(told, progress).lines).toEqual([]);
   });
 
@@ -186,7 +175,7 @@ describe('plain lines', () => {
 
   test('who joins later is told how far the run is, and only new steps', () => {
     const { line, told } = joinRun(progress);
-    expect(line).toMatchInlineSnapshot(`"demo continues after step 3/100, reward 0.880"`);
+    expect(line).toContain('demo continues after step 3/100, reward 0.880');
     expect(linesSince(told, progress).lines).toEqual([]);
   });
 });
@@ -207,12 +196,7 @@ describe('events of the local stack', () => {
         { ...progress, message: 'Python environment', done: 4, elapsedSeconds: 5 },
         { ...progress, message: 'Python environment ready', done: 30, elapsedSeconds: 61, finished: true },
       ),
-    ).toMatchInlineSnapshot(`
-      [
-        "Python environment 3 of 30 packages … 4.0 s",
-        "Python environment ready (1 min 1 s)",
-      ]
-    `);
+    ).toEqual(['Python environment 3 of 30 packages … 4.0 s', 'Python environment ready (1 min 1 s)']);
   });
 
   test('a child that died is told with its last words, its return too', () => {
@@ -230,11 +214,6 @@ describe('events of the local stack', () => {
         { kind: 'child', child },
         { kind: 'child', child: { ...child, deaths: 0 } },
       ),
-    ).toMatchInlineSnapshot(`
-      [
-        "gpu-worker died (SIGKILL), restarting in 0.5 s; last output: out of memory",
-        "gpu-worker restarted",
-      ]
-    `);
+    ).toEqual(['gpu-worker died (SIGKILL), restarting in 0.5 s; last output: out of memory', 'gpu-worker restarted']);
   });
 });

@@ -82,25 +82,21 @@ describe('scripts', () => {
   });
 });
 
-describe('docs/commands.md', () => {
-  /** Flag, type, default and meaning of each row. */
-  const rows = [
-    ...readPage('docs/commands.md').matchAll(/^\| `--([a-z0-9-]+)[^|]*\| ([^|]+) \| ([^|]+) \| [^|]+ \|$/gm),
-  ];
-
-  test.each(['train', 'init', 'scenarios', 'try', 'eval'])('lists every flag of temper %s', (name) => {
-    const { flags } = COMMANDS.find((command) => command.name === name)!;
-    expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(flags)));
-  });
-
-  test('has the tables that the contract generates (else: npm run contract)', () => {
-    expect(generatePage()).toBe(readPage('docs/commands.md'));
-  });
+test.each([
+  ['docs/commands.md', 'train'],
+  ['docs/commands.md', 'init'],
+  ['docs/commands.md', 'scenarios'],
+  ['docs/commands.md', 'try'],
+  ['docs/commands.md', 'eval'],
+  ['docs/auto.md', 'auto'],
+])('%s lists every flag of temper %s', (page, name) => {
+  const { flags } = COMMANDS.find((command) => command.name === name)!;
+  const text = readPage(page);
+  expect(Object.keys(flags).filter((flag) => !new RegExp(`^\\|.*\`--${flag}\\b`, 'm').test(text))).toEqual([]);
 });
 
-test('docs/auto.md lists every flag of temper auto', () => {
-  const { flags } = COMMANDS.find((command) => command.name === 'auto')!;
-  for (const flag of Object.keys(flags)) expect(readPage('docs/auto.md')).toMatch(new RegExp(`\`--${flag} `));
+test('docs/commands.md has the tables that the contract generates (else: npm run contract)', () => {
+  expect(generatePage()).toBe(readPage('docs/commands.md'));
 });
 
 test.each([

@@ -1,4 +1,4 @@
-/** Links of the pages lead somewhere, to the heading too; and each page says what to read next; and no merge was left half done. */
+/** Links of the pages lead somewhere, to the heading too; the index has each page once; and each page says what to read next. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -25,6 +25,12 @@ test.each(PAGES)('each link of %s leads to a file and a heading that exist', (pa
     expect(existsSync(join(ROOT, target)), link).toBe(true);
     if (anchor !== undefined) expect(anchorsOf(target), link).toContain(anchor);
   }
+});
+
+test('docs/index.md has a row for each page of the guide, and links no page twice', () => {
+  const linked = linksOf('docs/index.md').filter((link) => !link.startsWith('..'));
+  const guide = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/index.md');
+  expect(linked.toSorted()).toEqual(guide.map((page) => page.replace('docs/', '')).toSorted());
 });
 
 test.each(PAGES.filter((page) => !WITHOUT_NEXT.has(page)))('%s ends with what to read next', (page) => {

@@ -216,20 +216,7 @@ test('Langfuse’s recorded calls are read page by page, with scores of traces, 
   onTestFinished(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const env = { LANGFUSE_BASE_URL: url, LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
-  const words = [
-    'distill',
-    '--from-langfuse',
-    '--since',
-    '2026-11-20',
-    '--most',
-    '3',
-    '--score',
-    'ok',
-    '--top',
-    '100%',
-    '--out',
-    'a.jsonl',
-  ];
+  const words = 'distill --from-langfuse --since 2026-11-20 --most 3 --score ok --top 100% --out a.jsonl'.split(' ');
   const { stdout, stderr } = await runCli(project, words, { env });
   expect(stderr).toBe('');
   expect(stdout).toContain('note: 1 call left out: the call failed');

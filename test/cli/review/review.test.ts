@@ -25,33 +25,23 @@ describe('key and host', () => {
     expect(made).toMatchObject({ host: '127.0.0.1', port: 8019, isNewKey: true });
     expect(reviewLines(made).join('\n')).toContain(`export TEMPER_REVIEW_KEY=${made.key}`);
     const place = plan(['--port', '9000'], { TEMPER_REVIEW_KEY: KEY }, true);
-    expect(reviewLines(place).join('\n')).toMatchInlineSnapshot(`
-      "rewards are taken at http://127.0.0.1:9000; Ctrl-C stops it
-      key     in TEMPER_REVIEW_KEY
-      links   temper rewards RUN --links http://127.0.0.1:9000
-
-      curl http://127.0.0.1:9000/v1/runs/RUN/rewards -H "Authorization: Bearer $TEMPER_REVIEW_KEY"
-      curl http://127.0.0.1:9000/v1/runs/RUN/attempts/ATTEMPT/reward -H "Authorization: Bearer $TEMPER_REVIEW_KEY" -d '{"reward": 0.7}'"
-    `);
+    const lines = reviewLines(place).join('\n');
+    expect(lines).toContain(
+      'rewards are taken at http://127.0.0.1:9000; Ctrl-C stops it\nkey     in TEMPER_REVIEW_KEY',
+    );
+    expect(lines).toContain('temper rewards RUN --links http://127.0.0.1:9000');
+    expect(lines).toContain(' -H "Authorization: Bearer $TEMPER_REVIEW_KEY" -d \'{"reward": 0.7}\'');
+    expect(lines).not.toContain(KEY);
   });
 
   test('what is wrong is told in one line', async () => {
     const project = await temporaryProject();
     const complain = (words: string[], env: NodeJS.ProcessEnv = {}) =>
       complaintIn(project, ['review', ...words], { env });
-    expect([
-      await complain([]),
-      await complain(['--json'], { TEMPER_REVIEW_KEY: 'short' }),
-      await complain(['--host', '10.0.0.5']),
-      await complain(['--host', '0.0.0.0'], { TEMPER_REVIEW_KEY: KEY }),
-    ]).toMatchInlineSnapshot(`
-      [
-        "temper: temper review shows a new key on a terminal only, and needs one in TEMPER_REVIEW_KEY here; export TEMPER_REVIEW_KEY="$(openssl rand -base64 32)"",
-        "temper: TEMPER_REVIEW_KEY must have at least 24 characters (links are signed with it), got 5; export TEMPER_REVIEW_KEY="$(openssl rand -base64 32)"",
-        "temper: --host 10.0.0.5 is open to other machines and needs a key in TEMPER_REVIEW_KEY, which is not set; export TEMPER_REVIEW_KEY="$(openssl rand -base64 32)"",
-        "temper: --host 0.0.0.0 must come with --allow-host, otherwise requests from other machines are refused; pass --allow-host and the name or address that they use",
-      ]
-    `);
+    expect(await complain([])).toContain('temper review shows a new key on a terminal');
+    expect(await complain(['--json'], { TEMPER_REVIEW_KEY: 'short' })).toContain('TEMPER_REVIEW_KEY must have');
+    expect(await complain(['--host', '10.0.0.5'])).toContain('--host 10.0.0.5 is open to other machines');
+    expect(await complain(['--host', '0.0.0.0'], { TEMPER_REVIEW_KEY: KEY })).toContain('--host 0.0.0.0 must come');
   });
 });
 

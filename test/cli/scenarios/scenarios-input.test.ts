@@ -15,39 +15,24 @@ beforeEach(async () => {
 
 const scenarios = (...flags: string[]) =>
   complaintIn(project, ['scenarios', ...flags], { env: { OPENAI_API_KEY: 'key' } });
-const TASK = ['--from-task', 'Add numbers.', '--model', 'openai/gpt-5-mini'];
 const MCP = ['--model', 'openai/gpt-5-mini', '--from-mcp'];
+const TASK = '--from-task Add --model openai/gpt-5-mini';
 
 test.each([
-  [['--model', 'openai/gpt-5'], 'scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT'],
-  [[...TASK, '--from-mcp', 'npx x'], 'scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT'],
-  [
-    ['--from-task', ' ', '--model', 'openai/x'],
-    '--from-task must be a task in one sentence, got an empty text; pass one',
-  ],
-  [['--from-task', 'Add.'], '--model is missing; pass a hosted model such as openai/gpt-5-mini'],
-  [[...TASK, '--count', '0'], '--count must be a whole number from 2 to 10000, got "0"; pass --count N'],
-  [
-    [...TASK, '--count', '6', '--held-out', '6'],
-    '--held-out must be less than --count 6, or nothing is left to train on, got 6; pass --held-out 2',
-  ],
-  [[...TASK, '--tools', 'add'], '--tools has no effect without --from-mcp; leave it out'],
-  [[...TASK, '--mcp-env', 'TOKEN'], '--mcp-env has no effect without --from-mcp; leave it out'],
-  [[...TASK, '--attempts', '0', '--try-with', 'openai/x'], '--try-with has no effect with --attempts 0; leave it out'],
-  [
-    [...TASK, '--max-cost-usd', '1'],
-    '--max-cost-usd has no effect while the price of openai/gpt-5-mini is unknown; pass --price openai/gpt-5-mini=IN/OUT (US dollars per million tokens)',
-  ],
-  [
-    ['--from-task', 'Add.', '--model', 'pocket'],
-    '--model must be a hosted model (it writes the scenarios), got pocket; pass provider/model, or URL#MODEL, and pocket as --try-with',
-  ],
-  [
-    ['--from-task', 'Add.', '--model', 'groq/llama'],
-    'groq/llama needs a key in GROQ_API_KEY, which is not set; export it',
-  ],
-])('%j', async (flags, rule) => {
-  expect(await scenarios(...flags)).toBe(`temper: ${rule}`);
+  ['--model openai/gpt-5', 'scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT'],
+  [`${TASK} --from-mcp npx`, 'scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT'],
+  ['--from-task  --model openai/x', '--from-task must be a task in one sentence, got an empty text; pass one'],
+  ['--from-task Add', '--model is missing; pass a hosted model such as openai/gpt-5-mini'],
+  [`${TASK} --count 0`, '--count must be a whole number from 2 to 10000, got "0"; pass --count N'],
+  [`${TASK} --count 6 --held-out 6`, '--held-out must be less than --count 6, or nothing is left to train on, got 6'],
+  [`${TASK} --tools add`, '--tools has no effect without --from-mcp; leave it out'],
+  [`${TASK} --mcp-env TOKEN`, '--mcp-env has no effect without --from-mcp; leave it out'],
+  [`${TASK} --attempts 0 --try-with openai/x`, '--try-with has no effect with --attempts 0; leave it out'],
+  [`${TASK} --max-cost-usd 1`, '--max-cost-usd has no effect while the price of openai/gpt-5-mini is unknown; pass'],
+  ['--from-task Add --model pocket', '--model must be a hosted model (it writes the scenarios), got pocket; pass'],
+  ['--from-task Add --model groq/llama', 'groq/llama needs a key in GROQ_API_KEY, which is not set; export it'],
+])('temper scenarios %s', async (flags, rule) => {
+  expect(await scenarios(...flags.split(' '))).toContain(`temper: ${rule}`);
 });
 
 test('an MCP server that is not there, has no tools, does not have the tool, or is no command line', async () => {

@@ -40,20 +40,12 @@ test('another shape, another base model, all weights and no adapter are refused,
       () => 'registered',
       (error: Error) => error.message.replaceAll(world.folder, '…'),
     );
-  expect(await refused({ lora: { rank: 16 } })).toMatchInlineSnapshot(
-    `"adapter of TrainableModel has rank 8, but lora asks for 16; leave rank out of lora"`,
-  );
-  expect(await refused({ lora: null })).toMatchInlineSnapshot(
-    `"adapter of TrainableModel has no effect with lora: null (all weights are trained, without an adapter); leave one of them out"`,
-  );
+  expect(await refused({ lora: { rank: 16 } })).toContain('adapter of TrainableModel has rank 8, but lora asks for 16');
+  expect(await refused({ lora: null })).toContain('adapter of TrainableModel has no effect with lora: null');
   await writePeftAdapter(adapter, { ...PEFT_CONFIG, base_model_name_or_path: 'Qwen/Qwen3-4B' });
-  expect(await refused({})).toMatchInlineSnapshot(
-    `"adapter of TrainableModel was trained on Qwen/Qwen3-4B, but baseModel is pocket; pass that one, or correct base_model_name_or_path in its adapter_config.json if both are the same model"`,
-  );
+  expect(await refused({})).toContain('adapter of TrainableModel was trained on Qwen/Qwen3-4B, but baseModel');
   await rm(adapter, { recursive: true });
-  expect(await refused({})).toMatchInlineSnapshot(
-    `"adapter of TrainableModel must be a folder with adapter_config.json and adapter_model.safetensors, got …/adapter (adapter_config.json: ENOENT); save it with PEFT's save_pretrained"`,
-  );
+  expect(await refused({})).toContain('adapter of TrainableModel must be a folder with adapter_config.json');
   expect(await readRun(world.store, 'demo.one')).toBeNull();
 });
 
