@@ -14,7 +14,7 @@ import { isHeldOut, makeSmallMailbox } from '../../examples/email-search/small-m
 import { playAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
 
-const call = (name: string, args: unknown) => ({ name, arguments: args });
+const call = (name: string, args: object) => ({ name, arguments: args });
 const calls = (...toolCalls: ReturnType<typeof call>[]) => ({ toolCalls });
 /** What the tools said since the model's last turn. */
 const told = ({ messages }: CallRequest) =>
