@@ -1,7 +1,7 @@
 """A training step as a GPU computes it, on a fake one: the CPU's loss, gradient and weights, in float32.
 
-Trees are computed in blocks here, because FlexAttention's kernel is for halves: test_tree_kernel.py has its numbers,
-and test_ceilings.py its launches. fake_gpu.py says what cannot be seen here."""
+Trees are computed in blocks here, because FlexAttention's kernel is for halves: test_tree_kernel.py has its
+numbers. fake_gpu.py says what cannot be seen here."""
 
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -86,9 +86,9 @@ WAYS = {
 def test_a_step_has_the_cpus_numbers(way: Way):
     base = in_4_bits(tiny_base()) if way.is_in_4_bits else tiny_base()
     wanted, trained, state = step(base, way)
-    with FakeGpu(has_numbers=True) as gpu:
+    with FakeGpu() as gpu:
         found, trained_there, state_there = step(on_gpu(base), way)
-    assert gpu.launched.times.total() > 500
+    assert gpu.launched.total() > 500
     require_same_numbers(found, wanted)
     assert (found["sharedTokens"] > 0) == (way.packing == "tree")
     if way.optimizer == "adamw":
