@@ -15,13 +15,14 @@ from temper_gpu.model.four_bit import pack_layers
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Group
 from temper_gpu.training.inputs import StepInputs
+from temper_gpu.training.lora_parameters import joins_halves
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.platform import repeatable
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.step import train_step
-from tests.cuda.fake_gpu import FakeGpu, on_gpu
+from tests.cuda.fake_gpu import GPU, FakeGpu, on_gpu
 from tests.training.agreement import first_moments, require_same_gradients
 from tests.training.samples import STEADY, lora, sampled_groups, tiny_base, train_config
 
@@ -95,3 +96,7 @@ def test_a_step_has_the_cpus_numbers(way: Way):
         require_same_gradients(first_moments(state_there), first_moments(state))
     for name, tensor in trained.items():
         torch.testing.assert_close(trained_there[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gpu_alone_adds_the_products_of_halves_before_they_are_rounded():
+    assert [joins_halves(device) for device in (GPU, torch.device("cpu"))] == [True, False]

@@ -248,8 +248,8 @@ def test_supervised_steps_have_the_same_bytes_and_each_rank_holds_its_part_of_th
     assert (parts.adapter, parts.optimizer) == (whole.adapter, whole.optimizer)
     # Once the next step is through, all have told of this one.
     trainer.train(first_step(store, "next-parts"), never)
-    assert trainer._loaded is not None
-    held = [frozen_bytes(trainer._loaded.policy), *(int(told_by(store.uri, 3, rank).read_text()) for rank in (1, 2))]
+    assert trainer.policy is not None
+    held = [frozen_bytes(trainer.policy), *(int(told_by(store.uri, 3, rank).read_text()) for rank in (1, 2))]
     tensors = tiny_base().tensors
     parts_of = {name: [part.nbytes for part in tensor.chunk(3)] for name, tensor in tensors.items()}
     # It stands outside of the layers, and is small.
