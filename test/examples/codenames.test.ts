@@ -64,10 +64,8 @@ test.each<[string, Turn[], number, number | null]>([
   ],
   ['is lost for both by the assassin', [['PLANT 2', 'ROSE', 'GUN']], 1 / 3 - 0.5, 1 / 3 - 0.5],
   ['ends with a clue that names a word, before the guesser was asked', [['OAK 1']], -1, null],
-  ['ends with a clue that is a part of a word', [['RO 1']], -1, null],
   ['ends with what is no clue', [['TREE 1', 'OAK'], ['I think']], 1 / 3 - 1, 1 / 3],
   ['ends with a word that is not on the board', [['TREE 1', 'ELM']], 0, -1],
-  ['ends with a word that is covered', [['TREE 2', 'OAK', 'OAK']], 1 / 3, 1 / 3 - 1],
   ['ends with a pass at the first guess', [['TREE 1', PASS]], 0, -1],
 ])('a game %s', async (_, turns, spymaster, guesser) => {
   const { roleRewards } = await play(...turns);

@@ -60,17 +60,6 @@ describe.each([retail, airline, smallRetail, smallAirline])('the domain $name', 
   });
 });
 
-test.each([
-  ['48', 'You get 48 euros.', true],
-  ['1450', 'It costs €1,450.', true],
-  ['48', 'You get 148 euros.', false],
-  ['48', 'You get 48.50 euros.', false],
-  ['no', 'I know.', false],
-])('%j is said by %j: %j', (statement, said, isSaid) => {
-  const task = { ...taskOf(retail, 'price'), statements: [statement] };
-  expect(grade(task, ['Hello.', said])).toEqual({ state: true, statements: isSaid });
-});
-
 describe('the full edition', () => {
   test.each([
     [agent, retail, 'return-recent', 'find_user_by_email'],
@@ -130,15 +119,6 @@ describe('the full edition', () => {
       'Error: order.status must be pending, it is shipped',
       expect.stringMatching(/^Error: reason: /),
     ]);
-  });
-
-  test('a conversation that never ends is stopped', async () => {
-    const played = await playAgent(agent, {
-      scenario: scenarioOf(retail, 'price'),
-      answers: () => 'Please hold the line.',
-      hosted: { 'openai/gpt-5-mini': () => 'Hello?' },
-    });
-    expect(played).toMatchObject({ failure: null, reward: 0, metrics: { turns: 24 } });
   });
 });
 

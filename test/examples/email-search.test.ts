@@ -8,7 +8,6 @@ import { Lookup } from '../../examples/email-search/lookup.ts';
 import type { Mail } from '../../examples/email-search/mail.ts';
 import { MailIndex } from '../../examples/email-search/mail-index.ts';
 import { FIRST_EXAM_SEED, makeMailbox } from '../../examples/email-search/mailbox.ts';
-import { parseAnswer } from '../../examples/email-search/office.ts';
 import small from '../../examples/email-search/small-email.ts';
 import { isHeldOut, makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
 import { playAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
@@ -44,20 +43,6 @@ test('a question is searched, read and answered, and its source is cited', async
   expect(played.metrics).toMatchObject({ correct: true, sourced: true, found: true, read: true, turns: 3 });
   expect(played.reward).toBeCloseTo(1.37);
   expect(JSON.stringify(played.calls[0]!.request)).not.toContain(`"${answer}"`);
-});
-
-test('a question of two steps needs both its mails', async () => {
-  const begins = 'What is the extension of whoever';
-  const { answer, sources } = questions.find(({ text }) => text.startsWith(begins))!;
-  const cite = (cited: readonly number[]) =>
-    play(begins, [
-      calls(...cited.map((id) => call('read', { id }))),
-      `Answer: ${answer}\nSources: ${cited.join(', ')}`,
-    ]);
-  const [both, half] = [await cite(sources), await cite(sources.slice(0, 1))];
-  expect(both.metrics).toMatchObject({ correct: true, sourced: true, read: true });
-  expect(half.metrics).toMatchObject({ correct: true, sourced: false, read: false });
-  expect(half.reward).toBeLessThan(both.reward!);
 });
 
 test('a wrong answer is worse than none, and who never answers is stopped', async () => {
@@ -141,15 +126,6 @@ test.each<[string, Answer | null, number[], number]>([
   const question = { text: 'How much?', answer: '41500', sources: [7, 8] };
   const edition = { maxTurns: 10, maxTokensPerTurn: 100, wrong: -1 };
   expect(grade({ answer, trail, turns: 5 }, question, edition).reward).toBeCloseTo(reward);
-});
-
-test.each<[string, Answer | null]>([
-  ['I looked.\n\nanswer: 41,500 \n source: 1234 \n\n', { text: '41,500', sources: [1234] }],
-  ['Answer: 1\nSources: 1\nNo, wait.', null],
-  ['Answer: I don’t know.\nSources: 12', null],
-  ['Room A123', null],
-])('an answer is read off the last two lines of %j', (text, answer) => {
-  expect(parseAnswer(text)).toEqual(answer);
 });
 
 interface Exchange {

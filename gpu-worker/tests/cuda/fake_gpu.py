@@ -10,7 +10,7 @@ which attention kernel PyTorch's C++ picks (attention.py has the rule); time, wa
 real lack of memory; NCCL; CUDA graphs; bitsandbytes' kernels for CUDA (those for CPUs stand for them); Triton's; vLLM.
 Where PyTorch's C++ itself asks for the device, it finds the meta device. `npm run bench -- gpu` sees a real one.
 
-It is made of PyTorch's internals, and `test_fake_gpu.py` says whether they still do what is needed.
+It is made of PyTorch's internals; `test_fake_gpu.py` says whether it still refuses what it should.
 """
 
 from collections import Counter

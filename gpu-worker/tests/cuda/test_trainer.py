@@ -98,5 +98,5 @@ def test_a_step_has_the_cpus_numbers(way: Way):
         torch.testing.assert_close(trained_there[name], tensor, rtol=1e-5, atol=1e-6)
 
 
-def test_a_gpu_alone_adds_the_products_of_halves_before_they_are_rounded():
+def test_a_gpu_alone_computes_adapters_of_halves_in_halves():
     assert [joins_halves(device) for device in (GPU, torch.device("cpu"))] == [True, False]

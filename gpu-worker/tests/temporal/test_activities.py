@@ -36,9 +36,8 @@ def activities(store: FileStore, probe=None, pauses: PauseDetector | None = None
     return GpuActivities(new_trainer(store), store, probe, pauses=pauses)
 
 
-def activities_with(tmp_path: Path, initialise: Callable[[InitialiseInput], Any]) -> GpuActivities:
+def activities_with(store: FileStore, initialise: Callable[[InitialiseInput], Any]) -> GpuActivities:
     """Of a trainer whose step 0 is this."""
-    store = open_folder(tmp_path)
     trainer = new_trainer(store)
     trainer.initialise = initialise  # pyright: ignore[reportAttributeAccessIssue]
     return GpuActivities(trainer, store)
@@ -242,7 +241,7 @@ def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(tmp_pa
         except EOFError as error:
             raise TemperError("TrainerFailed", "why") from error
 
-    gpu = activities_with(tmp_path, fail)
+    gpu = activities_with(open_folder(tmp_path), fail)
     with pytest.raises(ApplicationError, match="why") as caught:
         run(gpu.initialise, initialise_input())
     assert caught.value.__cause__ is None
@@ -250,7 +249,7 @@ def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(tmp_pa
 
 
 def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path):
-    gpu = activities_with(tmp_path, lambda _: 1 / 0)
+    gpu = activities_with(open_folder(tmp_path), lambda _: 1 / 0)
     with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
         run(gpu.initialise, initialise_input())
     assert (caught.value.type, caught.value.non_retryable) == ("TrainerFailed", False)
@@ -258,7 +257,7 @@ def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path):
 
 def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Path, monkeypatch):
     """Whoever meets it may be much faster than it passes."""
-    gpu = activities_with(tmp_path, lambda _: 1 / 0)
+    gpu = activities_with(open_folder(tmp_path), lambda _: 1 / 0)
     monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 1e9)
     for _ in range(8):
         with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
@@ -273,7 +272,7 @@ def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: P
     def fail(_) -> None:
         raise KeyError(next(words))
 
-    gpu = activities_with(tmp_path, fail)
+    gpu = activities_with(open_folder(tmp_path), fail)
     seen: list[ApplicationError] = []
     for _ in range(7):
         with pytest.raises(ApplicationError) as caught:
@@ -360,18 +359,18 @@ def test_a_try_with_less_memory_than_the_next_one_does_not_count(tmp_path: Path,
 
 def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.heartbeat.BEAT_EVERY_S", 0.01)
-    trainer, beats, enough = new_trainer(open_folder(tmp_path / "other")), [], threading.Event()
+    store, beats, enough = open_folder(tmp_path), [], threading.Event()
 
     def slow(work):
         assert enough.wait(10)
-        return trainer.initialise(work)
+        return new_trainer(store).initialise(work)
 
     def beat(*details) -> None:
         beats.append(details)
         if len(beats) >= 3:
             enough.set()
 
-    gpu = activities_with(tmp_path, slow)
+    gpu = activities_with(store, slow)
     environment = ActivityEnvironment()
     environment.on_heartbeat = beat
     run(gpu.initialise, initialise_input(), environment)

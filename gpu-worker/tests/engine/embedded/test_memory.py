@@ -179,7 +179,7 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
         "decode": (Forward, "decode", 3),
         "sampling": (scheduler, "sample", 3),
         # In the middle of growing: the keys and values of those who have a slot already are gone.
-        "table": (kv_cache.torch, "zeros", 6),
+        "table": (kv_cache.torch, "zeros", 2),
     }[place]
     no_room(owner, name, nth)
     with lock:
