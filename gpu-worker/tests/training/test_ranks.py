@@ -3,12 +3,10 @@
 import json
 import multiprocessing.forkserver
 import os
-import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
 import pytest
@@ -35,7 +33,6 @@ from tests.training.samples import (
     STEADY,
     TinyLibrary,
     initialise_input,
-    load_adapter,
     lora,
     mixed_input,
     open_folder,
@@ -89,6 +86,14 @@ class Hook:
 HOOK = Hook()
 
 
+def group_trainer(store: FileStore, count: int, shards: bool = False) -> GroupTrainer:
+    engine = EngineSettings(threads=1, shard_base_model=shards)
+    worker = GpuWorkerSettings(store=store.uri, engine=engine)
+    settings = RankSettings(worker, ("cpu",) * count, "float32")
+    given = (LIBRARY, store, HOOK, lambda base_model: {}, read_ids)
+    return GroupTrainer(*given, enter=enter, settings=settings)
+
+
 @pytest.fixture(scope="module")
 def trainers(store: FileStore) -> Iterator[Trainers]:
     """Of so many ranks, which live until the tests end. One fork server for all: it imports torch once."""
@@ -96,11 +101,7 @@ def trainers(store: FileStore) -> Iterator[Trainers]:
 
     def trainer_of(count: int, shards: bool = False) -> GroupTrainer:
         if (count, shards) not in found:
-            engine = EngineSettings(threads=1, shard_base_model=shards)
-            worker = GpuWorkerSettings(store=store.uri, engine=engine)
-            settings = RankSettings(worker, ("cpu",) * count, "float32")
-            given = (LIBRARY, store, HOOK, lambda base_model: {}, read_ids)
-            found[count, shards] = GroupTrainer(*given, enter=enter, settings=settings)
+            found[count, shards] = group_trainer(store, count, shards)
         return found[count, shards]
 
     yield trainer_of
@@ -393,69 +394,6 @@ def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(store
     group.members[1].process.join(10)
     trainer.train(first_step(store, "after-loss"), never)
     assert pids(trainer) != [lost]
-
-
-class Kills:
-    """Of the other rank, once in each of some steps: when rank 0 asks for so many times whether it may go on. It does
-    so at least before each of its micro-batches."""
-
-    def __init__(self, trainer: GroupTrainer, steps: dict[int, int]) -> None:
-        self.left = dict(steps)
-        self.num_lost = 0
-        self._trainer = trainer
-
-    def train(self, work: TrainInput) -> Commit:
-        while True:
-            try:
-                return self._trainer.train(work, partial(self._is_cancelled, work.step)).commit
-            except TemperError as error:
-                assert (error.type, error.retryable) == ("TrainerFailed", True)
-                self.num_lost += 1
-
-    def _is_cancelled(self, step: int) -> bool:
-        if step in self.left:
-            self.left[step] -= 1
-            if self.left[step] == 0:
-                del self.left[step]
-                os.kill(pids(self._trainer)[0], signal.SIGKILL)
-        return False
-
-
-def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_come_to_what_one_rank_does(
-    store: FileStore, trainers: Trainers
-):
-    num_steps, rng = 20, random.Random(14)
-    kills = Kills(trainers(2), {step: rng.randint(1, 3) for step in rng.sample(range(1, num_steps + 1), 10)})
-    one, two = (
-        steps_of(store, run, num_steps, lambda work, trainer=trainer: trainer.train(work, never).commit)
-        for run, trainer in (("steps-of-one", alone(store)), ("steps-of-two", trainers(2)))
-    )
-    killed = steps_of(store, "steps-killed", num_steps, kills.train)
-    assert (kills.left, kills.num_lost) == ({}, 10)
-    # The first one is what the run began with.
-    found = (store.root / "runs/steps-killed").rglob("manifest.json")
-    assert sorted(found) == sorted(store.root / manifest_key("steps-killed", 0, step) for step in range(num_steps + 1))
-    for undisturbed, again in zip(two, killed, strict=True):
-        assert (again.adapter, again.optimizer) == (undisturbed.adapter, undisturbed.optimizer)
-        assert again.metrics == undisturbed.metrics
-    first, last, last_of_one = (adapter_of(store, manifest) for manifest in (two[0], killed[-1], one[-1]))
-    assert (last - last_of_one).norm() < 1e-4 * (last_of_one - first).norm()
-
-
-def steps_of(store: FileStore, run: str, num_steps: int, train: Callable[[TrainInput], Commit]) -> list[Manifest]:
-    commits = [alone(store).initialise(initialise_input(run)).commit]
-    for step in range(1, num_steps + 1):
-        parent = commits[-1].checkpoint(run)
-        # Sampled by the first policy, and the same for every run.
-        groups = sampled_groups(parent.adapter_sha256, step)
-        config = train_config(micro_batch_tokens=1, max_logprob_mismatch=1e9)
-        commits.append(train(train_input(store, parent, groups, train=config)))
-    return [commit.manifest for commit in commits]
-
-
-def adapter_of(store: FileStore, manifest: Manifest) -> Tensor:
-    tensors = load_adapter(store, manifest).tensors
-    return torch.cat([tensors[name].flatten() for name in sorted(tensors)])
 
 
 def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Trainers):
