@@ -1,12 +1,14 @@
-"""Twenty steps of two ranks, one of which is killed in half of them."""
+"""Two ranks whose fork server is killed, and of which one is killed in half of twenty steps."""
 
+import multiprocessing.forkserver
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -15,6 +17,7 @@ from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.group import GroupTrainer
+from tests.training.processes import expect_ended, parent_of
 from tests.training.samples import (
     initialise_input,
     load_adapter,
@@ -23,7 +26,43 @@ from tests.training.samples import (
     train_config,
     train_input,
 )
-from tests.training.test_ranks import alone, group_trainer, never, pids
+from tests.training.test_ranks import alone, first_step, group_trainer, never, pids
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return open_folder(tmp_path)
+
+
+@pytest.fixture
+def trainer(store: FileStore) -> Iterator[GroupTrainer]:
+    trainer = group_trainer(store, 2)
+    yield trainer
+    trainer.close()
+
+
+def test_a_step_whose_ranks_could_not_be_forked_is_made_again(
+    store: FileStore, trainer: GroupTrainer, monkeypatch: pytest.MonkeyPatch
+):
+    work = first_step(store, "forked")
+    trainer.train(first_step(store, "before-fork"), never)
+    fork_server = parent_of(pids(trainer)[0])
+    trainer.forget()
+    os.kill(fork_server, signal.SIGSTOP)
+
+    def read_from_nobody(source: int) -> int:
+        os.kill(fork_server, signal.SIGKILL)
+        return read_signed(source)
+
+    read_signed = multiprocessing.forkserver.read_signed
+    with monkeypatch.context() as patches:
+        patches.setattr(multiprocessing.forkserver, "read_signed", read_from_nobody)
+        with pytest.raises(TemperError, match="2 ranks must begin, .* nothing was committed") as failure:
+            trainer.train(work, never)
+    assert failure.value.type == "TrainerFailed"
+    # A killed process may still look alive to the next fork.
+    expect_ended([fork_server])
+    assert trainer.train(work, never).commit.manifest.platform["devices"] == 2
 
 
 class Kills:
@@ -53,10 +92,8 @@ class Kills:
 
 
 def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_come_to_what_one_rank_does(
-    tmp_path: Path,
+    store: FileStore, trainer: GroupTrainer
 ):
-    store = open_folder(tmp_path)
-    trainer = group_trainer(store, 2)
     num_steps, rng = 20, random.Random(14)
     kills = Kills(trainer, {step: rng.randint(1, 3) for step in rng.sample(range(1, num_steps + 1), 10)})
     one, two = (
@@ -71,7 +108,6 @@ def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_
     for undisturbed, again in zip(two, killed, strict=True):
         assert (again.adapter, again.optimizer) == (undisturbed.adapter, undisturbed.optimizer)
         assert again.metrics == undisturbed.metrics
-    trainer.close()
     first, last, last_of_one = (adapter_of(store, manifest) for manifest in (two[0], killed[-1], one[-1]))
     assert (last - last_of_one).norm() < 1e-4 * (last_of_one - first).norm()
 

@@ -1,7 +1,6 @@
 """Steps that several processes compute: what they come to, and what becomes of a step when one of them is lost."""
 
 import json
-import multiprocessing.forkserver
 import os
 import signal
 import threading
@@ -27,7 +26,7 @@ from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.sharding import ShardedBase
 from temper_gpu.training.trainer import Trainer
 from tests.training.agreement import first_moments, require_same_gradients
-from tests.training.processes import expect_ended, listening, parent_of
+from tests.training.processes import expect_ended, listening
 from tests.training.ranks_program import enter, frozen_bytes, told_by
 from tests.training.samples import (
     STEADY,
@@ -358,30 +357,6 @@ def lose(trainer: GroupTrainer, rank: int, number: signal.Signals) -> None:
         while member.connection.poll():
             member.connection.recv_bytes()
         member.silent_s = SILENT_S - 2
-
-
-def test_a_step_whose_ranks_could_not_be_forked_is_made_again(
-    store: FileStore, trainers: Trainers, monkeypatch: pytest.MonkeyPatch
-):
-    trainer, work = trainers(2), first_step(store, "forked")
-    trainer.train(first_step(store, "before-fork"), never)
-    fork_server = parent_of(pids(trainer)[0])
-    trainer.forget()
-    os.kill(fork_server, signal.SIGSTOP)
-
-    def read_from_nobody(source: int) -> int:
-        os.kill(fork_server, signal.SIGKILL)
-        return read_signed(source)
-
-    read_signed = multiprocessing.forkserver.read_signed
-    with monkeypatch.context() as patches:
-        patches.setattr(multiprocessing.forkserver, "read_signed", read_from_nobody)
-        with pytest.raises(TemperError, match="2 ranks must begin, .* nothing was committed") as failure:
-            trainer.train(work, never)
-    assert failure.value.type == "TrainerFailed"
-    # A killed process may still look alive to the next fork.
-    expect_ended([fork_server])
-    assert trainer.train(work, never).commit.manifest.platform["devices"] == 2
 
 
 def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(store: FileStore, trainers: Trainers):
