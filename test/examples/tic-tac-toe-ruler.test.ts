@@ -4,11 +4,10 @@ import { renderBoard } from '../../examples/tic-tac-toe/game.ts';
 import agent from '../../examples/tic-tac-toe-ruler/agent.ts';
 import { judgePlay } from '../../examples/tic-tac-toe-ruler/judge-play.ts';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
-import { ruler, seededRandom, type Ruler } from '../../sdk/index.ts';
+import { ruler, type Ruler } from '../../sdk/index.ts';
+import { playAgent } from '../../sdk/testing/index.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
-import { readGroup } from '../../store/records/run-reader.ts';
-import { ROLLOUT } from '../play/play.ts';
-import { call, openWorld, rolloutInput } from '../activities/world.ts';
+import type { CallRequest } from '../../store/records/trajectories.ts';
 
 const turn = (board: string, answer: string) => [
   { role: 'user', content: renderBoard(board) },
@@ -72,73 +71,25 @@ describe('asked by RULER over HTTP', () => {
   });
 });
 
-test('the rollout gives no reward: what is trained with is the judge’s score of what was said', async () => {
-  const returned: unknown[] = [];
+test('a game gives metrics and no reward, which is the judge’s alone', async () => {
   const judge = await startJudge();
   onTestFinished(() => judge.close());
-  const world = await openWorld(
-    {
-      reward: ruler({ judge: { baseUrl: judge.url, model: 'scripted' } }),
-      rollout: async (context) => {
-        const result = await agent.rollout({ ...context, scenario: { ...context.scenario, seed: 7 } });
-        returned.push(result);
-        return result;
-      },
-    },
-    {},
-    { answer: ({ messages, seed }) => pick(messages.at(-1)?.content ?? '', seed) },
-  );
-  onTestFinished(() => world.close());
-  // Nothing here is about time, and a machine may be busy.
-  const rollout = { ...ROLLOUT, attemptTimeoutMs: 25_000, callTimeoutMs: 20_000, callRetryBudgetMs: 20_000 };
-  const input = await rolloutInput(world.store, { judge: 'endpoint/scripted', attempts: 12, rollout });
-  const played = await call(world.activities.rollout, input);
-  expect(played).toMatchObject({ use: 'unjudged' });
-  const { group } = await call(world.activities.judgeGroup, { group: input });
-  expect(group).toMatchObject({ use: 'trained', failed: 0 });
-  expect(returned).toHaveLength(12);
-  for (const result of returned) expect(Object.keys(result as object)).toEqual(['metrics']);
-  expect(group.metrics).not.toHaveProperty('agentReward');
-
-  const { rollouts, judged } = (await readGroup(world.store, input))!;
-  const opinions = rollouts.attempts.map(({ calls }) =>
-    judgePlay(calls.flatMap(({ request, message }) => [...request.messages, message]).map(plain)),
-  );
-  expect(group.rewards).toEqual(opinions.map(({ score }) => score));
-  expect(new Set(group.rewards).size).toBeGreaterThan(1);
-  expect(judged?.explanations).toEqual(opinions.map(({ explanation }) => explanation));
-  expect(rollouts.attempts.map(({ metrics }) => metrics['win'])).toContain(true);
+  const firstCell = ({ messages }: CallRequest) => /\d/.exec(String(messages[0]?.content))?.[0] ?? '';
+  const played = await playAgent(agent, { scenario: { id: 'game-7', seed: 7 }, answers: firstCell });
+  expect(played).toMatchObject({ failure: null, reward: null, metrics: { illegal: false } });
+  const said = played.calls.flatMap(({ request, message }) => [...request.messages, message]);
+  const { score } = judgePlay(said.map(({ role, content }) => ({ role, content: String(content) })));
+  expect(score).toBe(played.metrics['win'] === true ? 1 : played.metrics['draw'] === true ? 0.5 : 0);
 });
 
-function plain({ role, content }: { role: string; content?: unknown }) {
-  return { role, content: typeof content === 'string' ? content : '' };
-}
-
-/** Any free cell, and now and then none. */
-function pick(board: string, seed: number): string {
-  const digits = board.replaceAll(/[xo]/g, '');
-  return digits[Math.floor(seededRandom(seed)() * (digits.length + 0.3))] ?? 'x';
-}
-
-describe('who judges', () => {
-  afterEach(() => {
-    vi.unstubAllEnvs();
-    vi.resetModules();
-  });
-
-  async function judgeOf(value: string) {
-    vi.stubEnv('TIC_TAC_TOE_JUDGE', value);
-    vi.resetModules();
-    const { default: named } = await import('../../examples/tic-tac-toe-ruler/agent.ts');
-    return (named.reward as Ruler | undefined)?.judge;
-  }
-
-  test('is the scripted judge beside the agent, at the address that it listens at by default', async () => {
-    expect(await judgeOf('')).toMatchObject({ name: 'tic-tac-toe/scripted', baseUrl: 'http://127.0.0.1:4711/v1' });
-  });
-
-  test('or at another address, under the same name', async () => {
-    const baseUrl = 'http://127.0.0.1:5000/v1';
-    expect(await judgeOf(baseUrl)).toMatchObject({ name: 'tic-tac-toe/scripted', baseUrl });
-  });
+test.each([
+  ['', 'http://127.0.0.1:4711/v1'],
+  ['http://127.0.0.1:5000/v1', 'http://127.0.0.1:5000/v1'],
+])('the judge that is named by %j is asked at %s', async (value, baseUrl) => {
+  vi.stubEnv('TIC_TAC_TOE_JUDGE', value);
+  vi.resetModules();
+  const { default: named } = await import('../../examples/tic-tac-toe-ruler/agent.ts');
+  vi.unstubAllEnvs();
+  vi.resetModules();
+  expect((named.reward as Ruler | undefined)?.judge).toMatchObject({ name: 'tic-tac-toe/scripted', baseUrl });
 });
