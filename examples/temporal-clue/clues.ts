@@ -1,6 +1,6 @@
 /** Clues of witnesses, and when they are true. */
 import type { Edition } from './edition.ts';
-import { crimeRoom, range, type Evening, type Scene, type Weapons } from './scenes.ts';
+import { crimeRoom, range, type Evening, type Weapons } from './scenes.ts';
 
 export type Clue =
   | { readonly kind: 'at' | 'not-at'; readonly guest: number; readonly hour: number; readonly room: number }
@@ -31,10 +31,6 @@ const MEANINGS: { readonly [K in Kind]: (clue: Clue & { kind: K }, evening: Even
   crime: ({ room, hour }, evening) => evening.crime.hour === hour && crimeRoom(evening) === room,
   'weapon-not-in': () => true,
 };
-
-export function holds(clue: Clue, scene: Scene): boolean {
-  return holdsOfEvening(clue, scene) && holdsOfWeapons(clue, scene.weaponIn);
-}
 
 export function holdsOfEvening(clue: Clue, evening: Evening): boolean {
   const meaning = MEANINGS[clue.kind] as (clue: Clue, evening: Evening) => boolean;

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import settings
 
 # An example may take its time on a busy machine, and whether a test passes is no matter of luck.
-settings.register_profile("temper", deadline=None, derandomize=True)
-settings.load_profile("temper")
+for tier, max_examples in (("landing", 25), ("nightly", 100)):
+    settings.register_profile(tier, deadline=None, derandomize=True, max_examples=max_examples)
+settings.load_profile(os.environ.get("TEMPER_TEST_TIER", "landing"))
 # As in the worker: half a million objects are made by imports, and stay.
 gc.disable()
 # Read when torch is imported. A second thread that spins until the first is done costs ten times what it computes.

@@ -11,7 +11,7 @@ PACKAGE = Path(temper_gpu.__file__).parent
 
 # What every folder may import. They import nothing of the package.
 COMMON = {"contract", "failures"}
-# Besides those and itself. A direction that nothing goes is not listed either: this is the picture of the structure.
+# Besides those and itself: this is the picture of the structure.
 MAY_IMPORT: dict[str, set[str]] = {
     "contract": set(),
     "failures": set(),
@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"process", "store"},
 }
 # Engine and trainer are a library, which runs without Temporal.
-TEMPORALIO = {"temporal"}
+MAY_IMPORT_TEMPORALIO = {"temporal"}
 
 
 def test_the_top_level_holds_what_every_folder_may_import_and_the_program():
@@ -57,7 +57,7 @@ def test_folders_import_in_the_allowed_directions_alone():
         place = place_of(file)
         found.setdefault(place, set()).update({place_of(target) for target in imported(file)} - COMMON - {place})
     assert found.pop("__init__") == set()
-    assert found == MAY_IMPORT
+    assert {place: imports - MAY_IMPORT[place] for place, imports in found.items()} == {place: set() for place in found}
 
 
 def test_the_allowed_directions_have_no_cycle():
@@ -72,7 +72,7 @@ def test_only_the_folder_of_temporal_imports_its_client():
     found = {
         place_of(file) for file in PACKAGE.rglob("*.py") if "temporalio" in {name.split(".")[0] for name in names(file)}
     }
-    assert found == TEMPORALIO
+    assert found <= MAY_IMPORT_TEMPORALIO
 
 
 def place_of(file: Path) -> str:

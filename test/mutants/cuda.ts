@@ -18,7 +18,7 @@ export const CUDA: readonly Mutant[] = [
     file: `${TRAINING}/lora_parameters.py`,
     find: 'return device.type == "cuda"',
     replace: 'return False',
-    test: `${ON_CUDA}/test_ceilings.py`,
+    test: `${ON_CUDA}/test_trainer.py`,
   },
   {
     name: 'a GPU adds up the nucleus',
@@ -39,6 +39,6 @@ export const CUDA: readonly Mutant[] = [
     file: `${EMBEDDED}/forward.py`,
     find: 'if self.device.type in PAIRED_ON:',
     replace: 'if False:',
-    test: `${ON_CUDA}/test_ceilings.py`,
+    test: `${ON_CUDA}/test_engine.py`,
   },
 ];

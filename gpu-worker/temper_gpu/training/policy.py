@@ -77,7 +77,7 @@ class TrainablePolicy:
         self._trained: Trained = (
             FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping, ranks)
         )
-        self._attention_of_rows = self._causal_lm.config._attn_implementation
+        self._attention_of_rows = self.model.config._attn_implementation
         self._optimizer = create_optimizer(optimizer, self.parameters, self._trained.embeddings)
         is_asked = self.device.type == "cuda" if scores_forward is None else scores_forward
         # Models beside a fully trained one are compared with it, so all of them score alike.
@@ -85,7 +85,7 @@ class TrainablePolicy:
         self._scores_forward = is_asked and is_plain
         self._compiles = compiles
         if compiles:
-            require_compilable(lora, self._causal_lm, base.name)
+            require_compilable(lora, self.model, base.name)
         self._require_plain_head()
 
     @property
@@ -93,7 +93,7 @@ class TrainablePolicy:
         return self._trained.parameters
 
     @property
-    def _causal_lm(self) -> Any:
+    def model(self) -> Any:
         return self._trained.model
 
     @property
@@ -164,7 +164,7 @@ class TrainablePolicy:
 
     @property
     def _head(self) -> Any:
-        return self._causal_lm.get_output_embeddings()
+        return self.model.get_output_embeddings()
 
     def _logits(self, hidden_ND: Tensor) -> Tensor:
         """Logits of the output head, capped if the model's config says so (Gemma 2)."""
@@ -193,7 +193,7 @@ class TrainablePolicy:
         num_rows, width = batch.token_ids_BT.shape
         if self.has_dropout and self._dropping.seed is not None:
             self._dropping.keys_M = self._keys_of(batch)
-        decoder = self._causal_lm.get_decoder()
+        decoder = self.model.get_decoder()
         is_recomputed = self.recomputes(num_rows * width) if recomputes is None else recomputes
         if narrows is None:
             # Checked first, so that all ranks probe in the same pass.
@@ -202,7 +202,7 @@ class TrainablePolicy:
             self._last_layer.places_S = batch.predicting_S if narrows else None
         self._trained.weights.begin_pass()
         # The setting stays until the next pass, because recomputed layers read it too.
-        self._causal_lm.config._attn_implementation = (
+        self.model.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
         computing = nullcontext() if compiled is None else compiled.computing()
@@ -233,7 +233,7 @@ class TrainablePolicy:
     def compiled_layers(self) -> CompiledLayers | None:
         if not self._compiles:
             return None
-        layers = self._causal_lm.get_decoder().layers[:-1]
+        layers = self.model.get_decoder().layers[:-1]
         return find_compiled_layers(layers, self.dtype, self._probe_gradients)
 
     @torch.enable_grad()
@@ -285,7 +285,7 @@ class TrainablePolicy:
             difference, reason = math.inf, repr(error)
         is_known = difference < SAME_BOUNDS.get(self.base.dtype, SAME_BOUND)
         if not is_known:
-            log.warning(otherwise, extra={"model": type(self._causal_lm).__name__, "reason": reason})
+            log.warning(otherwise, extra={"model": type(self.model).__name__, "reason": reason})
         return is_known
 
     def zero_grad(self) -> None:
@@ -324,13 +324,13 @@ class TrainablePolicy:
         model."""
         self._trained.weights.begin_pass()
         ids_BT = torch.arange(_PROBE_TOKENS, device=self.device)[None]
-        hidden_BTD = self._causal_lm.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
+        hidden_BTD = self.model.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
         plain = self._logits(hidden_BTD)
-        whole = self._causal_lm(input_ids=ids_BT, use_cache=False).logits
+        whole = self.model(input_ids=ids_BT, use_cache=False).logits
         self._trained.weights.end_pass()
         if not torch.allclose(plain, whole, rtol=1e-3, atol=1e-3):
             raise TemperError(
                 "BadConfig",
-                f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
+                f"a model's logits must be those of its output head, but {type(self.model).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )

@@ -159,6 +159,11 @@ class Trainer:
         """The base model of the policy in memory."""
         return None if self._loaded is None else self._loaded.shape[0]
 
+    @property
+    def policy(self) -> TrainablePolicy | None:
+        """The policy in memory, between steps with the last one's weights."""
+        return None if self._loaded is None else self._loaded.policy
+
     def forget(self) -> None:
         """Frees the policy in memory; the next step reads it from the store."""
         self._loaded = None

@@ -1,7 +1,7 @@
 """A training step as a GPU computes it, on a fake one: the CPU's loss, gradient and weights, in float32.
 
-Trees are computed in blocks here, because FlexAttention's kernel is for halves: test_tree_kernel.py has its numbers,
-and test_ceilings.py its launches. fake_gpu.py says what cannot be seen here."""
+Trees are computed in blocks here, because FlexAttention's kernel is for halves: test_tree_kernel.py has its
+numbers. fake_gpu.py says what cannot be seen here."""
 
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,13 +15,14 @@ from temper_gpu.model.four_bit import pack_layers
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Group
 from temper_gpu.training.inputs import StepInputs
+from temper_gpu.training.lora_parameters import joins_halves
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.platform import repeatable
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.step import train_step
-from tests.cuda.fake_gpu import FakeGpu, on_gpu
+from tests.cuda.fake_gpu import GPU, FakeGpu, on_gpu
 from tests.training.agreement import first_moments, require_same_gradients
 from tests.training.samples import STEADY, lora, sampled_groups, tiny_base, train_config
 
@@ -86,12 +87,16 @@ WAYS = {
 def test_a_step_has_the_cpus_numbers(way: Way):
     base = in_4_bits(tiny_base()) if way.is_in_4_bits else tiny_base()
     wanted, trained, state = step(base, way)
-    with FakeGpu(has_numbers=True) as gpu:
+    with FakeGpu() as gpu:
         found, trained_there, state_there = step(on_gpu(base), way)
-    assert gpu.launched.times.total() > 500
+    assert gpu.launched.total() > 500
     require_same_numbers(found, wanted)
     assert (found["sharedTokens"] > 0) == (way.packing == "tree")
     if way.optimizer == "adamw":
         require_same_gradients(first_moments(state_there), first_moments(state))
     for name, tensor in trained.items():
         torch.testing.assert_close(trained_there[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gpu_alone_computes_adapters_of_halves_in_halves():
+    assert [joins_halves(device) for device in (GPU, torch.device("cpu"))] == [True, False]

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -112,7 +112,6 @@ def test_what_cannot_be_read_is_refused(message):
         render([message])
 
 
-@settings(max_examples=30)
 @given(st.lists(any_message, min_size=1, max_size=6), st.booleans())
 def test_a_longer_conversation_extends_the_ids_of_a_shorter_one(messages, with_tools):
     options = {"tools": TOOLS if with_tools else None, "return_dict": False}

@@ -47,7 +47,7 @@ def test_a_schooled_assistant_searches_reads_what_was_found_first_and_tells_it_w
 
 
 def test_tools_and_what_they_say_are_those_of_the_example_byte_for_byte():
-    # test/examples/email-search-agents.test.ts holds the example to the same file.
+    # test/examples/email-search.test.ts holds the example to the same file.
     exchange = json.loads(EXCHANGE.read_bytes())
     assert json.dumps(TOOLS) == json.dumps(exchange["tools"])
     texts = Texts(exchange["question"].removeprefix("What is ").removesuffix("?"), dict(exchange["told"]))

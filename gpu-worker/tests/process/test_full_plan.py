@@ -61,7 +61,7 @@ def test_the_parts_are_those_of_the_tensors(
     policy.load(start, initial_optimizer_tensors(start))
     assert parts["weights in training"] == parts["gradients"] == nbytes(policy.parameters.values())
     assert parts["optimizer"] == nbytes(t for name, t in policy.optimizer_tensors().items() if name != "step")
-    copies = {p.data_ptr(): p for p in policy._trained.model.parameters()}
+    copies = {p.data_ptr(): p for p in policy.model.parameters()}
     rounded = [copy for copy in copies.values() if copy.dtype != torch.float32]
     assert parts.get("rounded weights", 0) == nbytes(rounded)
     # Two files are as large as four of the weights: more than gradients and a micro-batch of the pocket model's take.

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -23,24 +23,17 @@ from transformers import (
 )
 
 from temper_gpu.contract import EngineSettings, LoraConfig, ModelPlanInput, Vllm
-from temper_gpu.engine.embedded import needs as embedded
 from temper_gpu.engine.embedded.adapted import AdaptedLinear
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.needs import (
     capacity_of,
-    decode_bytes,
     loaded_policies,
-    pass_bytes,
-    prefill_bytes,
-    trial_model,
 )
 from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.engine.vllm.settings import VllmSettings
-from temper_gpu.engine.vllm.switching import plan_release
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.memory_plan import PROCESS_BYTES, count_parameters, weights_part
@@ -53,7 +46,6 @@ from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import held
-from tests.training.samples import train_config
 
 CPU = torch.device("cpu")
 DTYPES = [torch.float32, torch.bfloat16]
@@ -70,36 +62,12 @@ QWEN_7B = Qwen2Config(
     max_position_embeddings=32768,
     tie_word_embeddings=False,
 )
-
-
 MIXTURE = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 2}
 
 
 def shape_of(config: PreTrainedConfig) -> PreTrainedModel:
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_computed_once() -> Iterator[None]:
-    """Several tests plan the same sizes of a large model, and each size takes a second."""
-    traced, passed = MicroBatches._traced, embedded.pass_bytes
-    found: dict[tuple[Any, ...], int] = {}
-
-    def trace_once(batches: MicroBatches, *options: Any) -> int:
-        rest = [getattr(batches, field.name) for field in dataclasses.fields(batches) if field.name != "config"]
-        key = (batches.config.to_json_string(), repr(rest), *options)
-        return found[key] if key in found else found.setdefault(key, traced(batches, *options))
-
-    def pass_once(model: PreTrainedModel, dtype: torch.dtype, settings: EmbeddedSettings, *options: Any) -> int:
-        sizes = (settings.max_pass_tokens, settings.max_slots)
-        key = (model.config.to_json_string(), dtype, *sizes, *options)
-        return found[key] if key in found else found.setdefault(key, passed(model, dtype, settings, *options))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MicroBatches, "_traced", trace_once)
-        patch.setattr(embedded, "pass_bytes", pass_once)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -174,29 +142,6 @@ def random_base(config: PreTrainedConfig, dtype: torch.dtype) -> BaseModel:
     return without_numbers(config, dtype, CPU)
 
 
-@pytest.mark.parametrize("recomputes", [False, True])
-@pytest.mark.parametrize(
-    ("kind", "dtype"),
-    [(kind, torch.float32) for kind in CONFIGS] + [("dense", torch.bfloat16), ("experts", torch.bfloat16)],
-)
-def test_a_micro_batch_takes_what_is_reckoned_without_numbers(
-    kind: str, dtype: torch.dtype, recomputes: bool, monkeypatch: pytest.MonkeyPatch
-):
-    """Experts: tokens take any of them here, and the same ones where it is reckoned."""
-    monkeypatch.setattr(TrainablePolicy, "recomputes", lambda self, num_tokens: recomputes)
-    config = CONFIGS[kind]
-    policy = TrainablePolicy(random_base(config, dtype), LORA)
-    [batch] = pack([row(100)], 99, 100, CPU)
-
-    def train() -> None:
-        policy.log_probabilities(batch).logprobs_N.sum().backward()
-
-    train()
-    model = shape_of(config)
-    planned, real = MicroBatches(config, dtype, LORA, 100).num_bytes(model, recomputes), peak_bytes(train)
-    assert real * 0.99 <= planned <= real * (1.1 if expert_layers(model) else 1.01)
-
-
 def test_tokens_that_all_take_the_same_experts_take_exactly_what_is_reckoned(monkeypatch: pytest.MonkeyPatch):
     """One layer's experts are the worst moment where layers are computed again."""
     monkeypatch.setattr(TrainablePolicy, "recomputes", lambda self, num_tokens: True)
@@ -219,19 +164,6 @@ def test_tokens_that_all_take_the_same_experts_take_exactly_what_is_reckoned(mon
 def row(num_tokens: int) -> Row:
     ones = [1.0] * (num_tokens - 1)
     return Row([1] * num_tokens, "attempt", list(range(1, num_tokens)), ones, ones, ones)
-
-
-def test_7b_in_bfloat16_fits_on_80_gb_by_default_with_conversations_of_32k(monkeypatch: pytest.MonkeyPatch):
-    model, gpu, context = shape_of(QWEN_7B), torch.device("cuda"), 32768
-    # What CUDA says of an H100 or A100 of 80 GB.
-    monkeypatch.setattr(needs, "total_bytes", lambda device: int(79.1 * GIB))
-    settings = EmbeddedSettings(kv_cache_bytes=needs.default_kv_cache_bytes(gpu))
-    machine = needs.Machine(gpu, torch.bfloat16, settings)
-    plan = needs.plan_all(model, machine, needs.USUAL_LORA, context, 16384)
-    assert plan.num_bytes < 79 * GIB
-    capacity = capacity_of(model, torch.bfloat16, settings, context, CPU)
-    assert (capacity.longest_request, capacity.requests_at_once) == (32768, 7)
-    assert count_parameters(model) == 7_615_616_512
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -319,19 +251,6 @@ def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(
         monkeypatch.setitem(memory, enough, 4 * GIB)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", ["dense", "experts", "one dense layer", "sinks"])
-def test_a_forward_pass_takes_what_is_reckoned_without_numbers(kind: str, dtype: torch.dtype):
-    """All layers are run here, and few are reckoned."""
-    base, settings = random_base(CONFIGS[kind], dtype), EmbeddedSettings(max_slots=32)
-    merged, sizes = dtype == torch.float32, sizes_for(base.num_parameters, settings.max_pass_tokens, CPU)
-    adapted = trial_model(base, sizes, merged)
-    with torch.inference_mode():
-        real = max(prefill_bytes(adapted, base, sizes, 128), decode_bytes(adapted, base, sizes, 32))
-    planned = pass_bytes(shape_of(base.config), dtype, settings, 128, merged, CPU)
-    assert planned == pytest.approx(real, rel=0.05)
-
-
 SMALL_CACHE = EngineSettings(device="cpu", kv_cache_bytes=8388608)
 
 
@@ -379,23 +298,6 @@ def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
     assert fitted(1, context=100)[0] == 512
 
 
-@pytest.mark.parametrize(
-    ("total", "num_tokens", "recomputes"), [(140, 8192, False), (79, 4096, False), (31, 8192, True)]
-)
-def test_a_gpu_keeps_the_layers_of_a_smaller_micro_batch_rather_than_compute_a_large_one_again(
-    total: int, num_tokens: int, recomputes: bool, monkeypatch: pytest.MonkeyPatch
-):
-    """In bfloat16, with a quarter of the GPU for keys and values."""
-    for name in ("total_bytes", "free_bytes"):
-        monkeypatch.setattr(needs, name, lambda device: total << 30)
-    settings = EmbeddedSettings(kv_cache_bytes=total << 28)
-    machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, settings)
-    rows = needs.RowLengths(32768)
-    found, plan = needs.fit_micro_batch(shape_of(QWEN_7B), machine, LORA, rows, 16384, False)
-    assert (found, plan.recomputes) == (num_tokens, recomputes)
-    assert plan.num_bytes <= total << 30
-
-
 def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], **fields: Any) -> dict[str, Any]:
     """Of the pocket model's folder with another config. Its weights are not even there."""
     shutil.copytree(POCKET_FOLDER, folder, ignore=shutil.ignore_patterns("*.safetensors"))
@@ -437,17 +339,3 @@ def test_on_gpus_of_its_own_vllm_is_reckoned_apart():
     beside = needs.plan_serving(model, dataclasses.replace(machine, engine=shared), needs.USUAL_LORA, 1024)
     # It sleeps while a step is trained.
     assert {part.phase for part in beside.parts if part.name.startswith("vLLM")} == {"serving"}
-
-
-@pytest.mark.parametrize(
-    ("total", "num_tokens", "release"), [(140, 8192, "nothing"), (79, 4096, "cache"), (140, 16384, "all")]
-)
-def test_what_vllm_releases_for_a_step_of_seven_billion_parameters(total: int, num_tokens: int, release: str):
-    """Beside the trainer's weights, with a quarter of the GPU for keys and values."""
-    model, cache = shape_of(QWEN_7B), total * GIB // 4
-    machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, VllmSettings("", "", kv_cache_bytes=cache))
-    config = train_config(lora=LORA, micro_batch_tokens=num_tokens)
-    need, holds = needs.switching_needs(model, machine, config)
-    assert (holds.cache, need.kept > need.recomputed) == (cache, True)
-    free = total * GIB - needs.plan_serving(model, machine, LORA, None).num_bytes
-    assert plan_release(free, holds, need).release == release

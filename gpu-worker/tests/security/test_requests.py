@@ -14,7 +14,7 @@ import httpx
 import orjson
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
@@ -336,7 +336,6 @@ MESSAGES = st.lists(
 BODY_NAMES = st.sampled_from(sorted({*BY_NAME, "other"}))
 
 
-@settings(max_examples=150)
 @given(messages=MESSAGES | ANYTHING, more=st.dictionaries(BODY_NAMES, ANYTHING, max_size=2), has_tools=st.booleans())
 def test_whatever_is_sent_is_encoded_or_refused(messages: Any, more: dict[str, Any], has_tools: bool):
     body = {"model": "pocket", "messages": messages, **({"tools": [LOOK]} if has_tools else {}), **more}

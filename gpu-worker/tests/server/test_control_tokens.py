@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -69,7 +69,6 @@ def test_tags_of_calls_are_text_in_what_a_tool_answers_and_tags_where_a_model_or
             assert sum(token_id in (262, 263) for token_id in ids) == expected
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), st.text(max_size=12)), min_size=1, max_size=6)
 )
@@ -83,7 +82,6 @@ def test_what_has_no_control_tokens_has_the_ids_that_it_had(said: list[tuple[str
 PIECES = st.sampled_from([*CONTROLS, *TAGS, "<|en", "d|>", MARK, f"{MARK}\U00100001\U00100001", "é", " x", "\n"])
 
 
-@settings(max_examples=100)
 @given(st.lists(st.lists(PIECES, max_size=6).map("".join), min_size=1, max_size=4), st.data())
 def test_a_longer_conversation_goes_on_from_a_shorter_one_whatever_stands_in_it(said: list[str], data: st.DataObject):
     prompts = SHARED

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import ASGIApp
 
@@ -207,7 +207,6 @@ def test_nothing_is_kept_of_whoever_came(client: httpx.Client, url: str):
     assert until(lambda: gauges(client).get("process_open_fds", 0) <= before.get("process_open_fds", 0))
 
 
-@settings(max_examples=50)
 @given(text=st.text("ab", max_size=12), end=st.text("ab", min_size=1, max_size=6))
 def test_what_may_become_a_stop_string_is_its_longest_beginning_at_the_end_of_the_text(text: str, end: str):
     lengths = [length for length in range(len(end)) if text.endswith(end[:length])]

@@ -2,9 +2,11 @@ import asyncio
 import dataclasses
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -26,9 +28,19 @@ from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
 
 
+def new_trainer(store: FileStore) -> Trainer:
+    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+
+
 def activities(store: FileStore, probe=None, pauses: PauseDetector | None = None) -> GpuActivities:
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    return GpuActivities(trainer, store, probe, pauses=pauses)
+    return GpuActivities(new_trainer(store), store, probe, pauses=pauses)
+
+
+def activities_with(store: FileStore, initialise: Callable[[InitialiseInput], Any]) -> GpuActivities:
+    """Of a trainer whose step 0 is this."""
+    trainer = new_trainer(store)
+    trainer.initialise = initialise  # pyright: ignore[reportAttributeAccessIssue]
+    return GpuActivities(trainer, store)
 
 
 def run(activity, work, environment: ActivityEnvironment | None = None):
@@ -53,8 +65,7 @@ def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
 
 def test_each_execution_is_told_for_metrics_also_one_that_fails(tmp_path: Path):
     store, metrics = open_folder(tmp_path), Metrics()
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    gpu = GpuActivities(trainer, store, executed=metrics.executed)
+    gpu = GpuActivities(new_trainer(store), store, executed=metrics.executed)
     work = first_step(store, gpu)
     for _ in range(2):
         run(gpu.train, work)
@@ -75,9 +86,9 @@ def test_a_run_that_could_never_be_played_does_not_begin(tmp_path: Path):
         asked.append(work.chat_template_sha256)
         raise TemperError("BadConfig", "the chat template fails")
 
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    gpu = GpuActivities(new_trainer(store), store, check_run=check)
     with pytest.raises(ApplicationError, match="the chat template fails") as caught:
-        run(GpuActivities(trainer, store, check_run=check).initialise, initialise_input(chat_template_sha256="b" * 64))
+        run(gpu.initialise, initialise_input(chat_template_sha256="b" * 64))
     assert (caught.value.type, caught.value.non_retryable, asked) == ("BadConfig", True, ["b" * 64])
     assert store.read(manifest_key("demo", 0, 0)) is None
 
@@ -223,24 +234,22 @@ def test_failures_keep_their_type_and_whether_a_retry_may_help(tmp_path: Path, m
     assert (caught.value.type, caught.value.non_retryable) == (type_, non_retryable)
 
 
-def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(tmp_path: Path, monkeypatch, caplog):
+def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(tmp_path: Path, caplog):
     def fail(_: object) -> None:
         try:
             raise EOFError("nobody wrote")
         except EOFError as error:
             raise TemperError("TrainerFailed", "why") from error
 
-    gpu = activities(open_folder(tmp_path))
-    monkeypatch.setattr(gpu._trainer, "initialise", fail)
+    gpu = activities_with(open_folder(tmp_path), fail)
     with pytest.raises(ApplicationError, match="why") as caught:
         run(gpu.initialise, initialise_input())
     assert caught.value.__cause__ is None
     assert "EOFError: nobody wrote" in caplog.text
 
 
-def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkeypatch):
-    gpu = activities(open_folder(tmp_path))
-    monkeypatch.setattr(gpu._trainer, "initialise", lambda _: 1 / 0)
+def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path):
+    gpu = activities_with(open_folder(tmp_path), lambda _: 1 / 0)
     with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
         run(gpu.initialise, initialise_input())
     assert (caught.value.type, caught.value.non_retryable) == ("TrainerFailed", False)
@@ -248,9 +257,8 @@ def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkey
 
 def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Path, monkeypatch):
     """Whoever meets it may be much faster than it passes."""
-    gpu = activities(open_folder(tmp_path))
+    gpu = activities_with(open_folder(tmp_path), lambda _: 1 / 0)
     monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 1e9)
-    monkeypatch.setattr(gpu._trainer, "initialise", lambda _: 1 / 0)
     for _ in range(8):
         with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
             run(gpu.initialise, initialise_input())
@@ -259,13 +267,12 @@ def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Pa
 
 def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 0.0)
-    gpu = activities(open_folder(tmp_path))
     words = iter(["first", *["second"] * 5, "second"])
 
     def fail(_) -> None:
         raise KeyError(next(words))
 
-    monkeypatch.setattr(gpu._trainer, "initialise", fail)
+    gpu = activities_with(open_folder(tmp_path), fail)
     seen: list[ApplicationError] = []
     for _ in range(7):
         with pytest.raises(ApplicationError) as caught:
@@ -280,8 +287,7 @@ def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: P
 def test_an_error_after_which_nothing_computes_on_a_gpu_ends_the_process(tmp_path: Path, monkeypatch):
     """Each try in this process would fail alike; a new one has the GPU afresh."""
     store, lost = open_folder(tmp_path), []
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    gpu = GpuActivities(trainer, store, on_lost_device=lost.append)
+    gpu = GpuActivities(new_trainer(store), store, on_lost_device=lost.append)
     work = first_step(store, gpu)
     error = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 
@@ -300,12 +306,13 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
 ):
     monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
     store, tries = open_folder(tmp_path), []
-    gpu = activities(store)
+    trainer = new_trainer(store)
+    gpu = GpuActivities(trainer, store)
     parent = run(gpu.initialise, initialise_input(branch=2)).checkpoint
     work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
 
     def too_much(*_) -> None:
-        tries.append(gpu._trainer._loaded)
+        tries.append(trainer.policy)
         torch.empty(1 << 60) if how == "torch" else bytearray(1 << 62)
 
     with monkeypatch.context() as patch:
@@ -344,8 +351,7 @@ def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypa
 def test_a_try_with_less_memory_than_the_next_one_does_not_count(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
     store, more_room = open_folder(tmp_path), [True, True]
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    gpu = GpuActivities(trainer, store, has_more_room=lambda: bool(more_room and more_room.pop()))
+    gpu = GpuActivities(new_trainer(store), store, has_more_room=lambda: bool(more_room and more_room.pop()))
     work = first_step(store, gpu)
     fail_first(monkeypatch, [MemoryError()] * 4)
     assert not run(gpu.train, work).found
@@ -353,19 +359,18 @@ def test_a_try_with_less_memory_than_the_next_one_does_not_count(tmp_path: Path,
 
 def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.heartbeat.BEAT_EVERY_S", 0.01)
-    gpu, beats, enough = activities(open_folder(tmp_path)), [], threading.Event()
-    initialise = gpu._trainer.initialise
+    store, beats, enough = open_folder(tmp_path), [], threading.Event()
 
     def slow(work):
         assert enough.wait(10)
-        return initialise(work)
+        return new_trainer(store).initialise(work)
 
     def beat(*details) -> None:
         beats.append(details)
         if len(beats) >= 3:
             enough.set()
 
-    monkeypatch.setattr(gpu._trainer, "initialise", slow)
+    gpu = activities_with(store, slow)
     environment = ActivityEnvironment()
     environment.on_heartbeat = beat
     run(gpu.initialise, initialise_input(), environment)
@@ -377,9 +382,10 @@ def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_sa
 ):
     caplog.set_level("INFO", "temper_gpu.temporal.activities")
     store = open_folder(tmp_path)
-    gpu = activities(store)
+    trainer = new_trainer(store)
+    gpu = GpuActivities(trainer, store)
     work = first_step(store, gpu)
-    train, began = gpu._trainer.train, threading.Event()
+    train, began = trainer.train, threading.Event()
 
     def cancelled_midway(work: TrainInput, is_cancelled):
         def poll() -> bool:
@@ -391,7 +397,7 @@ def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_sa
 
         return train(work, poll)
 
-    monkeypatch.setattr(gpu._trainer, "train", cancelled_midway)
+    monkeypatch.setattr(trainer, "train", cancelled_midway)
 
     async def cancel_midway() -> None:
         environment = ActivityEnvironment()
@@ -415,14 +421,15 @@ def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_say
     store = open_folder(tmp_path)
     frozen, other = activities(store), activities(store)
     work = first_step(store, frozen)
-    make, results = frozen._trainer._make, []
+    compute, results = trainer_module.train_step, []
 
     def thawed_after_the_other_finished(*arguments):
-        made = make(*arguments)
+        metrics = compute(*arguments)
+        monkeypatch.undo()
         results.append(run(other.train, work))
-        return made
+        return metrics
 
-    monkeypatch.setattr(frozen._trainer, "_make", thawed_after_the_other_finished)
+    monkeypatch.setattr(trainer_module, "train_step", thawed_after_the_other_finished)
     late = run(frozen.train, work)
     assert (late.found, late.checkpoint) == (True, results[0].checkpoint)
     assert told(caplog, "step discarded") == ["another worker committed it first"]

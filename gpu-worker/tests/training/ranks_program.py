@@ -53,5 +53,5 @@ def told_by(store: str, count: int, rank: int) -> Path:
 
 
 def frozen_bytes(policy: TrainablePolicy) -> int:
-    frozen = [p for p in policy._causal_lm.parameters() if not p.requires_grad]
+    frozen = [p for p in policy.model.parameters() if not p.requires_grad]
     return sum((p.to_local() if isinstance(p, DTensor) else p).nbytes for p in frozen)

@@ -72,7 +72,7 @@ def rows_of(*lengths: int) -> list[Row]:
 def policy_of(backend: str) -> TrainablePolicy:
     kind, compiled = next((kind, layers) for each, kind, layers in WAYS if each == backend)
     policy = policy_with_a_step_behind_it(BASES[kind])
-    layers = policy._causal_lm.get_decoder().layers[compiled]
+    layers = policy.model.get_decoder().layers[compiled]
     found = find_compiled_layers(layers, torch.float32, policy._probe_gradients, backend)
     assert found is not None
     policy.compiled_layers = found
@@ -213,7 +213,7 @@ def test_adapters_in_halves_compile_as_a_gpu_has_them(monkeypatch: pytest.Monkey
     halves = {name: tensor.bfloat16() for name, tensor in base.tensors.items()}
     policy = policy_with_a_step_behind_it(replace(base, tensors=halves))
     assert policy.dtype == torch.bfloat16
-    layers = policy._causal_lm.get_decoder().layers[:1]
+    layers = policy.model.get_decoder().layers[:1]
     before = counters["stats"]["unique_graphs"]
     assert find_compiled_layers(layers, torch.bfloat16, policy._probe_gradients, "aot_eager") is not None
     assert counters["stats"]["unique_graphs"] == before + 2

@@ -102,8 +102,8 @@ def test_a_worker_frozen_at_any_micro_batch_boundary_finds_the_others_commit_and
 
 def inside_the_optimizer_step(trainer: Trainer, happen: Callable[[], None]) -> None:
     """A seam in AdamW: it updates the first half of the tensors and their moments, then `happen`, then the rest."""
-    assert trainer._loaded is not None
-    ours = trainer._loaded.policy._optimizer
+    assert trainer.policy is not None
+    ours = trainer.policy._optimizer
     assert isinstance(ours, Float32AdamW)
     optimizer = ours._adamw
     whole_step = optimizer.step
@@ -137,8 +137,8 @@ def test_a_step_that_ends_inside_the_optimizer_step_leaves_nothing_behind(tmp_pa
     inside_the_optimizer_step(trainer, die)
     with pytest.raises(Frozen):
         train(store, trainer, parent)
-    assert trainer._loaded is not None
-    torn = [tensor.any().item() for name, tensor in trainer._loaded.policy.parameters.items() if ".lora_B." in name]
+    assert trainer.policy is not None
+    torn = [tensor.any().item() for name, tensor in trainer.policy.parameters.items() if ".lora_B." in name]
     # Torn indeed: some tensors have been updated, others have not.
     assert True in torn
     assert False in torn
@@ -168,9 +168,9 @@ def test_a_commit_with_other_bytes_wins_and_the_losers_memory_is_not_taken_for_i
     parent = begin(frozen, "demo")
 
     def round_otherwise() -> None:
-        assert other._loaded is not None
+        assert other.policy is not None
         with torch.no_grad():
-            for parameter in other._loaded.policy.parameters.values():
+            for parameter in other.policy.parameters.values():
                 parameter.add_(1e-6)
 
     def the_other_finishes() -> bool:

@@ -217,7 +217,7 @@ def test_below_float32_updates_smaller_than_the_last_place_add_up():
     policy = loaded(torch.bfloat16)
     optimizer = train_config().optimizer
     name = "model.layers.0.mlp.up_proj.weight"
-    computing = policy._trained.model.get_parameter(name)
+    computing = policy.model.get_parameter(name)
     before, rounded_before = policy.parameters[name].detach().clone(), computing.detach().clone()
     for _ in range(64):
         for parameter in policy.parameters.values():
@@ -246,7 +246,7 @@ def test_below_float32_gradients_of_micro_batches_are_added_in_float32():
         assert once.dtype == torch.float32
         # Three times a number of eight bits has up to ten.
         assert found[2][name].equal(once + once + once)
-    assert all(parameter.grad is None for parameter in policy._trained.model.parameters())
+    assert all(parameter.grad is None for parameter in policy.model.parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

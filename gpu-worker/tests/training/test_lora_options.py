@@ -89,7 +89,7 @@ def test_trainer_engine_merge_and_peft_compute_the_same_policy(kind: str, tmp_pa
     expected_BTV = by_peft(ids_BT).logits
     beside = attach(base.instantiate("eager"), adapter)
     merged = base.instantiate("eager", merged_weights(base, adapter))
-    for model in (policy_of(base, config, tensors)._causal_lm, beside, merged):
+    for model in (policy_of(base, config, tensors).model, beside, merged):
         torch.testing.assert_close(model(ids_BT).logits, expected_BTV, atol=1e-5, rtol=1e-4)
     plain_BTV = base.instantiate("eager")(ids_BT).logits
     usual = replace(adapter, tensors={name: t for name, t in tensors.items() if not name.endswith(MAGNITUDE)})
@@ -223,7 +223,7 @@ def test_dropout_scales_what_is_left_as_torch_does(kind: str):
     base = tiny_base()
     config = DROPPED.model_copy(update={"layers": [1], "target_modules": ["down_proj"], **KINDS.get(kind, {})})
     policy = policy_of(base, config, trained(base, config))
-    layer = policy._trained.model.get_submodule("model.layers.1.mlp.down_proj")
+    layer = policy.model.get_submodule("model.layers.1.mlp.down_proj")
     [batch] = pack(shared_rows(), 8, 1000, policy.device)
     x = torch.randn(*batch.token_ids_BT.shape, 32, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -268,7 +268,7 @@ def test_below_float32_a_gpus_trainer_computes_a_layer_as_the_engine_does(monkey
     adapter, _, _ = stored(config, tensors)
     beside = attach(half.instantiate("eager"), adapter)
     for name in ("model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"):
-        ours, engines = policy._trained.model.get_submodule(name), beside.get_submodule(name)
+        ours, engines = policy.model.get_submodule(name), beside.get_submodule(name)
         x = torch.randn(48, ours.in_features, generator=torch.Generator().manual_seed(0)).bfloat16()
         assert torch.equal(ours(x), engines(x))
 

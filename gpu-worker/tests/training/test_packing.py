@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_gpu.model.live_bytes import peak_bytes
@@ -72,7 +72,6 @@ def gradients_of(seed: int, max_tokens: int) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.numerics
-@settings(max_examples=25)
 @given(st.integers(0, 5), st.integers(1, 400))
 def test_the_gradient_does_not_depend_on_the_micro_batches(seed: int, max_tokens: int):
     require_same_gradients(gradients_of(seed, max_tokens), gradients_of(seed, 10**6))

@@ -1,14 +1,11 @@
 """Steps that several processes compute: what they come to, and what becomes of a step when one of them is lost."""
 
 import json
-import multiprocessing.forkserver
 import os
-import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
 import pytest
@@ -29,13 +26,12 @@ from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.sharding import ShardedBase
 from temper_gpu.training.trainer import Trainer
 from tests.training.agreement import first_moments, require_same_gradients
-from tests.training.processes import expect_ended, listening, parent_of
+from tests.training.processes import expect_ended, listening
 from tests.training.ranks_program import enter, frozen_bytes, told_by
 from tests.training.samples import (
     STEADY,
     TinyLibrary,
     initialise_input,
-    load_adapter,
     lora,
     mixed_input,
     open_folder,
@@ -89,6 +85,14 @@ class Hook:
 HOOK = Hook()
 
 
+def group_trainer(store: FileStore, count: int, shards: bool = False) -> GroupTrainer:
+    engine = EngineSettings(threads=1, shard_base_model=shards)
+    worker = GpuWorkerSettings(store=store.uri, engine=engine)
+    settings = RankSettings(worker, ("cpu",) * count, "float32")
+    given = (LIBRARY, store, HOOK, lambda base_model: {}, read_ids)
+    return GroupTrainer(*given, enter=enter, settings=settings)
+
+
 @pytest.fixture(scope="module")
 def trainers(store: FileStore) -> Iterator[Trainers]:
     """Of so many ranks, which live until the tests end. One fork server for all: it imports torch once."""
@@ -96,11 +100,7 @@ def trainers(store: FileStore) -> Iterator[Trainers]:
 
     def trainer_of(count: int, shards: bool = False) -> GroupTrainer:
         if (count, shards) not in found:
-            engine = EngineSettings(threads=1, shard_base_model=shards)
-            worker = GpuWorkerSettings(store=store.uri, engine=engine)
-            settings = RankSettings(worker, ("cpu",) * count, "float32")
-            given = (LIBRARY, store, HOOK, lambda base_model: {}, read_ids)
-            found[count, shards] = GroupTrainer(*given, enter=enter, settings=settings)
+            found[count, shards] = group_trainer(store, count, shards)
         return found[count, shards]
 
     yield trainer_of
@@ -248,8 +248,8 @@ def test_supervised_steps_have_the_same_bytes_and_each_rank_holds_its_part_of_th
     assert (parts.adapter, parts.optimizer) == (whole.adapter, whole.optimizer)
     # Once the next step is through, all have told of this one.
     trainer.train(first_step(store, "next-parts"), never)
-    assert trainer._loaded is not None
-    held = [frozen_bytes(trainer._loaded.policy), *(int(told_by(store.uri, 3, rank).read_text()) for rank in (1, 2))]
+    assert trainer.policy is not None
+    held = [frozen_bytes(trainer.policy), *(int(told_by(store.uri, 3, rank).read_text()) for rank in (1, 2))]
     tensors = tiny_base().tensors
     parts_of = {name: [part.nbytes for part in tensor.chunk(3)] for name, tensor in tensors.items()}
     # It stands outside of the layers, and is small.
@@ -359,30 +359,6 @@ def lose(trainer: GroupTrainer, rank: int, number: signal.Signals) -> None:
         member.silent_s = SILENT_S - 2
 
 
-def test_a_step_whose_ranks_could_not_be_forked_is_made_again(
-    store: FileStore, trainers: Trainers, monkeypatch: pytest.MonkeyPatch
-):
-    trainer, work = trainers(2), first_step(store, "forked")
-    trainer.train(first_step(store, "before-fork"), never)
-    fork_server = parent_of(pids(trainer)[0])
-    trainer.forget()
-    os.kill(fork_server, signal.SIGSTOP)
-
-    def read_from_nobody(source: int) -> int:
-        os.kill(fork_server, signal.SIGKILL)
-        return read_signed(source)
-
-    read_signed = multiprocessing.forkserver.read_signed
-    with monkeypatch.context() as patches:
-        patches.setattr(multiprocessing.forkserver, "read_signed", read_from_nobody)
-        with pytest.raises(TemperError, match="2 ranks must begin, .* nothing was committed") as failure:
-            trainer.train(work, never)
-    assert failure.value.type == "TrainerFailed"
-    # A killed process may still look alive to the next fork.
-    expect_ended([fork_server])
-    assert trainer.train(work, never).commit.manifest.platform["devices"] == 2
-
-
 def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(store: FileStore, trainers: Trainers):
     trainer = trainers(2)
     trainer.train(first_step(store, "before-loss"), never)
@@ -393,69 +369,6 @@ def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(store
     group.members[1].process.join(10)
     trainer.train(first_step(store, "after-loss"), never)
     assert pids(trainer) != [lost]
-
-
-class Kills:
-    """Of the other rank, once in each of some steps: when rank 0 asks for so many times whether it may go on. It does
-    so at least before each of its micro-batches."""
-
-    def __init__(self, trainer: GroupTrainer, steps: dict[int, int]) -> None:
-        self.left = dict(steps)
-        self.num_lost = 0
-        self._trainer = trainer
-
-    def train(self, work: TrainInput) -> Commit:
-        while True:
-            try:
-                return self._trainer.train(work, partial(self._is_cancelled, work.step)).commit
-            except TemperError as error:
-                assert (error.type, error.retryable) == ("TrainerFailed", True)
-                self.num_lost += 1
-
-    def _is_cancelled(self, step: int) -> bool:
-        if step in self.left:
-            self.left[step] -= 1
-            if self.left[step] == 0:
-                del self.left[step]
-                os.kill(pids(self._trainer)[0], signal.SIGKILL)
-        return False
-
-
-def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_come_to_what_one_rank_does(
-    store: FileStore, trainers: Trainers
-):
-    num_steps, rng = 20, random.Random(14)
-    kills = Kills(trainers(2), {step: rng.randint(1, 3) for step in rng.sample(range(1, num_steps + 1), 10)})
-    one, two = (
-        steps_of(store, run, num_steps, lambda work, trainer=trainer: trainer.train(work, never).commit)
-        for run, trainer in (("steps-of-one", alone(store)), ("steps-of-two", trainers(2)))
-    )
-    killed = steps_of(store, "steps-killed", num_steps, kills.train)
-    assert (kills.left, kills.num_lost) == ({}, 10)
-    # The first one is what the run began with.
-    found = (store.root / "runs/steps-killed").rglob("manifest.json")
-    assert sorted(found) == sorted(store.root / manifest_key("steps-killed", 0, step) for step in range(num_steps + 1))
-    for undisturbed, again in zip(two, killed, strict=True):
-        assert (again.adapter, again.optimizer) == (undisturbed.adapter, undisturbed.optimizer)
-        assert again.metrics == undisturbed.metrics
-    first, last, last_of_one = (adapter_of(store, manifest) for manifest in (two[0], killed[-1], one[-1]))
-    assert (last - last_of_one).norm() < 1e-4 * (last_of_one - first).norm()
-
-
-def steps_of(store: FileStore, run: str, num_steps: int, train: Callable[[TrainInput], Commit]) -> list[Manifest]:
-    commits = [alone(store).initialise(initialise_input(run)).commit]
-    for step in range(1, num_steps + 1):
-        parent = commits[-1].checkpoint(run)
-        # Sampled by the first policy, and the same for every run.
-        groups = sampled_groups(parent.adapter_sha256, step)
-        config = train_config(micro_batch_tokens=1, max_logprob_mismatch=1e9)
-        commits.append(train(train_input(store, parent, groups, train=config)))
-    return [commit.manifest for commit in commits]
-
-
-def adapter_of(store: FileStore, manifest: Manifest) -> Tensor:
-    tensors = load_adapter(store, manifest).tensors
-    return torch.cat([tensors[name].flatten() for name in sorted(tensors)])
 
 
 def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Trainers):

@@ -376,7 +376,7 @@ def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileSto
 
 def test_the_trainer_shares_the_frozen_weights():
     policy = TrainablePolicy(tiny_base(), lora())
-    storages = {parameter.data_ptr() for parameter in policy._trained.model.parameters()}
+    storages = {parameter.data_ptr() for parameter in policy.model.parameters()}
     assert {tensor.data_ptr() for tensor in tiny_base().tensors.values()} <= storages
 
 

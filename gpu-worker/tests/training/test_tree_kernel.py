@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -56,7 +56,6 @@ def tree_of(rows: list[Row], patched: pytest.MonkeyPatch) -> SegmentTree:
     return batch.attention
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows_that_share(), st.sampled_from([None, 1, 3, 6]))
 def test_a_kernel_is_told_to_see_what_a_tree_sees_and_padding_itself(rows: list[Row], window: int | None):
     with pytest.MonkeyPatch.context() as patched:

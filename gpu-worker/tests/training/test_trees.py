@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_gpu.contract import TrainConfig
@@ -177,7 +177,6 @@ def policy_on(device: torch.device) -> TrainablePolicy:
     [CPU, pytest.param(GPU, marks=NEEDS_GPU)],
     ids=str,
 )
-@settings(max_examples=40, deadline=None)
 @given(rows_that_share(VOCABULARY), st.sampled_from([4, 256]), st.integers(1, 60))
 def test_a_tree_has_the_numbers_of_its_rows(device: torch.device, rows: list[Row], max_queries: int, max_tokens: int):
     policy = policy_on(device)

@@ -111,6 +111,11 @@ class EmbeddedEngine:
         """No request waits or is being answered."""
         return not self._num_waiting() and not self._scheduler.num_running()
 
+    @property
+    def max_tokens(self) -> int:
+        """The longest request, prompt and answer, that the key-value cache has room for."""
+        return self._scheduler.max_tokens
+
     def health(self) -> EngineHealth:
         return EngineHealth(
             failure=None if self.failure is None else repr(self.failure),
@@ -166,13 +171,12 @@ class EmbeddedEngine:
 
     def _check_room(self, length: int, max_tokens: int) -> None:
         """Refuses requests that fit into the window but not into memory: waiting would not help."""
-        most = self._scheduler.max_tokens
-        if length + max_tokens > most:
+        if length + max_tokens > self.max_tokens:
             raise TemperError(
                 "BadConfig",
                 f"a request must fit into the key-value cache of {self.base.name}: {length} + {max_tokens} tokens need "
                 f"{format_bytes(self._scheduler.bytes_of(length + max_tokens))}, but the cache may take "
-                f"{format_bytes(self.settings.kv_cache_bytes)} ({most} tokens); raise --kv-cache-bytes "
+                f"{format_bytes(self.settings.kv_cache_bytes)} ({self.max_tokens} tokens); raise --kv-cache-bytes "
                 "(engine.kvCacheBytes in temporal.config.ts), or shorten the conversation or max_tokens",
             )
 

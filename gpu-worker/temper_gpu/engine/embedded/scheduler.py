@@ -110,7 +110,6 @@ class Scheduler:
 
     @property
     def max_tokens(self) -> int:
-        """The longest request, prompt and answer, that the key-value cache has room for."""
         return self._slots.max_tokens
 
     def bytes_of(self, num_tokens: int) -> int:

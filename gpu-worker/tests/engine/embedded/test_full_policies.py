@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
@@ -15,6 +16,7 @@ from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 
+LOCK = DeviceLock()
 PROMPTS = [request(index, 20 + 30 * index, 12, 1.0 if index % 2 else 0) for index in range(4)]
 
 
@@ -22,7 +24,7 @@ PROMPTS = [request(index, 20 + 30 * index, 12, 1.0 if index % 2 else 0) for inde
 def engine(request: pytest.FixtureRequest, bfloat16: BaseModel) -> Iterator[EmbeddedEngine]:
     """With a prefix cache, and tied weights where it is in float32."""
     base = tiny_base("qwen3") if request.param == "float32" else bfloat16
-    engine = open_engine(base, prefix_cache_bytes=1 << 22, max_pass_tokens=64, max_slots=16)
+    engine = open_engine(base, LOCK, prefix_cache_bytes=1 << 22, max_pass_tokens=64, max_slots=16)
     yield engine
     engine.close()
 
@@ -60,7 +62,7 @@ def test_policies_of_all_kinds_answer_together_as_each_alone(engine: EmbeddedEng
     policies: list[AdapterSource | None] = [None, held(moved(engine.base, 2)), held(tiny_adapter(engine.base, 3))]
     asked = [(policy, prompt) for prompt in PROMPTS for policy in policies]
     alone = [ask(engine, prompt, policy) for policy, prompt in asked]
-    with engine._device_lock:
+    with LOCK:
         futures = [engine.submit(policy, prompt, 300) for policy, prompt in asked]
     assert [future.result(300) for future in futures] == alone
     # The same prompt, with different weights.

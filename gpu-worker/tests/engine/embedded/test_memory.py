@@ -9,13 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded import kv_cache, scheduler
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
-from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
@@ -93,7 +95,7 @@ def test_the_key_value_cache_keeps_to_its_bound_while_it_grows_and_narrows(base,
     most_bytes[0] = 0  # of the proof at start
     lengths = (12, 70, 12, 20, 40, 12, 5, 60)
     requests = [request(seed, lengths[seed % 8], 3) for seed in range(40)]
-    longest = engine._scheduler.max_tokens
+    longest = engine.max_tokens
     assert ask_together(engine, requests) == [ask(engine, asked) for asked in requests]
     assert ask(engine, request(1, min(longest, 512) - 2, 2)).token_ids
     assert 0 < most_bytes[0] <= kib << 10
@@ -102,7 +104,7 @@ def test_the_key_value_cache_keeps_to_its_bound_while_it_grows_and_narrows(base,
 
 def test_a_request_that_the_key_value_cache_has_no_room_for_is_refused_with_figures_and_the_flag(base):
     engine = open_engine(base, kv_cache_bytes=1 << 20)
-    longest = engine._scheduler.max_tokens
+    longest = engine.max_tokens
     assert longest < 512 == base.context_window
     with pytest.raises(TemperError, match=rf"{longest - 2} \+ 3 tokens.*MiB.*1\.0 MiB.*--kv-cache-bytes") as caught:
         ask(engine, request(0, longest - 2, 3))
@@ -123,7 +125,7 @@ def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(ba
     engine = open_engine(base)
     expected = ask(engine, request(0, 5, 2))
     with monkeypatch.context() as patch:
-        patch.setattr(engine._scheduler, "_prefill", lambda sequences: torch.empty(1 << 60))
+        patch.setattr(Forward, "prefill", lambda *_: torch.empty(1 << 60))
         meanings = []
         for _ in range(4):
             with pytest.raises(TemperError, match=r"must fit into memory: .*tried to allocate \d+ bytes") as caught:
@@ -133,7 +135,7 @@ def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(ba
         assert "lower --kv-cache-bytes or --slots" in caught.value.message
     assert (engine.failure, ask(engine, request(0, 5, 2))) == (None, expected)
     with monkeypatch.context() as patch:
-        patch.setattr(engine._scheduler, "_decode", lambda sequences: bytearray(1 << 62))
+        patch.setattr(Forward, "decode", lambda *_: bytearray(1 << 62))
         with pytest.raises(TemperError) as caught:
             ask(engine, request(0, 5, 2))
     assert caught.value.type == "EngineFailed"  # after an answer the count begins anew
@@ -165,20 +167,20 @@ def submit_all(engine: EmbeddedEngine, requests: list[GenerationRequest]) -> lis
 @pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
 def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monkeypatch, place: str):
     lock = DeviceLock()
-    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), lock)
+    roomy, engine = (open_engine(base, lock, prefix_cache_bytes=None) for _ in range(2))
     requests = [request(seed, 5 + seed, 8) for seed in range(6)]
     requests[3] = request(3, 70, 9)
-    expected = [ask(engine, asked) for asked in requests]
+    expected = [ask(roomy, asked) for asked in requests]
+    roomy.close()
     monkeypatch.setattr(kv_cache, "torch", SimpleNamespace(zeros=torch.zeros, long=torch.long))
     owner, name, nth = {
-        "prefill": (engine._scheduler._forward, "prefill", 1),
+        "prefill": (Forward, "prefill", 1),
         # Of eight tokens three are there.
-        "decode": (engine._scheduler._forward, "decode", 3),
+        "decode": (Forward, "decode", 3),
         "sampling": (scheduler, "sample", 3),
         # In the middle of growing: the keys and values of those who have a slot already are gone.
-        "table": (kv_cache.torch, "zeros", 6),
+        "table": (kv_cache.torch, "zeros", 2),
     }[place]
-    engine._scheduler._slots.clear()
     no_room(owner, name, nth)
     with lock:
         futures = submit_all(engine, requests)
@@ -193,17 +195,17 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
 
 def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_first(base, monkeypatch):
     lock, ended = DeviceLock(), []
-    engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), lock)
+    engine = open_engine(base, lock)
     requests = [request(seed, 5 + seed, 2) for seed in (1, 3, 0, 2)]
     expected = ask(engine, requests[2])
-    prefill = engine._scheduler._prefill
+    prefill = Forward.prefill
 
-    def scarce(sequences):
-        if len(sequences) > 1:
+    def scarce(forward: Forward, model: PreTrainedModel, pieces: list[Piece]) -> torch.Tensor:
+        if len({piece.slot for piece in pieces}) > 1:
             torch.empty(1 << 60)
-        prefill(sequences)
+        return prefill(forward, model, pieces)
 
-    monkeypatch.setattr(engine._scheduler, "_prefill", scarce)
+    monkeypatch.setattr(Forward, "prefill", scarce)
     with lock:
         futures = submit_all(engine, requests)
         for index, future in enumerate(futures):
@@ -219,14 +221,14 @@ def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_firs
 
 def test_a_request_that_never_fits_is_refused_for_good_though_shorter_ones_are_answered(base, monkeypatch):
     engine = open_engine(base)
-    prefill = engine._scheduler._prefill
+    prefill = Forward.prefill
 
-    def scarce(sequences):
-        if any(len(sequence.prompt) > 50 for sequence in sequences):
+    def scarce(forward: Forward, model: PreTrainedModel, pieces: list[Piece]) -> torch.Tensor:
+        if any(piece.end > 50 for piece in pieces):
             torch.empty(1 << 60)
-        prefill(sequences)
+        return prefill(forward, model, pieces)
 
-    monkeypatch.setattr(engine._scheduler, "_prefill", scarce)
+    monkeypatch.setattr(Forward, "prefill", scarce)
     types = []
     for _ in range(3):
         with pytest.raises(TemperError) as caught:

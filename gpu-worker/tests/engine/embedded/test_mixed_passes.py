@@ -21,6 +21,7 @@ from temper_gpu.model.models import BaseModel
 from tests.engine.embedded.test_adapters import first_step
 from tests.engine.embedded.tiny import ask, held, open_engine, request, tiny_adapter
 
+LOCK = DeviceLock()
 SIZES = Sizes((16, 48, 128), 0)
 
 
@@ -62,7 +63,7 @@ def tight(unmerged: BaseModel) -> Iterator[EmbeddedEngine]:
     """With a prefix cache, and with memory for few of the requests at once."""
     per_token = 2 * 2 * 2 * 16 * unmerged.dtype.itemsize
     sizes = {"kv_cache_bytes": 4096 * per_token, "prefix_cache_bytes": 1096 * per_token, "max_pass_tokens": 128}
-    engine = open_engine(unmerged, **sizes)
+    engine = open_engine(unmerged, LOCK, **sizes)
     yield engine
     engine.close()
 
@@ -74,7 +75,7 @@ def test_policies_together_answer_as_each_request_alone(
     for adapter in adapters:
         ask(tight, request(0, 5, 1), adapter)
     before = tight.counters()
-    with tight._device_lock:
+    with LOCK:
         futures = [tight.submit(adapters[index % 4], asked, 300) for index, asked in enumerate(REQUESTS)]
     assert [future.result(300) for future in futures] == alone
     counters = tight.counters()
@@ -107,7 +108,7 @@ def mixing_engine(base: BaseModel, monkeypatch: pytest.MonkeyPatch, mixing: str,
     """Whatever this processor's bits are."""
     monkeypatch.setattr(engine_module, "prove_mixing", lambda base, sizes, max_slots: (sizes, mixing))
     given = {"num_threads": 1, "max_pass_tokens": 64, "prefix_cache_bytes": 0, **settings}
-    return EmbeddedEngine(base, EmbeddedSettings(**given), DeviceLock())
+    return EmbeddedEngine(base, EmbeddedSettings(**given), LOCK)
 
 
 @pytest.mark.parametrize(("mixing", "num_passes"), [("any", 9), ("alike", 3 * 9), ("none", 4 * 9)])
@@ -117,7 +118,7 @@ def test_policies_share_passes_as_far_as_that_is_proven(
     engine, adapters = mixing_engine(bfloat16, monkeypatch, mixing), adapters_of(bfloat16)
     for adapter in adapters:
         ask(engine, request(0, 5, 1), adapter)
-    with engine._device_lock:
+    with LOCK:
         futures = [engine.submit(adapters[seed % 4], request(seed, 5, 10), 300) for seed in range(12)]
     assert all(future.result(300).token_ids for future in futures)
     assert engine.counters()["decode_passes"] == num_passes
@@ -132,7 +133,7 @@ def test_long_prompts_of_one_policy_leave_passes_to_another_that_decodes(
     ask(engine, request(0, 5, 1), adapters[1])
     passes_before = engine.counters()["prefill_passes"]
     passes: list[float] = []
-    with engine._device_lock:
+    with LOCK:
         short = engine.submit(adapters[1], request(1, 5, 10), 300)
         long = [engine.submit(None, request(seed, 320, 2), 300) for seed in range(8)]
         short.add_done_callback(lambda _: passes.append(engine.counters()["prefill_passes"] - passes_before))

@@ -102,12 +102,11 @@ def test_another_adapter_reuses_nothing(base):
 
 def test_kept_prefixes_give_way_to_a_request_that_needs_all_memory(base):
     engine = open_engine(base, kv_cache_bytes=1 << 20, prefix_cache_bytes=1 << 18)
-    longest = engine._scheduler.max_tokens
-    prefixes = engine._scheduler._prefixes
+    longest = engine.max_tokens
     expected = ask_together(engine, [request(seed, 130, 2) for seed in range(6)])
-    assert 0 < prefixes.num_bytes <= 1 << 18
+    assert 0 < engine.health().details["prefix_cache_bytes"] <= 1 << 18
     assert ask(engine, request(9, longest - 2, 2)).token_ids
-    assert prefixes.num_bytes <= (1 << 20) - engine._scheduler.bytes_of(longest)
+    assert engine.health().details["prefix_cache_bytes"] <= (1 << 20) - longest * PER_TOKEN
     assert ask_together(engine, [request(seed, 130, 2) for seed in range(6)]) == expected
     engine.close()
 

@@ -4,15 +4,19 @@ import dataclasses
 import threading
 import time
 from concurrent.futures import Future, wait
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
+from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
-from temper_gpu.engine.embedded.requests import Sequence, stop_check
+from temper_gpu.engine.embedded.forward import Forward
+from temper_gpu.engine.embedded.requests import stop_check
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
@@ -210,11 +214,11 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base, en
 def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypatch: pytest.MonkeyPatch):
     deaths: list[BaseException] = []
     engine = EmbeddedEngine(base, EmbeddedSettings(num_threads=1, max_pass_tokens=256), on_death=deaths.append)
-    monkeypatch.setattr(engine._scheduler, "_prefill", lambda sequences: 1 / 0)
+    monkeypatch.setattr(Forward, "prefill", lambda *_: 1 / 0)
     future = engine.submit(None, request(0, 5, 2), 300)
     with pytest.raises(TemperError, match="division by zero"):
         future.result(10)
-    engine._thread.join(10)
+    engine.close()
     assert isinstance(engine.failure, ZeroDivisionError)
     assert deaths == [engine.failure]
     with pytest.raises(TemperError, match="is down") as caught:
@@ -233,14 +237,16 @@ def test_a_request_that_fails_a_pass_twice_fails_alone_and_the_others_are_answer
     adapter = held(tiny_adapter(base, 98))
     others = [request(seed, 12 + seed, 8) for seed in range(9)]
     expected = [ask(engine, other) for other in others]
-    poison, compute = request(77, 100, 8), getattr(engine._scheduler, f"_{phase}")
+    poison, compute = request(77, 100, 8), getattr(Forward, phase)
 
-    def fail_with(sequences: list[Sequence]) -> None:
-        if any(s.request == poison and (phase == "prefill" or len(s.token_ids) == 5) for s in sequences):
+    def fail_with(forward: Forward, model: PreTrainedModel, *given: Any) -> Tensor:
+        # Pieces of prompts, or slots, tokens and positions. Others are shorter.
+        end = max(piece.end for piece in given[0]) if phase == "prefill" else given[2].max()
+        if end == (100 if phase == "prefill" else 104):
             raise IndexError("index out of range in self")
-        compute(sequences)
+        return compute(forward, model, *given)
 
-    monkeypatch.setattr(engine._scheduler, f"_{phase}", fail_with)
+    monkeypatch.setattr(Forward, phase, fail_with)
     futures = [engine.submit(None, others[0], 300), *(engine.submit(adapter, poison, 300) for _ in range(2))]
     rest = [engine.submit(None, other, 300) for other in others[1:]]
     for future in futures[1:]:

@@ -22,6 +22,7 @@ from transformers import (
 from pocket_build.tokenizer import build_tokenizer
 from temper_gpu.engine.embedded import engine as engine_module
 from temper_gpu.engine.embedded.adapted import Mixing
+from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
@@ -82,16 +83,16 @@ def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
     return Adapter(sha256=f"{seed:064x}", tensors=tensors, rank=4, alpha=8.0)
 
 
-def open_engine(base: BaseModel, **settings) -> EmbeddedEngine:
+def open_engine(base: BaseModel, lock: DeviceLock | None = None, **settings) -> EmbeddedEngine:
     """Its sizes are proven by the first engine of models of one shape: for tests that change nothing in a pass."""
     with proving_once():
-        return open_proving_engine(base, **settings)
+        return open_proving_engine(base, lock, **settings)
 
 
-def open_proving_engine(base: BaseModel, **settings) -> EmbeddedEngine:
+def open_proving_engine(base: BaseModel, lock: DeviceLock | None = None, **settings) -> EmbeddedEngine:
     """Of few sizes: each is proven before the engine answers. Without prefix cache, so that all is computed."""
     given = {"num_threads": 1, "max_pass_tokens": 256, "prefix_cache_bytes": 0, **settings}
-    return EmbeddedEngine(base, EmbeddedSettings(**given))
+    return EmbeddedEngine(base, EmbeddedSettings(**given), lock)
 
 
 @contextmanager
