@@ -4,9 +4,10 @@ import type { Mutant } from './mutant.ts';
 const ADMISSION_TEST = 'test/cli/ui/admission.test.ts';
 const ESTIMATE_TEST = 'test/cli/estimate.test.ts';
 const EVAL_TEST = 'test/cli/eval.test.ts';
+const PULLED_TEST = 'test/security/pulled-runs.test.ts';
 const REPORT_TEST = 'test/cli/report.test.ts';
 const REVIEW = 'test/cli/review';
-const VIEW_TEST = 'test/cli/view.test.ts';
+const FOLLOW_TEST = 'test/cli/follow-run.test.ts';
 const WRITE_FILES_TEST = 'test/cli/scenarios/write-files.test.ts';
 
 const PRINTED: readonly Mutant[] = [
@@ -22,14 +23,14 @@ const PRINTED: readonly Mutant[] = [
     file: 'cli/terminal/output.ts',
     find: "line: (text = '') => output.line(printable(text)),",
     replace: "line: (text = '') => output.line(text),",
-    test: VIEW_TEST,
+    test: PULLED_TEST,
   },
   {
     name: 'what a model writes turns the direction of the terminal around',
     file: 'cli/terminal/output.ts',
     find: '\\u202a-\\u202e\\u2066-\\u2069',
     replace: '',
-    test: VIEW_TEST,
+    test: PULLED_TEST,
   },
   {
     name: 'what a model writes is markup in a report',
@@ -50,14 +51,14 @@ const PRINTED: readonly Mutant[] = [
     file: 'cli/watch/follow-run.ts',
     find: ' && state?.branch === progress.state?.branch',
     replace: '',
-    test: 'test/cli/view.test.ts',
+    test: FOLLOW_TEST,
   },
   {
     name: 'an outage of the store ends the command that watches a run',
     file: 'cli/watch/follow-run.ts',
     find: "error.type === 'StoreUnavailable'",
     replace: "error.type === 'BadConfig'",
-    test: 'test/cli/view.test.ts',
+    test: FOLLOW_TEST,
   },
 ];
 
@@ -84,10 +85,10 @@ const WRITTEN: readonly Mutant[] = [
     test: WRITE_FILES_TEST,
   },
   {
-    name: 'temper doctor ends the leases of workers that live',
+    name: 'temper doctor is content with leases that dead workers have left',
     file: 'cli/doctor/doctor-leases.ts',
-    find: "const due = seen.filter(({ state }) => state !== 'in use');",
-    replace: 'const due = seen;',
+    find: 'return left === 0 ? EXIT.ok : EXIT.failed;',
+    replace: 'return EXIT.ok;',
     test: 'test/cli/doctor-leases.test.ts',
   },
   {
@@ -109,7 +110,7 @@ const WRITTEN: readonly Mutant[] = [
     file: 'cli/checkpoints/copy.ts',
     find: "isForeign: action === 'pull'",
     replace: 'isForeign: false',
-    test: 'test/security/pulled-runs.test.ts',
+    test: 'test/security/foreign-stores.test.ts',
   },
 ];
 
@@ -119,14 +120,14 @@ const ADMITTED: readonly Mutant[] = [
     file: 'cli/review/keys.ts',
     find: 'return signed === kind ? ',
     replace: 'return signed !== "" ? ',
-    test: `${REVIEW}/sessions.test.ts`,
+    test: `${REVIEW}/keys.test.ts`,
   },
   {
     name: 'a link to a review opens the same attempt of another store',
     file: 'cli/review/keys.ts',
     find: '.update(`${this.#storeId}\\n${text}`)',
     replace: '.update(text)',
-    test: `${REVIEW}/links.test.ts`,
+    test: `${REVIEW}/keys.test.ts`,
   },
   {
     name: 'a link to a review never expires',
@@ -140,7 +141,7 @@ const ADMITTED: readonly Mutant[] = [
     file: 'cli/command-line/keyed-place.ts',
     find: '  if (!isLoopback(host))\n',
     replace: "  if (host === '')\n",
-    test: 'test/cli/bad-input.test.ts',
+    test: 'test/cli/serve.test.ts',
   },
   {
     name: 'a link to temper ui works twice',

@@ -4,6 +4,7 @@ import type { Mutant } from './mutant.ts';
 const TARGETS_TEST = 'test/outbound/deploy/targets.test.ts';
 const PROOF_TEST = 'test/outbound/deploy/proof.test.ts';
 const TRACE_TEST = 'test/outbound/trace/trace-target.test.ts';
+const TELL_TEST = 'test/outbound/track/tell-run.test.ts';
 const TRACKERS_TEST = 'test/outbound/track/trackers.test.ts';
 const HTTP_TEST = 'test/outbound/http.test.ts';
 
@@ -58,21 +59,21 @@ const TOLD: readonly Mutant[] = [
     file: 'outbound/tell-run.ts',
     find: '  await keep({ ...cursor, pending: telling.pending });\n',
     replace: '  await keep(afterRows(cursor, telling.pending));\n',
-    test: 'test/outbound/track/trackers.test.ts',
+    test: TELL_TEST,
   },
   {
     name: 'a worker that lost its work writes how far a target was told',
     file: 'outbound/tell-run.ts',
     find: '    scope.checkFresh();\n    await writeCursor',
     replace: '    await writeCursor',
-    test: 'test/outbound/track/trackers.test.ts',
+    test: TELL_TEST,
   },
   {
     name: 'a target that goes on after a rollback keeps the evaluations of the old branch',
     file: 'outbound/plan-telling.ts',
     find: 'evals: cursor.evals.filter((step) => step <= fork),',
     replace: 'evals: cursor.evals,',
-    test: 'test/outbound/track/trackers.test.ts',
+    test: TELL_TEST,
   },
   {
     name: 'a target that is told from now on is told what was',
@@ -114,7 +115,7 @@ const TOLD: readonly Mutant[] = [
     file: 'outbound/trace/send-traces.ts',
     find: 'if (rejected === 0) return;',
     replace: 'if (rejected >= 0) return;',
-    test: TRACE_TEST,
+    test: 'test/outbound/trace/send-traces.test.ts',
   },
   {
     name: 'failures are sampled like any other attempt',
@@ -138,7 +139,7 @@ const DEPLOYED: readonly Mutant[] = [
     file: 'outbound/deploy/run-stage.ts',
     find: 'const failure = hideSecrets(error, run.env);',
     replace: 'const failure = error as Error;',
-    test: 'test/outbound/deploy/targets.test.ts',
+    test: 'test/outbound/deploy/run-stage.test.ts',
   },
   {
     name: 'an adapter is uploaded to a repository that everybody can read',
@@ -173,7 +174,7 @@ const DEPLOYED: readonly Mutant[] = [
     file: 'outbound/deploy/targets/s3.ts',
     find: 'created || hashBytes(there) === hashBytes(bytes)',
     replace: 'created || there.length > 0',
-    test: 'test/outbound/deploy/local-targets.test.ts',
+    test: TARGETS_TEST,
   },
   {
     name: 'a deployment without its adapter passes where chance explains it as well',

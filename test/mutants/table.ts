@@ -1,11 +1,16 @@
 import { ADAPTERS } from './adapters.ts';
+import { BROWSER } from './browser.ts';
+import { CLI } from './cli.ts';
 import { CUDA } from './cuda.ts';
 import { DURABLE } from './durable.ts';
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
+import { OUTBOUND } from './outbound.ts';
 import { PLANS } from './plans.ts';
 import { RANKS } from './ranks.ts';
+import { SDK } from './sdk.ts';
 import { SUPERVISED } from './supervised.ts';
+import { VIEWS } from './views.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
@@ -248,6 +253,11 @@ export const MUTANTS: readonly Mutant[] = [
   ...JOURNAL,
   ...STORE,
   ...PLANS,
+  ...CLI,
+  ...SDK,
+  ...OUTBOUND,
+  ...VIEWS,
+  ...BROWSER,
 ];
 
 /** The text with the mutant in it. */

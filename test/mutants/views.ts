@@ -1,6 +1,8 @@
 /** Broken lines of the views of a store. */
 import type { Mutant } from './mutant.ts';
 
+const LOCK_TEST = 'test/views/index-lock.test.ts';
+const MATCH_TEST = 'test/views/match.test.ts';
 const INDEX_TEST = 'test/views/index.test.ts';
 
 export const VIEWS: readonly Mutant[] = [
@@ -16,14 +18,14 @@ export const VIEWS: readonly Mutant[] = [
     file: 'views/index/match.ts',
     find: 'Number(left === null) - Number(right === null)',
     replace: 'Number(right === null) - Number(left === null)',
-    test: INDEX_TEST,
+    test: MATCH_TEST,
   },
   {
     name: 'the least reward of a search is not one that it finds',
     file: 'views/index/match.ts',
     find: 'reward >= minReward',
     replace: 'reward > minReward',
-    test: INDEX_TEST,
+    test: MATCH_TEST,
   },
   {
     name: 'a torn line of the index is read',
@@ -51,14 +53,14 @@ export const VIEWS: readonly Mutant[] = [
     file: 'views/index/index-lock.ts',
     find: 'if (!(await isStale(file))) return null;',
     replace: '',
-    test: INDEX_TEST,
+    test: LOCK_TEST,
   },
   {
     name: 'a process removes the lock of another',
     file: 'views/index/index-lock.ts',
     find: 'if (holder === token) ',
     replace: 'if (holder !== null) ',
-    test: INDEX_TEST,
+    test: LOCK_TEST,
   },
   {
     name: 'a step before a rollback is looked for on the new branch',
