@@ -186,7 +186,7 @@ const COUNTED: readonly Mutant[] = [
     file: 'cli/eval/summarise.ts',
     find: 'return values.length === costs.length ? values : [];',
     replace: 'return values;',
-    test: EVAL_TEST,
+    test: 'test/cli/summarise.test.ts',
   },
   {
     name: 'the interval of a rate is that of any number',
@@ -200,7 +200,7 @@ const COUNTED: readonly Mutant[] = [
     file: 'cli/eval/summarise.ts',
     find: 'estimate(pairedDifferences(good, first))',
     replace: 'estimate(pairedDifferences(good, good))',
-    test: EVAL_TEST,
+    test: 'test/cli/summarise.test.ts',
   },
   {
     name: 'a forecast leaves the evaluation before the first step out',

@@ -28,7 +28,7 @@ export const SDK: readonly Mutant[] = [
     test: TOOL_LOOP_TEST,
   },
   {
-    name: 'tools act on after one of them has ended the attempt',
+    name: 'tools act behind the back of an attempt that one of them has ended',
     file: 'sdk/tools/tool-loop.ts',
     find: '    await Promise.allSettled(running);\n',
     replace: '',
