@@ -17,10 +17,7 @@ const PLANNED = byTest(
 );
 
 export const DOCTOR_FLAGS: Readonly<Record<string, Probe>> = {
-  'doctor --agent': byTest(
-    'workers/worker/worker.test.ts',
-    'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
-  ),
+  'doctor --agent': byTest('workers/worker/worker.test.ts', 'polls the workflows and its agent'),
   'doctor --json': ['doctor', 'doctor --json'],
   'doctor --leases': byTest(
     'cli/doctor-leases.test.ts',

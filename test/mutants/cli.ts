@@ -221,7 +221,7 @@ const COUNTED: readonly Mutant[] = [
     file: 'cli/scenarios/estimate.ts',
     find: 'usd: isPriced ? sum(usdOf) : null,',
     replace: 'usd: sum(usdOf),',
-    test: 'test/cli/scenarios/scenarios.test.ts',
+    test: 'test/cli/scenarios/estimate.test.ts',
   },
 ];
 

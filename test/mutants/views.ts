@@ -74,7 +74,7 @@ export const VIEWS: readonly Mutant[] = [
     file: 'views/attempts/messages.ts',
     find: "return { name: '', arguments: JSON.stringify(call) ?? 'null' };",
     replace: "return { name: '', arguments: '' };",
-    test: 'test/views/attempts/read.test.ts',
+    test: 'test/views/attempts/messages.test.ts',
   },
   {
     name: 'a client gets an answer from before a change',
