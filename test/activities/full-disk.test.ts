@@ -44,7 +44,7 @@ async function playRefused(code: string, failing: number, play: (on: World, stor
 
 test.each([
   ['ENOSPC', 'each', 1],
-  // What follows a refusal is the same for both: a few places tell whether this one is known, too.
+  // Both are answered alike: a few places show that this one is known, too.
   ['EROFS', 'every seventh', 7],
 ])('%s at %s write of a group', async (code, _, stride) => {
   const undisturbed = await rolloutInput(world.store);
