@@ -41,13 +41,6 @@ export const BROWSER: readonly Mutant[] = [
     test: ACTING_TEST,
   },
   {
-    name: 'pages of another search are shown',
-    file: 'browser/search/pages.ts',
-    find: '    pages.current = new Map();\n',
-    replace: '',
-    test: 'test/browser/run-pages.test.ts',
-  },
-  {
     name: 'keys of the page act while somebody types',
     file: 'browser/parts/keys.ts',
     find: 'return isTyping(event.target) || ',
@@ -67,13 +60,6 @@ export const BROWSER: readonly Mutant[] = [
     find: 'reward !== null && reward >= Number(value)',
     replace: 'reward !== null && reward <= Number(value)',
     test: 'test/browser/export.test.ts',
-  },
-  {
-    name: 'what has changed while the connection was lost stays as it was',
-    file: 'browser/live.ts',
-    find: "if (wasLost && next === 'live') markAllOld();",
-    replace: '',
-    test: 'test/browser/frame.test.ts',
   },
   {
     name: 'a message of the other conversation stands beside one of another role',
