@@ -45,9 +45,13 @@ const result = (request: ActionRequest, says: string, made: string | null = null
 });
 
 await describePages('acting', folder, ({ open, openApart, ask }) => {
-  test('an action is done only after the server said what will happen, and once', async () => {
+  test('an action is done only after the server said what will happen, and is the same one when it is sent again', async () => {
     const page = await open('/');
-    const taken = await takeActions(page, (request) => result(request, 'Run demo goes back to step 2.'));
+    const failures = ['the disk is away'];
+    const taken = await takeActions(page, (request) => {
+      const failure = request.isConfirmed ? failures.pop() : undefined;
+      return failure ?? result(request, 'Run demo goes back to step 2.');
+    });
     await page.reload();
     await goTo(page, '/runs/demo/checkpoints?at=demo@2');
     await page.getByRole('button', { name: 'Roll back to it' }).click();
@@ -58,13 +62,17 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     expect(taken.map(({ isConfirmed, step }) => [isConfirmed, step])).toEqual([[false, 2]]);
     expect(await findViolations(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Roll back', exact: true }).click();
+    await dialog.getByText('the disk is away').waitFor();
+    await dialog.getByRole('button', { name: 'Roll back', exact: true }).click();
     await dialog.getByText('Close', { exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(taken.map(({ action, isConfirmed }) => [action, isConfirmed])).toEqual([
       ['rollback', false],
       ['rollback', true],
+      ['rollback', true],
     ]);
     expect(taken[1]!.requestId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(taken[2]!.requestId).toBe(taken[1]!.requestId);
   });
 
   test('a double click on Continue, or a held Enter, confirms nothing', async () => {

@@ -3,6 +3,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { FakeRequest } from '../fake-engine.ts';
+import { rolloutsKey } from '../../store/layout.ts';
+import { decodeRollouts, encodeRollouts } from '../../store/records/trajectories.ts';
+import { writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 import { makeProject, runTry, writeAsking } from './tried-project.ts';
 
@@ -70,6 +73,15 @@ test('cut, failed and held-out attempts are not taken, and what holds none is re
     'come from one place',
   ];
   for (const [index, { stderr }] of told.entries()) expect(stderr).toContain(rules[index]);
+});
+
+test('attempts of a run that were cut are not taken', async () => {
+  const store = await writeFixtureRun(project, { steps: 1 });
+  const key = rolloutsKey({ run: 'demo', branch: 0, step: 1, group: 0 });
+  const { header, attempts } = await decodeRollouts((await store.read(key))!, key);
+  const cut = attempts.map((attempt) => ({ ...attempt, truncated: true }));
+  await store.replace(key, await encodeRollouts({ header, attempts: cut }));
+  expect((await distill('demo', '--top', '100%')).stdout).toContain('56 of 56 attempts');
 });
 
 test('a file that is there stays as it is, and one that no command has saved is named with what it lacks', async () => {

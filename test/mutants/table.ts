@@ -1,14 +1,19 @@
 import { ACTIVITIES } from './activities.ts';
 import { ADAPTERS } from './adapters.ts';
+import { BROWSER } from './browser.ts';
+import { CLI } from './cli.ts';
 import { CUDA } from './cuda.ts';
 import { DURABLE } from './durable.ts';
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
+import { OUTBOUND } from './outbound.ts';
 import { PLANS } from './plans.ts';
 import { RANKS } from './ranks.ts';
+import { SDK } from './sdk.ts';
 import { SUPERVISED } from './supervised.ts';
 import { WORKERS } from './workers.ts';
 import { WORKFLOWS } from './workflows.ts';
+import { VIEWS } from './views.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
@@ -254,6 +259,11 @@ export const MUTANTS: readonly Mutant[] = [
   ...WORKFLOWS,
   ...ACTIVITIES,
   ...WORKERS,
+  ...CLI,
+  ...SDK,
+  ...OUTBOUND,
+  ...VIEWS,
+  ...BROWSER,
 ];
 
 /** The text with the mutant in it. */

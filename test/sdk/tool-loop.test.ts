@@ -1,4 +1,5 @@
 /** The loop of model and tools. */
+import type OpenAI from 'openai';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -142,6 +143,27 @@ function ordered(): { order: string[]; slow: Tool } {
   });
   return { order, slow };
 }
+
+test('where one call of a turn ends the attempt, all of them have ended before that is told', async () => {
+  const calls = ['lost', 'held'].map((name) => ({ id: name, type: 'function', function: { name, arguments: '{}' } }));
+  const choice = { finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: calls } };
+  const openai = { chat: { completions: { create: () => Promise.resolve({ choices: [choice] }) } } };
+  const order: string[] = [];
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const tools = [
+    tool({ name: 'lost', once: true, run: () => 'never' }),
+    tool({ name: 'held', run: () => released.then(() => order.push('held has ended')) }),
+  ];
+  const once = () => Promise.reject(new Error('an outage'));
+  const context = { openai: openai as unknown as OpenAI, model: 'demo', once };
+  const played = toolLoop(context, { messages: [QUESTION], tools, concurrent: true });
+  const told = played.catch((error: Error) => order.push(error.message));
+  await new Promise(setImmediate);
+  release();
+  await told;
+  expect(order).toEqual(['held has ended', 'an outage']);
+});
 
 test('a tool that ends the loop does so when it succeeds, after the other calls of its turn', async () => {
   const handed: number[] = [];

@@ -7,7 +7,14 @@ import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
-import { childPid, makeProject, openStack, removeProject, stackFile } from '../workers/local-stack/stack-harness.ts';
+import {
+  childPid,
+  makeProject,
+  openStack,
+  removeProject,
+  stackFile,
+  WITH_SERVER,
+} from '../workers/local-stack/stack-harness.ts';
 import { addOtherUser, ask, findChromium, listeningAt, type Address, type OtherUser } from './attackers.ts';
 
 const PROVIDER_KEY = 'sk-key-of-a-provider';
@@ -28,7 +35,7 @@ beforeAll(async () => {
   mkdirSync(project);
   for (const folder of [dirname(project), project]) chmodSync(folder, 0o755);
   process.env['OPENAI_API_KEY'] = PROVIDER_KEY;
-  ({ stack } = await openStack(project));
+  ({ stack } = await openStack(project, { commands: WITH_SERVER }));
   const url = new URL(stack.uiUrl ?? '');
   ui = { host: url.hostname, port: Number(url.port), key: url.searchParams.get('key') ?? '' };
   server = await connectClient(

@@ -217,7 +217,10 @@ test('a torn end is cut off and read again; files of another version are begun a
   const ids = await indexed(first, { limit: 500 });
   await first.close();
   const whole = await readFile(log);
-  for (const damaged of [whole.subarray(0, whole.length - 200), Buffer.from('{"version":0}\n'), Buffer.of()]) {
+  const flipped = Buffer.from(whole.toString('latin1').replace('"id":"0.6.0.1"', '"id":"0.6.0.3"'), 'latin1');
+  expect(flipped.equals(whole)).toBe(false);
+  const torn = whole.subarray(0, whole.length - 200);
+  for (const damaged of [torn, flipped, Buffer.from('{"version":0}\n'), Buffer.of()]) {
     await writeFile(log, damaged);
     const index = openAttemptIndex(store, folder);
     expect(await indexed(index, { limit: 500 })).toEqual(ids);

@@ -117,6 +117,18 @@ test('turns of one number are compared; a short answer that comes twice ties not
   ]);
 });
 
+test('messages that differ stand beside one of their own role, the others alone, and none is left out', () => {
+  const left = [block(0, 'assistant', 'a call'), block(0, 'tool', 'a result'), block(0, 'assistant', 'yes')];
+  const right = [block(0, 'user', 'once more'), block(0, 'assistant', 'another call'), block(0, 'assistant', 'no')];
+  const pairs = alignBlocks(left, right).map((row) => [row.left?.text ?? null, row.right?.text ?? null]);
+  expect(pairs).toEqual([
+    [null, 'once more'],
+    ['a call', 'another call'],
+    ['a result', null],
+    ['yes', 'no'],
+  ]);
+});
+
 test('words that differ are marked on both sides, and the text of each side stays whole', () => {
   const parts = diffWords('the cat sat', 'the dog sat');
   const side = (kind: string) => parts.filter((part) => part.kind === 'same' || part.kind === kind);

@@ -70,6 +70,11 @@ describe('measurements', () => {
     expect(found).toMatchObject({ verdict: 'matches', measured: { error: 0.02, lead: 1.5, share: 1 } });
   });
 
+  test('another explanation that is ahead by more than chance is found, however near the checkpoint is', () => {
+    const found = (lead: number) => judgeProof(measured(measure('checkpoint', 0.15), measure('base', 0.1, lead)), []);
+    expect([found(3), found(5)].map(({ verdict }) => verdict)).toEqual(['matches', 'adapter-absent']);
+  });
+
   test('of a few tokens count, too, where another explanation leaves next to nothing', () => {
     const few = measured(measure('checkpoint', 0.31), measure('base', 3e-7, 2.7));
     expect(judgeProof(few, [answer()]).verdict).toBe('adapter-absent');
@@ -100,15 +105,11 @@ describe('measurements', () => {
   });
 
   test('of text alone are compared, too', () => {
-    const [first, second] = [measure('checkpoint', 0), measure('base', 0)];
-    const found = judgeProof(
-      {
-        ...measured({ ...first, distance: null, regret: 0.8 }, { ...second, distance: null, regret: 0, lead: 9 }),
-        scored: 0,
-      },
-      [answer()],
-    );
-    expect(found.verdict).toBe('adapter-absent');
+    const [first, second] = [measure('checkpoint', 0), measure('base', 0)].map((each) => ({ ...each, distance: null }));
+    const judge = (regret: number, lead: number) =>
+      judgeProof({ ...measured({ ...first!, regret: 0.8 }, { ...second!, regret, lead }), scored: 0 }, [answer()]);
+    const found = judge(0, 9);
+    expect([found.verdict, judge(0.7, 0).verdict]).toEqual(['adapter-absent', 'wrong-base-model']);
     expect(found.detail).toContain(
       "its text is 0.8 nats less likely than the checkpoint's own, 0 than the base model's",
     );

@@ -51,6 +51,8 @@ describe('the Hugging Face hub', () => {
       tag: { revision: 'step12' },
       proof: { verdict: 'same-bytes', files: 4 },
     });
+    // A stage that was recorded asks for nothing, not even for a key.
+    expect(await playStages(store, deployment, { env: {} })).toEqual([]);
   });
 
   test.each(SEEDS)('with faults of seed %i, the repository has one commit of it, and each file once', async (seed) => {
@@ -61,6 +63,15 @@ describe('the Hugging Face hub', () => {
     expect(standIn.repos.get('me/demo')!.commits).toHaveLength(2);
     expect(standIn.violations).toEqual([]);
     expect(stateOfDeployment((await readDeployment(store, 'demo', deployment.id))!)).toBe('deployed');
+  });
+
+  test('a commit whose answer was lost is found again, and not made twice', async () => {
+    const faults: Fault[] = ['lost'];
+    const standIn = await hub((_, path) => (path.endsWith('/commit/main') ? (faults.pop() ?? null) : null));
+    const store = temporaryStore();
+    const deployment = await addDeployment(store, { target: 'huggingface', options });
+    const failures = await playStages(store, deployment, { env: { ...KEYS, HF_ENDPOINT: standIn.url } });
+    expect([failures.length, standIn.repos.get('me/demo')!.commits.length]).toEqual([1, 2]);
   });
 
   test('a repository that everybody can read is refused, as is a key, and a tag of another adapter', async () => {

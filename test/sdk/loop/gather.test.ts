@@ -115,6 +115,11 @@ test.each([
   const groups = await gathering;
   expect(groups.flatMap(({ trajectories }) => trajectories)).toHaveLength(6 - failing);
   expect(groups.flatMap(({ exceptions }) => exceptions.map(({ type }) => type))).toHaveLength(failing);
+  // A script that finds them counts them, too.
+  const next = await world.model();
+  const found = [groupOf(attempt), groupOf(attempt)];
+  const again = gatherTrajectoryGroups(found, { model: next, maxExceptions: failing - 1 });
+  await expect(again).rejects.toMatchObject({ type: 'AgentFailed' });
 });
 
 test.each([
@@ -225,6 +230,12 @@ test('a side effect and a random number are the same in a repetition', async () 
   expect(group!.trajectories[0]!.reward).toBe(effects[0]);
 });
 
+test('retry tries as often as it may, and throws the last failure', async () => {
+  let tries = 0;
+  const failing = retry(() => Promise.reject(new Error(`failure ${(tries += 1)}`)), { maxAttempts: 2, delayMs: 0 });
+  await expect(failing()).rejects.toThrow('failure 2');
+});
+
 test('retry tries again, and never in an attempt that has ended', async () => {
   const model = await world.model({ rollout: { maxCallsPerAttempt: 2 } });
   let tries = 0;
@@ -238,9 +249,19 @@ test('retry tries again, and never in an attempt that has ended', async () => {
   );
   const [group] = await gatherTrajectoryGroups([groupOf([flaky])], { model });
   expect([tries, group!.trajectories.length]).toEqual([3, 1]);
-  const greedy = retry(() => Promise.all(['a', 'b', 'c'].map((question) => play(model, question))), { delayMs: 1 });
-  const gathering = gatherTrajectoryGroups([groupOf([async () => (await greedy())[0]!])], { model });
+  let retried = 0;
+  const options = { delayMs: 1, onRetry: () => (retried += 1) };
+  const greedy = retry(() => Promise.all(['a', 'b', 'c'].map((question) => play(model, question))), options);
+  let playing: Promise<unknown> = Promise.resolve();
+  const attempt: Attempt = async () => {
+    const all = greedy();
+    playing = all;
+    return (await all)[0]!;
+  };
+  const gathering = gatherTrajectoryGroups([groupOf([attempt])], { model });
   await expect(gathering).rejects.toThrow(/maxCallsPerAttempt 2 calls/);
+  await expect(playing).rejects.toThrow(/maxCallsPerAttempt/);
+  expect(retried).toBe(0);
 });
 
 test('batches come in the order given, each sampled by the policy that the one before made', async () => {

@@ -75,6 +75,14 @@ test('groups of another model, of another step, of an evaluation, ungathered or 
   expect(trainings()).toBe(1);
 });
 
+test('a reward that became no number is refused before anything is trained', async () => {
+  const model = await world.model();
+  const groups = await gather(model);
+  groups[0]!.trajectories[1]!.reward = Number.NaN;
+  await expect(model.train(groups)).rejects.toThrow("a trajectory's reward must be finite, got NaN");
+  expect(trainings()).toBe(0);
+});
+
 test('nothing to train is said, with what allows it, and then the step is over without a commit', async () => {
   const model = await world.model();
   await expect(model.train([])).rejects.toThrow(

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectClient } from '../../../workers/connection/connection.ts';
+import type { StackEvent } from '../../../workers/events.ts';
 import type { StackDescription } from '../../../workers/local-stack/protocol/protocol.ts';
 import { missingSearchAttributes } from '../../../workers/connection/namespace.ts';
 import {
@@ -12,8 +13,10 @@ import {
   makeProject,
   openStack,
   removeProject,
+  STAND_INS,
   stackFile,
   until,
+  WITH_SERVER,
 } from './stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
@@ -50,6 +53,7 @@ const saidStandingBy = (folder: string) =>
 async function leavesItAloneWhenRefused(folder: string): Promise<void> {
   const agentFile = join(folder, 'refused.ts');
   writeFileSync(agentFile, '');
+  await until('all of its processes run', () => saidStandingBy(folder));
   const before = stackFile(folder).children;
   const asked = { agentFile, models: { mine: folder } };
   const joining = opened(folder, { ...asked, overrides: { device: 'cuda' } });
@@ -87,13 +91,13 @@ async function endsTheWorkersOfThoseWhoLeft(folder: string): Promise<void> {
   expect(running()).toEqual(['worker']);
 }
 
-/** Real servers on a machine that may be busy. */
+/** Real processes on a machine that may be busy. */
 const PATIENT = { timeout: 90_000 };
 
 describe('a local stack', PATIENT, () => {
   it('starts a server that keeps history for a year and knows the search attributes, and ends it', async () => {
     const folder = project();
-    const { stack, events } = await opened(folder);
+    const { stack, events } = await opened(folder, { commands: WITH_SERVER });
     expect(stack.adopted).toBe(false);
     expect((await fetch(stack.uiUrl ?? '', { redirect: 'manual' })).status).toBe(303);
     const client = await connectClient({ address: stack.temporalAddress, namespace: stack.namespace });
@@ -134,9 +138,10 @@ describe('a local stack', PATIENT, () => {
 
   it('is one, however many start at once', async () => {
     const folder = project();
-    const holders = [holdStack(folder), holdStack(folder), holdStack(folder)];
-    clean.push(() => Promise.all(holders.map((holder) => holder.end())));
-    const stacks = await Promise.all(holders.map((holder) => holder.opened));
+    const holder = holdStack(folder);
+    clean.push(() => holder.end());
+    const inThisProcess = [opened(folder), opened(folder)];
+    const stacks = [await holder.opened, ...(await Promise.all(inThisProcess)).map(({ stack }) => stack)];
     expect(new Set(stacks.map((stack) => stack.temporalAddress)).size).toBe(1);
     expect(stacks.filter((stack) => !stack.adopted)).toHaveLength(1);
   });
@@ -171,6 +176,44 @@ describe('a local stack', PATIENT, () => {
     });
   });
 
+  it("starts an agent's worker again that was killed, and anew once the agent has changed", async () => {
+    const folder = project();
+    const agentFile = join(folder, 'coin.ts');
+    writeFileSync(agentFile, '');
+    const { events } = await opened(folder, { agentFile });
+    const first = childPid(folder, 'worker-coin');
+    process.kill(first, 'SIGKILL');
+    const isReady = (event: StackEvent) =>
+      event.kind === 'child' && event.child.name === 'worker-coin' && event.child.state === 'ready';
+    await until('the worker is back', () => events.filter(isReady).length >= 2);
+    const second = childPid(folder, 'worker-coin');
+    await opened(folder, { agentFile });
+    expect(childPid(folder, 'worker-coin')).toBe(second);
+    writeFileSync(agentFile, 'export default 1;');
+    await opened(folder, { agentFile });
+    expect(childPid(folder, 'worker-coin')).not.toBe(second);
+    expect([first, second].filter(isRunning)).toEqual([]);
+  });
+
+  it('leaves the worker of another agent alone whose file has the same name', async () => {
+    const folder = project();
+    const files = ['dime', 'penny'].map((name) => join(folder, name, 'coin', 'agent.ts'));
+    for (const file of files) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, '');
+    }
+    await opened(folder, { agentFile: files[0]! });
+    const pid = childPid(folder, 'worker-coin');
+    for (let time = 0; time < 2; time += 1) await opened(folder, { agentFile: files[1]! });
+    expect(childPid(folder, 'worker-coin')).toBe(pid);
+    expect(childPid(folder, 'worker-coin-2')).not.toBe(pid);
+    const log = (name: string) => readFileSync(join(folder, '.temper', 'logs', `${name}.jsonl`), 'utf8');
+    expect(['worker-coin', 'worker-coin-2'].map((name) => log(name).match(/dime|penny/g))).toEqual([
+      ['dime'],
+      ['penny'],
+    ]);
+  });
+
   it('has a second GPU worker standing by, which takes the place of one that is killed, and ends with it', async () => {
     const folder = project();
     const { stack } = await opened(folder);
@@ -197,7 +240,7 @@ describe('a local stack', PATIENT, () => {
 
   it('leaves nothing behind when its daemon is killed, and is started again by who holds it', async () => {
     const folder = project();
-    const { stack, events } = await opened(folder);
+    const { stack, events } = await opened(folder, { commands: WITH_SERVER });
     const { pid, children, ports } = stackFile(folder);
     process.kill(pid, 'SIGKILL');
     await until('its children have ended', () => !children.some((child) => isRunning(child.pid)));
@@ -262,10 +305,8 @@ describe('a start', PATIENT, () => {
 
   it('gives up on a child that ends again and again before it is of use', async () => {
     const folder = project();
-    const commands = {
-      gpuWorker: [process.execPath, '-e', 'console.error("no such model"); process.exit(1)', '--'],
-      worker: [process.execPath, '-e', '0'],
-    };
+    const gpuWorker = [process.execPath, '-e', 'console.error("no such model"); process.exit(1)', '--'];
+    const commands = { ...STAND_INS, gpuWorker };
     await expect(openStack(folder, { commands })).rejects.toThrow(
       /the GPU worker did not become ready \(it exited 4 times\)/,
     );

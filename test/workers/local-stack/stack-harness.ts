@@ -1,4 +1,4 @@
-/** Local stacks for tests: a real Temporal server, stand-ins for the workers, and processes that hold a stack to be killed. */
+/** Local stacks for tests: stand-ins for what a stack starts, and processes that hold a stack to be killed. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,10 +13,13 @@ import { until as untilTrue } from '../../until.ts';
 
 const standIn = (name: string) => fileURLToPath(new URL(`stand-ins/${name}`, import.meta.url));
 
-export const STAND_INS = {
+/** A real Temporal server, and stand-ins for the workers. */
+export const WITH_SERVER = {
   gpuWorker: [process.execPath, standIn('gpu-worker.mjs')],
   worker: [process.execPath, standIn('worker.mjs')],
 };
+
+export const STAND_INS = { ...WITH_SERVER, temporal: [process.execPath, standIn('temporal.mjs')] };
 
 export function makeProject(): string {
   return mkdtempSync(join(tmpdir(), 'stack-test-'));

@@ -14,13 +14,13 @@ test('the newest answers are kept, and no more than a bound', () => {
 test('long conversations are kept for less, and one that is longer than all that may be kept is not', () => {
   const kept = new KeptAnswers();
   const long = (mib: number) => [{ content: 'x'.repeat(mib * MIB) }];
-  for (let id = 0; id < 8; id++) kept.set(`${id}`, long(15));
-  expect(idsIn(kept, 8)).toEqual(['4', '5', '6', '7']);
+  for (let id = 0; id < 3; id++) kept.set(`${id}`, long(31));
+  expect(idsIn(kept, 3)).toEqual(['1', '2']);
   // An answer that is said again under an id takes the room of the one before.
-  for (let again = 0; again < 8; again++) kept.set('7', long(15));
-  expect(idsIn(kept, 8)).toEqual(['4', '5', '6', '7']);
-  kept.set('8', long(65));
-  expect(idsIn(kept, 9)).toEqual([]);
-  kept.set('9', long(15));
-  expect(idsIn(kept, 10)).toEqual(['9']);
+  kept.set('2', long(31));
+  expect(idsIn(kept, 3)).toEqual(['1', '2']);
+  kept.set('3', long(65));
+  expect(idsIn(kept, 4)).toEqual([]);
+  kept.set('4', long(1));
+  expect(idsIn(kept, 5)).toEqual(['4']);
 });

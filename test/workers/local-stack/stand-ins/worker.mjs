@@ -1,3 +1,4 @@
-// Stands in for the TypeScript worker: is ready at once, ends with its leash.
-console.log(JSON.stringify({ level: 'info', msg: 'worker ready', address: process.env.TEMPORAL_ADDRESS }));
+// Stands in for the TypeScript worker: is ready at once, says which agents it would play, ends with its leash.
+const { agents } = JSON.parse(process.argv[2]);
+console.log(JSON.stringify({ level: 'info', msg: 'worker ready', agents }));
 process.stdin.resume().on('close', () => process.exit(0));

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { AttemptCost } from '../../cli/eval/ledger.ts';
+import { summariseOutcomes } from '../../cli/eval/summarise.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+
+const attempt = (number: number, reward: number | null): AttemptRecord => ({
+  attempt: number,
+  status: reward === null ? 'failed' : 'ok',
+  failure: reward === null ? { type: 'AgentFailed', message: 'lost' } : null,
+  reward,
+  metrics: {},
+  logs: [],
+  truncated: false,
+  unclaimedAnswers: 0,
+  calls: [],
+});
+const cost = (number: number, costUsd: number | null): AttemptCost => ({
+  attempt: number,
+  calls: 1,
+  promptTokens: 10,
+  completionTokens: 2,
+  costUsd,
+  latencySeconds: 1,
+});
+const summarise = (...all: { rewards: (number | null)[]; usd: (number | null)[] }[]) =>
+  summariseOutcomes(
+    'agent',
+    [],
+    [],
+    all.map(({ rewards, usd }, model) => ({
+      model: `model ${model}`,
+      played: {
+        attempts: rewards.map((reward, index) => attempt(index, reward)),
+        costs: usd.map((each, index) => cost(index, each)),
+      },
+      error: null,
+    })),
+  ).models;
+
+test('a cost is told where each attempt has one: a part of them would look cheap', () => {
+  const [whole, part] = summarise({ rewards: [1, 1], usd: [0.5, 0.25] }, { rewards: [1, 1], usd: [0.5, null] });
+  expect(whole).toMatchObject({ totalCostUsd: 0.75, costUsd: { mean: 0.375 }, promptTokens: { mean: 10 } });
+  expect(part).toMatchObject({ totalCostUsd: null, costUsd: null, promptTokens: { mean: 10 } });
+});
+
+test('a model is compared with the first one on the scenarios that both have played', () => {
+  const [first, second] = summarise({ rewards: [0, 1, null], usd: [] }, { rewards: [1, null, 5], usd: [] });
+  expect(first).toMatchObject({ failed: 1, reward: { mean: 0.5 }, rewardDifference: null });
+  expect(second).toMatchObject({ failed: 1, reward: { mean: 3 }, rewardDifference: { mean: 1 } });
+});
