@@ -3,7 +3,8 @@
  * `both` and `nightly`. A nightly job with folders is a file of tests, which a landing plays as well if it changes one of
  * these folders, or if its tree draws it (select.ts).
  */
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { projectOf } from '../mutants/mutant.ts';
 import type { Limits } from './instructions.ts';
 
 export type Run =
@@ -45,12 +46,14 @@ const numbers = (tier: Job['tier'], of: string, files: readonly string[], limits
   run: { by: 'numbers', files, limits },
 });
 
-/** A file of a Vitest project that is played at night, and by landings that change what it guards. */
+/** A file that is played at night, and by landings that change what it guards. */
 const nightly = (file: string, ...folders: string[]): Job => ({
   title: file,
   tier: 'nightly',
   folders,
-  run: { by: 'vitest', project: file.split('/')[1]!, file },
+  run: file.endsWith('.py')
+    ? { by: 'pytest', file: relative('gpu-worker', file) }
+    : { by: 'vitest', project: projectOf(file), file },
 });
 
 const program = (
@@ -62,6 +65,7 @@ const program = (
   return { title, tier: 'nightly', run: { by: 'program', script, args, reports }, ...others };
 };
 
+const ON_SDKS = ['ai-sdk', 'langgraph', 'anthropic-sdk'].map((name) => join('examples', name));
 const ALL_SCENES = { args: ['--all'], reports: true, needsS3: true, limitMinutes: 240 } as const;
 
 /** The longest first, as what is short fills the end; of a landing, four that need no S3 server. */
@@ -96,8 +100,22 @@ export const JOBS: readonly Job[] = [
   program("vLLM's tests of its server", 'test/vllm-api/run.ts', { limitMinutes: 60 }),
   { title: 'checks', tier: 'both', run: { by: 'checks' } },
 
+  nightly('test/cli/auto/kill.test.ts', 'cli/auto', 'cli/scenarios'),
+  nightly('test/cli/scenarios/scenarios-kill.test.ts', 'cli/scenarios'),
+  nightly('test/crash/frozen.test.ts', 'workers/worker', 'gpu-worker/temper_gpu/temporal'),
   nightly('test/crash/full-disk.test.ts', 'store/bytes', 'gpu-worker/temper_gpu/store'),
-  nightly('test/crash/judging.test.ts', 'activities', 'play/judge'),
+  nightly('test/crash/hub-model.test.ts', 'gpu-worker/temper_gpu/model/hub.py', 'workers/base-models'),
+  nightly('test/crash/judging.test.ts', 'activities/judge.ts', 'play/judge'),
+  nightly('test/crash/not-finite.test.ts', 'workflows/endings.ts', 'gpu-worker/temper_gpu/training/step.py'),
+  nightly('test/crash/production.test.ts', 'cli/schedule', 'cli/promote'),
+  nightly('test/crash/program.test.ts', 'play/programs'),
+  nightly('test/crash/resources.test.ts', 'play/resources'),
+  nightly('test/crash/supervised.test.ts', 'cli/sft', 'gpu-worker/temper_gpu/training/supervised.py'),
   nightly('test/e2e/copies.test.ts', 'store/records/copy', 'cli/checkpoints'),
+  nightly('test/installation/frameworks.test.ts', 'play/dialects', 'play/transports', 'play/recorder'),
+  nightly('test/installation/page-scripts.test.ts', 'sdk/loop', 'workers/local-backend'),
+  nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', ...ON_SDKS),
+  nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp'),
+  nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
   nightly('test/workflows/long-run.test.ts', 'workflows'),
 ];
