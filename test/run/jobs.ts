@@ -30,8 +30,10 @@ export interface Job {
   readonly limitMinutes?: number;
 }
 
+const GPU = 'gpu-worker/temper_gpu';
 const engine = (file: string): string => join('tests/engine/embedded', file);
 const NAIVE = engine('test_against_naive.py');
+const INVARIANCE = engine('test_batch_invariance.py');
 /** Tests that are run with perturbed rounding. */
 const TRAINED = ['tests/training', NAIVE];
 
@@ -102,20 +104,26 @@ export const JOBS: readonly Job[] = [
 
   nightly('test/cli/auto/kill.test.ts', 'cli/auto', 'cli/scenarios'),
   nightly('test/cli/scenarios/scenarios-kill.test.ts', 'cli/scenarios'),
-  nightly('test/crash/frozen.test.ts', 'workers/worker', 'gpu-worker/temper_gpu/temporal'),
-  nightly('test/crash/full-disk.test.ts', 'store/bytes', 'gpu-worker/temper_gpu/store'),
-  nightly('test/crash/hub-model.test.ts', 'gpu-worker/temper_gpu/model/hub.py', 'workers/base-models'),
+  nightly('test/crash/frozen.test.ts', 'workers/worker', `${GPU}/temporal`),
+  nightly('test/crash/full-disk.test.ts', 'store/bytes', `${GPU}/store`),
+  nightly('test/crash/hub-model.test.ts', `${GPU}/model/hub.py`, 'workers/base-models'),
   nightly('test/crash/judging.test.ts', 'activities/judge.ts', 'play/judge'),
-  nightly('test/crash/not-finite.test.ts', 'workflows/endings.ts', 'gpu-worker/temper_gpu/training/step.py'),
+  nightly('test/crash/not-finite.test.ts', 'workflows/endings.ts', `${GPU}/training/step.py`),
   nightly('test/crash/production.test.ts', 'cli/schedule', 'cli/promote'),
   nightly('test/crash/program.test.ts', 'play/programs'),
   nightly('test/crash/resources.test.ts', 'play/resources'),
-  nightly('test/crash/supervised.test.ts', 'cli/sft', 'gpu-worker/temper_gpu/training/supervised.py'),
+  nightly('test/crash/supervised.test.ts', 'cli/sft', `${GPU}/training/supervised.py`),
   nightly('test/e2e/copies.test.ts', 'store/records/copy', 'cli/checkpoints'),
   nightly('test/installation/frameworks.test.ts', 'play/dialects', 'play/transports', 'play/recorder'),
   nightly('test/installation/page-scripts.test.ts', 'sdk/loop', 'workers/local-backend'),
   nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', ...ON_SDKS),
   nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp'),
   nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
+  nightly('gpu-worker/tests/engine/embedded/test_mixed_passes.py', `${GPU}/engine`, `${GPU}/model`),
+  nightly('gpu-worker/tests/process/test_export.py', `${GPU}/process/export.py`, `${GPU}/commits`),
+  nightly('gpu-worker/tests/process/test_traced_plans.py', `${GPU}/process`, `${GPU}/engine/vllm`),
+  nightly('gpu-worker/tests/training/test_adamw_8bit.py', `${GPU}/training/optimizers.py`),
+  nightly('gpu-worker/tests/training/test_compiled_layers.py', `${GPU}/training`, `${GPU}/model`),
+  nightly('gpu-worker/tests/training/test_killed_ranks.py', `${GPU}/training/ranks`, `${GPU}/commits`),
   nightly('test/workflows/long-run.test.ts', 'workflows'),
 ];
