@@ -174,8 +174,13 @@ test.each(['read', 'replace'] as const)(
       now += 30_000;
     };
     const [read, replace] = [store.read.bind(store), store.replace.bind(store)];
-    if (method === 'read') store.read = (key) => read(key).finally(standStill);
-    else store.replace = (key, bytes) => replace(key, bytes).finally(standStill);
+    const thenStandStill = async <T>(done: Promise<T>): Promise<T> => {
+      const result = await done;
+      await standStill();
+      return result;
+    };
+    if (method === 'read') store.read = (key) => thenStandStill(read(key));
+    else store.replace = (key, bytes) => thenStandStill(replace(key, bytes));
     const late = call(frozen.activities.checkpoint, { state: state(2), summary: summary(2, 1) });
     await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
     expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);

@@ -118,10 +118,10 @@ export const ACTIVITIES: readonly Mutant[] = [
     test: `${TESTS}/schedule.test.ts`,
   },
   {
-    name: 'a cancelled activity plays its groups to the end',
+    name: 'groups that are played together are not judged',
     file: 'activities/play-groups.ts',
-    find: '      scope.signal.throwIfAborted();\n',
-    replace: '',
+    find: "if (result.use === 'unjudged') {",
+    replace: "if (result.use === 'trained') {",
     test: `${TESTS}/play-groups.test.ts`,
   },
   {

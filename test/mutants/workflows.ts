@@ -24,14 +24,6 @@ export const WORKFLOWS: readonly Mutant[] = [
     test: `${TESTS}/failures.test.ts`,
   },
   {
-    name: 'a large step plays all of its groups at once',
-    file: RUN,
-    find: 'if (plan.length <= PENDING_ACTIVITIES)',
-    replace: 'if (plan.length > 0)',
-    test: `${TESTS}/long-run.test.ts`,
-    tier: 'nightly',
-  },
-  {
     name: 'checkpoints are written in any order',
     file: 'workflows/state-writer.ts',
     find: '    do await this.#written;\n    while (this.#writing);\n    const state',
