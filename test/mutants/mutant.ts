@@ -12,6 +12,8 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   readonly test: string;
+  /** Of Vitest: the test of the file that must notice, where others of it take long. A part of its title. */
+  readonly title?: string;
   /** Whose tests must notice: `landing` (the default) also means that the test notices without the nightly tier's variable. */
   readonly tier?: Tier;
 }
