@@ -80,7 +80,7 @@ export function call<I, O>(activity: (input: I) => Promise<O>, input: I, info: P
   return createEnvironment(info).run(activity, input);
 }
 
-/** What an activity fails with, as Temporal is told. */
+/** The failure of an activity, as Temporal gets it. */
 export async function failureOf(doing: Promise<unknown>): Promise<ApplicationFailure> {
   const error: unknown = await doing.catch((thrown: unknown) => thrown);
   if (error instanceof ApplicationFailure) return error;

@@ -12,7 +12,7 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   readonly test: string;
-  /** Of Vitest: the test of the file that must notice, where others of it take long. A part of its title. */
+  /** Vitest alone: a part of the title of the test that must notice, if other tests of the file take long. */
   readonly title?: string;
   /** Whose tests must notice: `landing` (the default) also means that the test notices without the nightly tier's variable. */
   readonly tier?: Tier;

@@ -18,7 +18,7 @@ export interface Batch {
   readonly title?: string | undefined;
 }
 
-/** Of one test, and of one file. */
+/** Time limits of one test, and of one file. */
 interface Limits {
   readonly testMs: number;
   readonly fileMs: number;
@@ -26,7 +26,7 @@ interface Limits {
 
 /** A mutant may let a test hang. */
 const BROKEN: Limits = { testMs: 120_000, fileMs: 300_000 };
-/** As they are, tests take what a busy machine needs. */
+/** Unbroken tests may take what a busy machine needs. */
 export const UNBROKEN: Limits = { testMs: 900_000, fileMs: 900_000 };
 
 export interface Played {
@@ -46,7 +46,7 @@ export class Players {
   readonly env: NodeJS.ProcessEnv;
   readonly #python: string;
   readonly #playing = new Set<ChildProcess>();
-  /** By their copy of the tree. */
+  /** Processes by their copy of the tree. */
   readonly #warm = new Map<string, WarmPytest>();
 
   constructor(python: string, tools: NodeJS.ProcessEnv) {

@@ -82,7 +82,7 @@ async function runAll(mutants: readonly Mutant[]): Promise<Result[] | null> {
     // All mutants of workflows have one: its start takes as long as most of their tests.
     if (mutants.some(({ test }) => playerOf(test) === 'workflows')) server = await startTestServer();
     if (server !== null) players.env[SHARED_SERVER_VARIABLE] = server.address;
-    // What is drawn is played for a landing, which plays all these tests as they are.
+    // A draw is part of a landing, which plays all these tests unbroken.
     if (values.draw !== true && !(await passUnbroken(mutants))) return null;
     return tell(await playAll(mutants));
   } finally {
