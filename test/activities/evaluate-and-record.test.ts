@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { curvePrefix, evalRolloutsKey, stepJournalPrefix } from '../../store/layout.ts';
+import { curvePrefix, evalJournalPrefix, evalRolloutsKey, stateKey, stepJournalPrefix } from '../../store/layout.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { readEval, readEvalRollouts, readState, readSteps } from '../../store/records/run-reader.ts';
 import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
@@ -29,6 +29,7 @@ test('an evaluation plays each held-out scenario once', async () => {
   );
   expect(rollouts?.header).not.toHaveProperty('group');
   expect(await readEval(world.store, input)).toMatchObject({ ...result });
+  rmSync(join(world.root, evalJournalPrefix(input)), { recursive: true });
   expect(await call(world.activities.evaluate, input)).toEqual(evaluated);
   expect(world.engine.executed).toHaveLength(20);
 });
@@ -159,23 +160,43 @@ test('journals are kept until two steps after the commit, and dropped when the r
   expect(kept()).toEqual([]);
 });
 
-test('a process that stood still in the middle of a checkpoint takes nothing away that others wrote meanwhile', async () => {
-  let now = 1_000_000;
-  const clock = (): number => now;
-  const pauses = startPauseDetector(clock);
+test.each(['read', 'replace'] as const)(
+  'a process that stood still in a checkpoint, at its %s, takes nothing away that others wrote meanwhile',
+  async (method) => {
+    let now = 1_000_000;
+    const clock = (): number => now;
+    const pauses = startPauseDetector(clock);
+    const store = new FileStore(world.root);
+    const frozen = await openWorld({}, { store, pauses, clock });
+    await finishSteps(state(1), summary(1, 1));
+    const standStill = async (): Promise<void> => {
+      for (const step of [2, 3]) await finishSteps(state(step), summary(step, 1));
+      now += 30_000;
+    };
+    const [read, replace] = [store.read.bind(store), store.replace.bind(store)];
+    const thenStandStill = async <T>(done: Promise<T>): Promise<T> => {
+      const result = await done;
+      await standStill();
+      return result;
+    };
+    if (method === 'read') store.read = (key) => thenStandStill(read(key));
+    else store.replace = (key, bytes) => thenStandStill(replace(key, bytes));
+    const late = call(frozen.activities.checkpoint, { state: state(2), summary: summary(2, 1) });
+    await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
+    expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);
+    expect((await readState(world.store, 'demo'))?.step).toBe(3);
+    await frozen.close();
+  },
+);
+
+test('a state names no step that the curve does not have', async () => {
   const store = new FileStore(world.root);
-  const read = store.read.bind(store);
-  const frozen = await openWorld({}, { store, pauses, clock });
-  await finishSteps(state(1), summary(1, 1));
-  store.read = async (key) => {
-    const bytes = await read(key);
-    for (const step of [2, 3]) await finishSteps(state(step), summary(step, 1));
-    now += 30_000;
-    return bytes;
-  };
-  const late = call(frozen.activities.checkpoint, { state: state(2), summary: summary(2, 1) });
-  await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
-  expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);
-  expect((await readState(world.store, 'demo'))?.step).toBe(3);
-  await frozen.close();
+  const replace = store.replace.bind(store);
+  store.replace = (key, bytes) =>
+    key === stateKey('demo') ? replace(key, bytes) : Promise.reject(new Error('the disk is full'));
+  const full = await openWorld({}, { store });
+  const done = call(full.activities.checkpoint, { state: state(1), summary: summary(1, 1) });
+  await expect(done).rejects.toThrow('the disk is full');
+  expect(await readState(world.store, 'demo')).toBeNull();
+  await full.close();
 });

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ApplicationFailure } from '@temporalio/common';
+import type { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { GroupResult, JudgeGroupResult, type RolloutInput } from '../../core/contract.ts';
@@ -17,7 +17,7 @@ import {
   startScriptedJudge,
   type ScriptedJudge,
 } from '../play/judge/scripted-judge.ts';
-import { call, createEnvironment, openWorld, rolloutInput, type World } from './world.ts';
+import { call, createEnvironment, failureOf, openWorld, rolloutInput, type World } from './world.ts';
 
 let scripted: ScriptedJudge;
 const worlds: World[] = [];
@@ -46,12 +46,6 @@ async function judgedWorld(
 const NAME = 'endpoint/scripted';
 const judgedInput = (world: World, changes: Partial<RolloutInput> = {}) =>
   rolloutInput(world.store, { judge: NAME, ...changes });
-
-async function failureOf(doing: Promise<unknown>): Promise<ApplicationFailure> {
-  const error: unknown = await doing.catch((thrown: unknown) => thrown);
-  if (error instanceof ApplicationFailure) return error;
-  throw new Error(`expected an ApplicationFailure, got ${String(error)}`);
-}
 
 /** The digits that the attempts of a group ended with. */
 async function digitsOf(world: World, input: RolloutInput): Promise<number[]> {

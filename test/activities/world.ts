@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Info } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 
@@ -77,6 +78,13 @@ export async function openWorld(
 /** One call of an activity, with Temporal's context as a worker gives it. */
 export function call<I, O>(activity: (input: I) => Promise<O>, input: I, info: Partial<Info> = {}): Promise<O> {
   return createEnvironment(info).run(activity, input);
+}
+
+/** The failure of an activity, as Temporal gets it. */
+export async function failureOf(doing: Promise<unknown>): Promise<ApplicationFailure> {
+  const error: unknown = await doing.catch((thrown: unknown) => thrown);
+  if (error instanceof ApplicationFailure) return error;
+  throw new Error(`expected an ApplicationFailure, got ${String(error)}`);
 }
 
 /** With a logger that says nothing: tests look at failures themselves. */

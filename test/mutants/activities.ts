@@ -9,14 +9,14 @@ export const ACTIVITIES: readonly Mutant[] = [
     file: 'activities/activity.ts',
     find: '      checkEntry(context, dependencies);\n',
     replace: '',
-    test: `${TESTS}/rollout.test.ts`,
+    test: `${TESTS}/pause-detector.test.ts`,
   },
   {
     name: 'a worker that is cut off goes on with what others have by now',
     file: 'activities/activity.ts',
     find: ' && (contact?.silenceMs(startedAt) ?? 0) < limitMs',
     replace: '',
-    test: `${TESTS}/rollout.test.ts`,
+    test: `${TESTS}/pause-detector.test.ts`,
   },
   {
     name: 'a worker that shuts down cancels its activities',
@@ -94,7 +94,7 @@ export const ACTIVITIES: readonly Mutant[] = [
     file: 'activities/judge-group.ts',
     find: '(await readVerdict(store, input)) ?? (await judgePlayed(input, played, scope))',
     replace: 'await judgePlayed(input, played, scope)',
-    test: `${TESTS}/judge-group.test.ts`,
+    test: `${TESTS}/reward-group.test.ts`,
   },
   {
     name: 'a workflow that has other results than the store is not told so',
@@ -118,10 +118,10 @@ export const ACTIVITIES: readonly Mutant[] = [
     test: `${TESTS}/schedule.test.ts`,
   },
   {
-    name: 'a cancelled activity plays its groups to the end',
+    name: 'groups that are played together are not judged',
     file: 'activities/play-groups.ts',
-    find: '      scope.signal.throwIfAborted();\n',
-    replace: '',
+    find: "if (result.use === 'unjudged') {",
+    replace: "if (result.use === 'trained') {",
     test: `${TESTS}/play-groups.test.ts`,
   },
   {

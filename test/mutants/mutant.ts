@@ -12,6 +12,8 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   readonly test: string;
+  /** Vitest alone: a part of the title of the test that must notice, if other tests of the file take long. */
+  readonly title?: string;
   /** Whose tests must notice: `landing` (the default) also means that the test notices without the nightly tier's variable. */
   readonly tier?: Tier;
 }

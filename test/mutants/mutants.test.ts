@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
+import type { Mutant } from './mutant.ts';
 import { MUTANTS, mutate } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -9,6 +10,8 @@ const ROOT = join(import.meta.dirname, '../..');
 test('mutants have names of their own, and tests that exist', () => {
   expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
   expect(MUTANTS.filter((mutant) => !existsSync(join(ROOT, mutant.test)))).toEqual([]);
+  const hasTitle = ({ test: file, title = '' }: Mutant) => readFileSync(join(ROOT, file), 'utf8').includes(title);
+  expect(MUTANTS.filter((mutant) => !hasTitle(mutant))).toEqual([]);
 });
 
 test.each(MUTANTS)('$name: its anchor occurs exactly once', (mutant) => {

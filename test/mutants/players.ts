@@ -16,7 +16,19 @@ export interface Batch {
   readonly player: string;
   readonly tier: Tier;
   readonly files: readonly string[];
+  readonly title?: string | undefined;
 }
+
+/** Time limits of one test, and of one file. */
+interface Limits {
+  readonly testMs: number;
+  readonly fileMs: number;
+}
+
+/** A mutant may let a test hang. */
+const BROKEN: Limits = { testMs: 120_000, fileMs: 300_000 };
+/** Unbroken tests may take what a busy machine needs. */
+export const UNBROKEN: Limits = { testMs: 900_000, fileMs: 900_000 };
 
 export interface Played {
   /** `late`: a test did not end. `broken`: not one test failed, but they could not be run. */
@@ -24,13 +36,8 @@ export interface Played {
   readonly output: string;
 }
 
-/** Of one test, and of one file. */
-const TEST_TIMEOUT_MS = 120_000;
-const FILE_TIMEOUT_MS = 300_000;
-
 const PYTEST = ['-x', '-q', '-p', 'no:cacheprovider'];
 const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--reporter', 'json', '--bail', '1'];
-const TIMEOUTS = ['--testTimeout', `${TEST_TIMEOUT_MS}`, '--hookTimeout', `${TEST_TIMEOUT_MS}`];
 
 export function playerOf(test: string): string {
   return test.endsWith('.py') ? 'pytest' : projectOf(test);
@@ -40,7 +47,7 @@ export class Players {
   readonly env: NodeJS.ProcessEnv;
   readonly #python: string;
   readonly #playing = new Set<ChildProcess>();
-  /** By their copy of the tree. */
+  /** Processes by their copy of the tree. */
   readonly #warm = new Map<string, WarmPytest>();
 
   constructor(python: string, tools: NodeJS.ProcessEnv) {
@@ -51,12 +58,12 @@ export class Players {
     delete this.env[COMPILED_VARIABLE];
   }
 
-  async play(lane: string, batch: Batch): Promise<Played> {
+  async play(lane: string, batch: Batch, limits = BROKEN): Promise<Played> {
     const { code, output } = await (batch.player === 'pytest'
-      ? this.#playPytest(lane, batch.files)
-      : this.#playVitest(lane, batch));
+      ? this.#playPytest(lane, batch, limits)
+      : this.#playVitest(lane, batch, limits));
     if (code === 0) return { verdict: 'passed', output };
-    if (code === null || hasTimedOut(output)) return { verdict: 'late', output };
+    if (code === null || hasTimedOut(output, limits)) return { verdict: 'late', output };
     const hasFailed = batch.player === 'pytest' ? code === 1 : /"numFailedTests":[1-9]/.test(output);
     return { verdict: hasFailed ? 'failed' : 'broken', output };
   }
@@ -66,8 +73,10 @@ export class Players {
     for (const { child } of this.#warm.values()) endGroup(child);
   }
 
-  async #playVitest(lane: string, { player, tier, files }: Batch) {
-    const args = [...VITEST, '--project', player, ...TIMEOUTS, ...files];
+  async #playVitest(lane: string, { player, tier, files, title }: Batch, { testMs, fileMs }: Limits) {
+    const timeouts = ['--testTimeout', `${testMs}`, '--hookTimeout', `${testMs}`];
+    const titled = title === undefined ? [] : ['-t', title];
+    const args = [...VITEST, '--project', player, ...timeouts, ...titled, ...files];
     const env = { ...this.env, [TIER_VARIABLE]: tier };
     // A group of its own, so that what a test has started ends with it.
     const child = spawn(process.execPath, args, { cwd: lane, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -75,7 +84,7 @@ export class Players {
     const printed: Buffer[] = [];
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => printed.push(chunk));
     const closed = once(child, 'close') as Promise<[number | null]>;
-    const timer = setTimeout(() => endGroup(child), files.length * FILE_TIMEOUT_MS);
+    const timer = setTimeout(() => endGroup(child), files.length * fileMs);
     child.once('exit', () => endGroup(child));
     const [code] = await closed;
     clearTimeout(timer);
@@ -83,12 +92,12 @@ export class Players {
     return { code, output: Buffer.concat(printed).toString('utf8') };
   }
 
-  async #playPytest(lane: string, files: readonly string[]) {
+  async #playPytest(lane: string, { files }: Batch, { fileMs }: Limits) {
     const warm = this.#warm.get(lane) ?? new WarmPytest(this.#python, this.env);
     this.#warm.set(lane, warm);
     const [cwd, output] = [join(lane, 'gpu-worker'), `${lane}.log`];
     const args = [...PYTEST, ...files.map((test) => relative('gpu-worker', test))];
-    const timer = setTimeout(() => endGroup(warm.child), files.length * FILE_TIMEOUT_MS);
+    const timer = setTimeout(() => endGroup(warm.child), files.length * fileMs);
     const code = await warm.play({ cwd, output, arguments: args });
     clearTimeout(timer);
     if (code === null) this.#warm.delete(lane);
@@ -116,8 +125,8 @@ class WarmPytest {
 }
 
 /** Vitest's report tells how long a test took, not why it has failed. */
-function hasTimedOut(output: string): boolean {
-  return [...output.matchAll(/"duration":(\d+)/g)].some(([, ms]) => Number(ms) >= TEST_TIMEOUT_MS);
+function hasTimedOut(output: string, { testMs }: Limits): boolean {
+  return [...output.matchAll(/"duration":(\d+)/g)].some(([, ms]) => Number(ms) >= testMs);
 }
 
 function endGroup({ pid }: ChildProcess): void {

@@ -13,7 +13,7 @@ import { draw } from '../run/tier.ts';
 import { openTools } from '../run/tools.ts';
 import { SHARED_SERVER_VARIABLE, startTestServer, type TestServer } from '../temporal-server.ts';
 import type { Mutant } from './mutant.ts';
-import { playerOf, Players, type Batch } from './players.ts';
+import { playerOf, Players, UNBROKEN, type Batch } from './players.ts';
 import { MUTANTS, mutate } from './table.ts';
 
 interface Result {
@@ -82,7 +82,7 @@ async function runAll(mutants: readonly Mutant[]): Promise<Result[] | null> {
     // All mutants of workflows have one: its start takes as long as most of their tests.
     if (mutants.some(({ test }) => playerOf(test) === 'workflows')) server = await startTestServer();
     if (server !== null) players.env[SHARED_SERVER_VARIABLE] = server.address;
-    // What is drawn is played for a landing, which plays all these tests as they are.
+    // A draw is part of a landing, which plays all these tests unbroken.
     if (values.draw !== true && !(await passUnbroken(mutants))) return null;
     return tell(await playAll(mutants));
   } finally {
@@ -114,7 +114,7 @@ async function passUnbroken(mutants: readonly Mutant[]): Promise<boolean> {
   const count = [...batches.values()].reduce((sum, { files }) => sum + files.length, 0);
   console.log(`${mutants.length} mutants; first their ${count} test files as they are`);
   const failed = await inLanes([...batches.values()], async (lane, batch) => {
-    const { verdict, output } = await players.play(lane, batch);
+    const { verdict, output } = await players.play(lane, batch, UNBROKEN);
     return verdict === 'passed' ? [] : [`tests must pass before anything is broken, these do not:\n${output}`];
   });
   for (const message of failed.flat()) console.error(message);
@@ -123,12 +123,12 @@ async function passUnbroken(mutants: readonly Mutant[]): Promise<boolean> {
 
 function playAll(mutants: readonly Mutant[]): Promise<Result[]> {
   return inLanes(mutants, async (lane, mutant) => {
-    const { test, tier = 'landing' } = mutant;
+    const { test, title, tier = 'landing' } = mutant;
     const file = join(lane, mutant.file);
     const text = await readFile(file, 'utf8');
     const startedAt = Date.now();
     await writeFile(file, mutate(text, mutant));
-    const { verdict, output } = await players.play(lane, { player: playerOf(test), tier, files: [test] });
+    const { verdict, output } = await players.play(lane, { player: playerOf(test), tier, files: [test], title });
     await writeFile(file, text);
     const outcome = ({ passed: 'SURVIVED', failed: 'caught', late: 'timed out', broken: 'BROKEN' } as const)[verdict];
     const seconds = (Date.now() - startedAt) / 1000;

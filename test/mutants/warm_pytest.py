@@ -15,7 +15,7 @@ import torch  # noqa: F401
 
 
 def play(cwd: str, output: str, arguments: list[str]) -> int:
-    # What a test starts must not read the next line.
+    # Processes that a test starts must not read the next line.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for descriptor in (1, 2):

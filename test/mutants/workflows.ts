@@ -14,6 +14,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'this.#activities.checkpoint({ state, summary }));',
     replace: 'this.#activities.checkpoint({ state, summary }));\n    await this.#writer.written();',
     test: `${TESTS}/train-run.test.ts`,
+    title: 'a step is played while',
   },
   {
     name: 'a failed group waits for all others before it ends the run',
@@ -22,14 +23,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     replace:
       'return Promise.allSettled(plan.map(play)).then((all) => all.map((each) => { if (each.status === "rejected") throw each.reason; return each.value; }));',
     test: `${TESTS}/failures.test.ts`,
-  },
-  {
-    name: 'a large step plays all of its groups at once',
-    file: RUN,
-    find: 'if (plan.length <= PENDING_ACTIVITIES)',
-    replace: 'if (plan.length > 0)',
-    test: `${TESTS}/long-run.test.ts`,
-    tier: 'nightly',
+    title: 'a failed group ends the run',
   },
   {
     name: 'checkpoints are written in any order',
@@ -37,6 +31,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '    do await this.#written;\n    while (this.#writing);\n    const state',
     replace: '    const state',
     test: `${TESTS}/train-run.test.ts`,
+    title: 'a checkpoint is written after',
   },
   {
     name: 'a run continues as new before its records are written',
@@ -44,6 +39,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '  do {\n    await status.recorded();\n    await condition(allHandlersFinished);\n  } while (status.isRecording);',
     replace: '  await condition(allHandlersFinished);',
     test: `${TESTS}/continue-as-new.test.ts`,
+    title: 'waits until what it has begun',
   },
   {
     name: 'a pause is lost when a run continues as new',
@@ -51,6 +47,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'told: { stop, pause, ...pending }',
     replace: 'told: { stop, pause: null, ...pending }',
     test: `${TESTS}/pause.test.ts`,
+    title: 'keeps its pause across',
   },
   {
     name: 'a stop is lost when a run continues as new',
@@ -58,6 +55,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'told: { stop, pause, ...pending }',
     replace: 'told: { stop: false, pause, ...pending }',
     test: `${TESTS}/stop.test.ts`,
+    title: 'a stop is kept across',
   },
   {
     name: 'settings that are not applied yet are lost when a run continues as new',
@@ -65,6 +63,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'settings: settings.slice(this.#settingsApplied),',
     replace: 'settings: [],',
     test: `${TESTS}/settings.test.ts`,
+    title: 'are in effect from the next plan on',
   },
   {
     name: 'a run ends without what it was told during its last step',
@@ -72,6 +71,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'return run.controls.hasPending || isUnfinished(run, position);',
     replace: 'return isUnfinished(run, position);',
     test: `${TESTS}/settings.test.ts`,
+    title: 'that come with the last step',
   },
   {
     name: 'an activity that no worker knows is tried for ever',
@@ -79,6 +79,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: "nonRetryableErrorTypes: [...NON_RETRYABLE, 'NotFoundError'],",
     replace: 'nonRetryableErrorTypes: [...NON_RETRYABLE],',
     test: `${TESTS}/failures.test.ts`,
+    title: 'an activity that no worker knows',
   },
   {
     name: 'a dead worker is noticed by no missing heartbeat',
@@ -86,6 +87,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '  heartbeatTimeout: 10 * SECOND_MS,\n',
     replace: '',
     test: `${TESTS}/visibility.test.ts`,
+    title: 'every activity has a summary',
   },
   {
     name: 'activities are handed the defaults of options',
@@ -93,6 +95,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'return [omitDefaults(input, INPUT_DEFAULTS) as T];',
     replace: 'return [input];',
     test: `${TESTS}/payloads.test.ts`,
+    title: 'without a judge',
   },
   {
     name: 'a cancelled run does not write its end',
@@ -100,6 +103,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'await CancellationScope.nonCancellable(async () => {',
     replace: 'await CancellationScope.cancellable(async () => {',
     test: `${TESTS}/stop.test.ts`,
+    title: 'a cancelled run writes its end',
   },
   {
     name: 'a run that was never prepared takes its name',
@@ -107,6 +111,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: "its name is free for the corrected one.\n    if (this.#state.phase === 'prepare') return;\n",
     replace: 'its name is free for the corrected one.\n',
     test: `${TESTS}/failures.test.ts`,
+    title: 'cannot be prepared',
   },
   {
     name: 'a rollback waits for the step in hand',
@@ -114,6 +119,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '    this.#work?.cancel();\n',
     replace: '',
     test: `${TESTS}/rollback.test.ts`,
+    title: 'of a run under way',
   },
   {
     name: 'a rollback that is told twice makes two branches',
@@ -121,6 +127,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'return last.requestId === requestId || (last.step === step && this.lastKept === step) ? last : null;',
     replace: 'return null;',
     test: `${TESTS}/rollback.test.ts`,
+    title: 'that is told twice makes one',
   },
   {
     name: 'a run that is started again forgets what was set',
@@ -128,6 +135,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '  controls.restore(located.changes, located.amendments);\n',
     replace: '',
     test: `${TESTS}/rollback.test.ts`,
+    title: 'of a run that had ended starts',
   },
   {
     name: 'a run that never learned ends well',
@@ -135,6 +143,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'if (parent.step > 0) {',
     replace: 'if (parent.step >= 0) {',
     test: `${TESTS}/train-run.test.ts`,
+    title: 'end a run that never learned',
   },
   {
     name: 'steps that overlap never continue as new',
@@ -142,6 +151,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'if (!this.#mayBegin(position) || isHistoryLong(position.step)) return;',
     replace: 'if (!this.#mayBegin(position)) return;',
     test: `${TESTS}/overlap.test.ts`,
+    title: 'give the same plans, results and curve',
   },
   {
     name: 'a pause lets further steps begin where they overlap',
@@ -149,6 +159,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '!isOver && !hasPending && !isPaused && !isOverBudget',
     replace: '!isOver && !hasPending && !isOverBudget',
     test: `${TESTS}/overlap.test.ts`,
+    title: 'are finished before a pause',
   },
   {
     name: 'rewards that are given while a run looks are not looked at',
@@ -157,6 +168,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     replace:
       '      const { decided, waiting } = await activities.judgeGiven(this.#planLook());\n      controls.takeRewards();\n',
     test: `${TESTS}/awaited-rewards.test.ts`,
+    title: 'looks again',
   },
   {
     name: 'a stop does not wake a run that waits for rewards',
@@ -164,6 +176,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: '(controls.hasRewards || controls.requested.stop);',
     replace: 'controls.hasRewards;',
     test: `${TESTS}/awaited-rewards.test.ts`,
+    title: 'a stop ends the run without',
   },
   {
     name: 'a run that goes on while its end is told is not told again',
@@ -171,6 +184,7 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'if (over) answered = before;',
     replace: 'if (over) answered = asked;',
     test: `${TESTS}/track-run.test.ts`,
+    title: 'a run that is started again is told',
   },
   {
     name: 'targets are told no more once their run has ended',
@@ -178,13 +192,15 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'parentClosePolicy: ParentClosePolicy.ABANDON,',
     replace: 'parentClosePolicy: ParentClosePolicy.TERMINATE,',
     test: `${TESTS}/track-run.test.ts`,
+    title: 'each target is told',
   },
   {
-    name: 'the loop of a script trains a step again when it is asked twice',
+    name: 'a step of a script’s loop is made anew instead of trained',
     file: 'workflows/train-step.ts',
     find: "return work.kind === 'train' ? gpu.train(work.input) : gpu.initialise(work.input);",
-    replace: 'return gpu.initialise(work.input as InitialiseInput);',
+    replace: 'return gpu.initialise(work.input);',
     test: `${TESTS}/train-step.test.ts`,
+    title: 'a step that is asked for again',
   },
   {
     name: 'a firing that has its checkpoint trains again',
@@ -192,5 +208,6 @@ export const WORKFLOWS: readonly Mutant[] = [
     find: 'if (concluded !== null) return concluded;',
     replace: '',
     test: `${TESTS}/schedules.test.ts`,
+    title: 'a backfill fires for each',
   },
 ];

@@ -85,7 +85,7 @@ export interface FakeRun {
 }
 
 export function createFakeRun(given: FakeOptions = {}): FakeRun {
-  // What a test holds need not be let go: it ends with its worker, also where the test has failed.
+  // An activity that a test holds ends with its worker, even if the test has failed: gates need not be opened.
   const options: FakeOptions = {
     ...given,
     before: (name, input) => Promise.race([given.before?.(name, input), Context.current().cancelled]),

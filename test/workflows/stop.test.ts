@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowUpdateFailedError } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
-import { progressQuery, stopUpdate } from '../../workflows/messages.ts';
+import { progressQuery, setUpdate, stopUpdate } from '../../workflows/messages.ts';
 import { CACHES, eventually, holdTraining, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
@@ -51,9 +51,11 @@ describe.each(CACHES)('an end that a person asks for, %s', (_, maxCachedWorkflow
     const config = { steps: 20, continueAsNewEvery: 1 };
     await bed.play({ maxCachedWorkflows, fake: held, config }, async ({ handle }) => {
       await held.reached;
+      // A run that is stopped continues as new only with settings that it has yet to apply.
+      await handle.executeUpdate(setUpdate, { args: [{ settings: { learningRate: 0.5 }, reason: null }] });
       await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
       held.release();
-      expect(await handle.result()).toMatchObject({ state: 'stopped', step: 2 });
+      expect(await handle.result()).toMatchObject({ state: 'stopped', step: 2, changes: [{ to: 0.5 }] });
     });
   });
 

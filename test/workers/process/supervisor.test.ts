@@ -1,4 +1,4 @@
-/** What keeps processes: supervisor, lock and leash, with real programs. */
+/** Supervisor, lock and leash, with real programs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
