@@ -81,10 +81,9 @@ export class World extends Project {
 
   async open(): Promise<void> {
     await this.#s3?.start();
-    await this.hold(codeFile(AGENT), {
-      gpuWorker: [this.#python, fileURLToPath(new URL('points/gpu_worker.py', import.meta.url))],
-      worker: codeCommand('test/crash/points/worker.ts'),
-    });
+    const gpuWorker = [this.#python, fileURLToPath(new URL('points/gpu_worker.py', import.meta.url))];
+    const worker = codeCommand('test/crash/points/worker.ts');
+    await this.hold({ agentFile: codeFile(AGENT), commands: { gpuWorker, worker } });
   }
 
   override async letGo(): Promise<void> {
