@@ -27,7 +27,7 @@ import { until } from './until.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CONFIG_FILE = 'temporal.config.ts';
-const GONE_WITHIN_MS = 30_000;
+const GONE_WITHIN_MS = 120_000;
 
 /** A second GPU worker that stands by costs as much as the first one until it is of use. */
 const NO_STANDBY = { localStack: { standby: false } };
@@ -201,7 +201,7 @@ export class Project {
     const killed = this.pid('gpu-worker');
     process.kill(killed, 'SIGKILL');
     const isAnother = () => ![null, killed].includes(this.findPid('gpu-worker'));
-    await until('another GPU worker is there', isAnother, 60_000);
+    await until('another GPU worker is there', isAnother, GONE_WITHIN_MS);
   }
 
   /** The next process of this kind to pass the point is hit there. */

@@ -40,7 +40,7 @@ const FLAGS: Record<string, number | string> = {
   seed: 10,
 };
 const STANDBY_WITHIN_MS = 120_000;
-const ALL_END_WITHIN_MS = 10_000;
+const ALL_END_WITHIN_MS = 60_000;
 /** Each look reads the whole log, beside a process that imports at the lowest priority. */
 const STANDBY_POLL_MS = 250;
 /** Prefix of the store in the bucket. */
