@@ -3,7 +3,7 @@
  * command and more than a second of each worker. A test that is run by itself uses the sources.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,18 +34,15 @@ export function codeCommand(path: string): string[] {
   return [process.execPath, ...flags, codeFile(path)];
 }
 
-/** Compiles the tree for all stacks from now on, unless a suite around this one has done so. Resolves to its removal. */
-export async function useCompiledCode(): Promise<() => void> {
-  if (process.env[COMPILED_VARIABLE] !== undefined) return () => undefined;
+/** Compiles the tree for all stacks from now on, unless a suite around this one has done so. Resolves to what is to be removed. */
+export async function useCompiledCode(): Promise<string[]> {
+  if (process.env[COMPILED_VARIABLE] !== undefined) return [];
   const folder = mkdtempSync(join(tmpdir(), 'temper-compiled-'));
   compile(folder);
   copyOthers(folder);
   await addBundles(folder);
   process.env[COMPILED_VARIABLE] = folder;
-  return () => {
-    delete process.env[COMPILED_VARIABLE];
-    rmSync(folder, { recursive: true, force: true });
-  };
+  return [folder];
 }
 
 function compile(folder: string): void {

@@ -17,17 +17,17 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { LocalStack } from '../workers/local-stack/client.ts';
-import type { StackCommands } from '../workers/local-stack/options.ts';
 import { readStackFile, type StackFile } from '../workers/local-stack/protocol/stack-file.ts';
 import { leashed } from '../workers/process/leashed.ts';
 import { isAlive } from '../workers/process/processes.ts';
 import { codeCommand, codeFile } from './compiled.ts';
 import type { Aim, Hit, ProcessName } from './crash/points/protocol.ts';
+import type { HoldOptions } from './hold-stack.ts';
 import { until } from './until.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CONFIG_FILE = 'temporal.config.ts';
-const GONE_WITHIN_MS = 30_000;
+const GONE_WITHIN_MS = 120_000;
 
 /** A second GPU worker that stands by costs as much as the first one until it is of use. */
 const NO_STANDBY = { localStack: { standby: false } };
@@ -169,8 +169,8 @@ export class Project {
   }
 
   /** Has a stack until the project closes; other commands join it. */
-  async hold(agentFile: string | null, commands?: StackCommands): Promise<void> {
-    this.#holder = holdStack({ project: this.folder, agentFile, ...(commands && { commands }) }, this.env);
+  async hold(options: Omit<HoldOptions, 'project'>): Promise<void> {
+    this.#holder = holdStack({ project: this.folder, ...options }, this.env);
     await this.#holder.opened;
   }
 
@@ -201,7 +201,7 @@ export class Project {
     const killed = this.pid('gpu-worker');
     process.kill(killed, 'SIGKILL');
     const isAnother = () => ![null, killed].includes(this.findPid('gpu-worker'));
-    await until('another GPU worker is there', isAnother, 60_000);
+    await until('another GPU worker is there', isAnother, GONE_WITHIN_MS);
   }
 
   /** The next process of this kind to pass the point is hit there. */
@@ -312,10 +312,7 @@ export interface Holder {
 }
 
 /** A stack that is held by a process of its own, which lets go of it at the end of this one. */
-export function holdStack(
-  options: { project: string; agentFile: string | null; commands?: StackCommands },
-  env: NodeJS.ProcessEnv = process.env,
-): Holder {
+export function holdStack(options: HoldOptions, env: NodeJS.ProcessEnv = process.env): Holder {
   const [node = '', ...args] = codeCommand('test/hold-stack.ts');
   const child = spawn(node, [...args, JSON.stringify(options)], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'close');

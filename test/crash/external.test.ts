@@ -18,7 +18,6 @@ import { awaitedAttempts, writeGivenAgent } from './given-agent.ts';
 
 const SIZE = ['--steps', '1', '--groups-per-step', '2', '--group-size', '3', '--eval-scenarios', '2'];
 const FLAGS = ['--base-model', 'pocket', '--seed', '3', '--replacement-rounds', '0', ...SIZE];
-const WITHIN_MS = 240_000;
 
 const project = new Project({ folder: inject('project') });
 const store = new FileStore(project.path('store'));
@@ -57,7 +56,7 @@ async function giveOverHttp(run: string, [first = '', second = '', third = '']: 
 
 test('a reward is counted once, whoever dies between it and the step', async () => {
   const killed = project.start('train', agent, '--run', 'given-late', ...FLAGS);
-  await until('all attempts wait', async () => (await awaited('given-late')).length === 6, WITHIN_MS);
+  await until('all attempts wait', async () => (await awaited('given-late')).length === 6);
   const ids = await awaited('given-late');
   project.aim('typescript-worker', { row: 'given', point: 'judged.before' });
   // Given to the store, and the run is not told: the giver was killed.
@@ -66,11 +65,11 @@ test('a reward is counted once, whoever dies between it and the step', async () 
     expect(await giver.give({ attempt, reward: index, by: 'ann' })).toMatchObject({ outcome: 'given' });
   for (const [index, attempt] of ids.slice(3).entries())
     await project.done('reward', 'given-late', attempt, String(-index));
-  await until('the worker is killed', () => project.hit('given') !== null, WITHIN_MS);
+  await until('the worker is killed', () => project.hit('given') !== null);
   await succeed(killed.ended);
 
   const whole = project.start('train', agent, '--run', 'given-at-once', ...FLAGS);
-  await until('all attempts wait', async () => (await awaited('given-at-once')).length === 6, WITHIN_MS);
+  await until('all attempts wait', async () => (await awaited('given-at-once')).length === 6);
   const file = join(project.folder, 'given.csv');
   const rows = ids.slice(0, 3).map((attempt, index) => `${attempt},${index}\n`);
   writeFileSync(file, `attempt,reward\n${rows.join('')}`);

@@ -35,7 +35,7 @@ function fillUp(leftBytes: number | null = null): void {
 /** Busy as long as somebody has a file open for writing: it is asked again in between. */
 function remount(option: string): Promise<void> {
   const isDone = () => spawnSync('mount', ['-o', `remount,${option}`, store]).status === 0;
-  return until(`the disk is mounted ${option}`, isDone, 60_000);
+  return until(`the disk is mounted ${option}`, isDone);
 }
 
 interface Refusal {

@@ -19,7 +19,7 @@ declare module 'vitest' {
 const DISK = 'size=256m';
 
 export async function setup(vitest: TestProject): Promise<() => Promise<void>> {
-  const dropCode = await useCompiledCode();
+  const compiled = await useCompiledCode();
   const folder = new Project({ config: { localStack: { standby: true } } }).folder;
   const env = {
     TEMPER_CRASH_FOLDER: join(folder, 'points'),
@@ -35,13 +35,13 @@ export async function setup(vitest: TestProject): Promise<() => Promise<void>> {
   mkdirSync(project.points);
   // Only root mounts; where this user may not, the store's own seam has to do (test/activities/full-disk.test.ts).
   const hasOwnDisk = spawnSync('mount', ['-t', 'tmpfs', '-o', DISK, 'tmpfs', store]).status === 0;
-  await project.hold(ticTacToe(), { worker: codeCommand('test/crash/points/worker.ts') });
+  await project.hold({
+    agentFile: ticTacToe(),
+    commands: { worker: codeCommand('test/crash/points/worker.ts') },
+    unmount: hasOwnDisk ? store : null,
+    remove: [folder, ...compiled],
+  });
   vitest.provide('project', project.folder);
   vitest.provide('hasOwnDisk', hasOwnDisk);
-  return async () => {
-    await project.letGo();
-    if (hasOwnDisk) spawnSync('umount', [store]);
-    await project.close();
-    dropCode();
-  };
+  return () => project.close();
 }

@@ -18,7 +18,6 @@ const STEPS = 4;
 const GROUPS = 4;
 const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
 const MORE = ['--eval-scenarios', '2', '--seed', '3', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
-const WITHIN_MS = 240_000;
 const ANOTHER_MS = 10_000;
 const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
 
@@ -97,7 +96,7 @@ function callsPaidTwice(kills: readonly Kill[]): number {
 async function killAt(point: string, occurrence: number): Promise<Kill> {
   const row = `${point} ${occurrence}`;
   project.aim('typescript-worker', { row, point, occurrence });
-  await until(`the worker is killed at ${point}`, () => project.hit(row) !== null, WITHIN_MS);
+  await until(`the worker is killed at ${point}`, () => project.hit(row) !== null);
   return afterDeath();
 }
 
@@ -109,11 +108,7 @@ async function killWhileItWaits(): Promise<Kill> {
   // The question that passed may be one that a dead worker had asked: then another one passes.
   const another = setInterval(() => received().length === before && waiting.shift()?.(), ANOTHER_MS);
   try {
-    await until(
-      'one question is answered and another waits',
-      () => waiting.length > 0 && received().length > before,
-      WITHIN_MS,
-    );
+    await until('one question is answered and another waits', () => waiting.length > 0 && received().length > before);
     process.kill(project.pid('worker-ruled'), 'SIGKILL');
     return afterDeath();
   } finally {

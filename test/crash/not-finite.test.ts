@@ -43,7 +43,7 @@ const adapterOf = (files: Record<string, string>, branch: number, step: number) 
 
 test('an update beyond numbers ends a run at its last good step; it goes back, is trained anew, and the old branch stays', async () => {
   const training = project.start(...trainLine('beyond', MANY));
-  await until('the first step is told', () => isStepTold(training), 120_000);
+  await until('the first step is told', () => isStepTold(training));
   await tell('set', 'beyond', 'learningRate=1e18');
   const { code, stderr } = await training.ended;
 
@@ -91,9 +91,9 @@ function flipBit(file: string): void {
 
 test('a broken adapter and a broken optimizer file end a run by name; with their bytes back it ends like an undisturbed one', async () => {
   const training = project.start(...trainLine('broken', MANY));
-  await until('the first step is told', () => isStepTold(training), 120_000);
+  await until('the first step is told', () => isStepTold(training));
   await tell('pause', 'broken');
-  await expect.poll(async () => (await show('broken')).state, { timeout: 60_000 }).toBe('paused');
+  await expect.poll(async () => (await show('broken')).state, { timeout: 300_000 }).toBe('paused');
   const { step } = await show('broken');
   await tell('set', 'broken', `steps=${step + 2}`);
   await tell(...trainLine('whole', step + 2));
@@ -171,19 +171,19 @@ async function freezeEngine(run: string): Promise<number> {
 test('an engine that stays away: the run and whoever watches it say what they wait for, and it goes on once it is back', async () => {
   const calls = ['--call-timeout-ms', '1000', '--call-retry-budget-ms', '1000'];
   const training = project.start(...trainLine('away', MANY), ...calls);
-  await until('the first step is told', () => isStepTold(training), 120_000);
+  await until('the first step is told', () => isStepTold(training));
   const watching = project.start('watch', 'away');
   const pid = await freezeEngine('away');
   try {
     const told = /waiting for rollout: .*EngineFailed: .*; start it, or correct its address/;
-    for (const { stdout } of [training, watching]) await until('it is told', () => told.test(stdout()), 60_000);
+    for (const { stdout } of [training, watching]) await until('it is told', () => told.test(stdout()));
     expect(await tell('show', 'away')).toMatch(/^pending .*rollout, attempt \d+ .*EngineFailed: /m);
     expect(await show('away')).toMatchObject({ state: 'running', failure: null });
   } finally {
     process.kill(pid, 'SIGCONT');
   }
   const { step } = await show('away');
-  await expect.poll(async () => (await show('away')).step, { timeout: 120_000 }).toBeGreaterThan(step);
+  await expect.poll(async () => (await show('away')).step, { timeout: 300_000 }).toBeGreaterThan(step);
   await tell('stop', 'away');
   expect(await training.ended).toMatchObject({ code: 0 });
   expect(await watching.ended).toMatchObject({ code: 0 });

@@ -40,7 +40,7 @@ test('conversations of two policies are trained to the same bytes, killed or not
   );
 
   const killed = project.start(...learn('served', 'learned-killed'));
-  await until('a step is told', () => /^step +1\//m.test(killed.output()), 120_000);
+  await until('a step is told', () => /^step +1\//m.test(killed.output()));
   await project.killGpuWorker();
   await succeed(killed.ended);
   expect(project.committed('learned-killed')).toEqual(project.committed('learned-whole'));

@@ -39,12 +39,13 @@ interface Recovery {
   readonly seconds: number;
 }
 
-const END_WITHIN_MS = 240_000;
+/** What a run takes on a quiet machine is a tenth of it. */
+const END_WITHIN_MS = 600_000;
 /** Beyond the heartbeats' time-out of ten seconds. */
 const FROZEN_MS = 12_000;
 /** So long a request takes at most to reach a server that does not read it. */
 const SENT_MS = 400;
-const WRITING_WITHIN_MS = 5000;
+const WRITING_WITHIN_MS = 60_000;
 
 /** Its recovery is that of a stack that has settled since the last death. */
 export const needsStandby = ({ process, signal }: Row): boolean => process === 'gpu-worker' && signal === 'SIGKILL';

@@ -33,7 +33,7 @@ const { values } = parseArgs({
 const { python, temporalCli } = await openTools();
 process.env['TEMPER_PYTHON'] = python;
 process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
-const dropCode = await useCompiledCode();
+const compiled = await useCompiledCode();
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
 /** The one that is open; never two stacks at once. */
@@ -66,7 +66,7 @@ try {
   isOver = true;
 } finally {
   await entered.world?.letGo();
-  dropCode();
+  removeAll(compiled);
   if (isOver && tally.isGood() && project === null) await world.close();
   else console.log(`what is left of it is in ${world.folder}`);
 }
@@ -79,9 +79,12 @@ process.exit(!tally.isGood() ? 1 : stopped.signal.aborted ? 130 : 0);
 async function endNow(): Promise<void> {
   await entered.world?.endCommands();
   await entered.world?.letGo();
-  dropCode();
-  if (project === null) rmSync(world.folder, { recursive: true, force: true });
+  removeAll(project === null ? [world.folder, ...compiled] : compiled);
   process.exit(143);
+}
+
+function removeAll(folders: readonly string[]): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
 async function playAll(): Promise<void> {

@@ -30,7 +30,7 @@ test('killed while it trains examples and again while it is played, a run ends w
   const killed = project.start(...trainLine('warm-killed'));
   for (const step of [2, SUPERVISED + 1]) {
     const isTold = () => new RegExp(`^step +${step}/`, 'm').test(killed.stdout());
-    await until(`step ${step} is told`, isTold, 120_000);
+    await until(`step ${step} is told`, isTold);
     await project.killGpuWorker();
   }
   await succeed(killed.ended);

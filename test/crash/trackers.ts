@@ -4,7 +4,7 @@
  * `node --import ./workers/typescript.js test/crash/trackers.ts [SEED] [KILLS]`; it takes minutes. The last line is one JSON
  * object, and the exit code 1 if something is wrong.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StepSummary } from '../../core/contract.ts';
 import { createRandom } from '../../core/seeds.ts';
@@ -47,7 +47,7 @@ Object.assign(process.env, {
   TRACKIO_SERVER_URL: trackio.url,
   TRACKIO_WRITE_TOKEN: trackio.key,
 });
-const dropCode = await useCompiledCode();
+const compiled = await useCompiledCode();
 const track = TRACKERS.map((kind) => ({ kind }));
 const project = new Project({ config: { track, localStack: { standby: false } } });
 const store = new FileStore(project.path('store'));
@@ -154,5 +154,5 @@ try {
 } finally {
   await project.close();
   await Promise.all([wandb.close(), mlflow.close(), trackio.close()]);
-  dropCode();
+  for (const folder of compiled) rmSync(folder, { recursive: true, force: true });
 }

@@ -4,6 +4,7 @@
  * `node --import ./workers/typescript.js test/crash/live-ui/run.ts [SEED [STEPS]]`; it takes minutes. The last line is one
  * JSON object, and the exit code 1 if something is wrong.
  */
+import { rmSync } from 'node:fs';
 import { useCompiledCode } from '../../compiled.ts';
 import { ticTacToe } from '../../stack.ts';
 import { until } from '../../until.ts';
@@ -18,14 +19,14 @@ const STEPS = Number(process.argv[3] ?? 150);
 const seed = Number(process.argv[2] ?? 1);
 // Commands that a page shows are run as they are: of a server without a terminal, the key is in the environment.
 process.env['TEMPER_SERVE_KEY'] = 'a key of the trial, of at least 24 characters';
-const dropCode = await useCompiledCode();
+const compiled = await useCompiledCode();
 const trial = new Trial();
 let killed = 0;
 try {
   killed = await play();
 } finally {
   await trial.close();
-  dropCode();
+  for (const folder of compiled) rmSync(folder, { recursive: true, force: true });
 }
 if (trial.failures.length > 0) throw new Error(`scripts failed in the page: ${trial.failures.join('\n')}`);
 console.log(JSON.stringify({ seed, steps: STEPS, kills: killed, said: trial.said }));
