@@ -1,141 +1,102 @@
 /** Broken lines of activities: who may still write, what is done twice, and in which order it is told. */
-import type { Mutant } from './mutant.ts';
-
-const TESTS = 'test/activities';
+import { breaking, type Mutant } from './mutant.ts';
 
 export const ACTIVITIES: readonly Mutant[] = [
-  {
-    name: 'a process that was suspended begins what others have by now',
-    file: 'activities/activity.ts',
-    find: '      checkEntry(context, dependencies);\n',
-    replace: '',
-    test: `${TESTS}/pause-detector.test.ts`,
-  },
-  {
-    name: 'a worker that is cut off goes on with what others have by now',
-    file: 'activities/activity.ts',
-    find: ' && (contact?.silenceMs(startedAt) ?? 0) < limitMs',
-    replace: '',
-    test: `${TESTS}/pause-detector.test.ts`,
-  },
-  {
-    name: 'a worker that shuts down cancels its activities',
-    file: 'activities/activity.ts',
-    find: "if (!(reason instanceof CancelledFailure) || reason.message !== 'WORKER_SHUTDOWN') return reason;",
-    replace: 'if (reason !== undefined) return reason;',
-    test: `${TESTS}/rollout.test.ts`,
-  },
-  {
-    name: 'what no retry mends is retried',
-    file: 'activities/activity.ts',
-    find: 'nonRetryable: !error.retryable,',
-    replace: 'nonRetryable: false,',
-    test: `${TESTS}/rollout.test.ts`,
-  },
-  {
-    name: 'a silence that has not come yet counts',
-    file: 'activities/contact.ts',
-    find: 'to > since && to <= now',
-    replace: 'to > since',
-    test: `${TESTS}/contact.test.ts`,
-  },
-  {
-    name: 'a worker that stood still puts an old state over a newer one',
-    file: 'activities/record.ts',
-    find: '    checkFresh();\n    await store.replace',
-    replace: '    await store.replace',
-    test: `${TESTS}/evaluate-and-record.test.ts`,
-  },
-  {
-    name: 'a state names a step that the curve does not have',
-    file: 'activities/record.ts',
-    find: '    await addToCurve(store, state.run, state, [summary], checkFresh);\n    await writeState(state, checkFresh);\n',
-    replace:
+  ...breaking('activities/activity.ts', 'test/activities/pause-detector.test.ts', [
+    ['a process that was suspended begins what others have by now', '      checkEntry(context, dependencies);\n', ''],
+    [
+      'a worker that is cut off goes on with what others have by now',
+      ' && (contact?.silenceMs(startedAt) ?? 0) < limitMs',
+      '',
+    ],
+  ]),
+  ...breaking('activities/activity.ts', 'test/activities/rollout.test.ts', [
+    [
+      'a worker that shuts down cancels its activities',
+      "if (!(reason instanceof CancelledFailure) || reason.message !== 'WORKER_SHUTDOWN') return reason;",
+      'if (reason !== undefined) return reason;',
+    ],
+    ['what no retry mends is retried', 'nonRetryable: !error.retryable,', 'nonRetryable: false,'],
+  ]),
+  ...breaking('activities/contact.ts', 'test/activities/contact.test.ts', [
+    ['a silence that has not come yet counts', 'to > since && to <= now', 'to > since'],
+  ]),
+  ...breaking('activities/record.ts', 'test/activities/evaluate-and-record.test.ts', [
+    [
+      'a worker that stood still puts an old state over a newer one',
+      '    checkFresh();\n    await store.replace',
+      '    await store.replace',
+    ],
+    [
+      'a state names a step that the curve does not have',
+      '    await addToCurve(store, state.run, state, [summary], checkFresh);\n    await writeState(state, checkFresh);\n',
       '    await writeState(state, checkFresh);\n    await addToCurve(store, state.run, state, [summary], checkFresh);\n',
-    test: `${TESTS}/evaluate-and-record.test.ts`,
-  },
-  {
-    name: 'journals of the last steps are removed',
-    file: 'activities/record.ts',
-    find: 'state.step - KEPT_JOURNAL_STEPS',
-    replace: 'state.step',
-    test: `${TESTS}/evaluate-and-record.test.ts`,
-  },
-  {
-    name: 'of two workers that play one group, each has its own attempts',
-    file: 'activities/rollout.ts',
-    find: 'if (created) return { rollouts, sha256: hashBytes(bytes) };',
-    replace: 'if (bytes.length > 0) return { rollouts, sha256: hashBytes(bytes) };',
-    test: `${TESTS}/rollout.test.ts`,
-  },
-  {
-    name: 'a group that was played from other inputs is taken',
-    file: 'activities/rollout.ts',
-    find: '    checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);\n',
-    replace: '',
-    test: `${TESTS}/rollout.test.ts`,
-  },
-  {
-    name: 'an evaluation that is published is played again',
-    file: 'activities/evaluate.ts',
-    find: '(await store.read(key)) ?? (await playEval(input, scope))',
-    replace: 'await playEval(input, scope)',
-    test: `${TESTS}/evaluate-and-record.test.ts`,
-  },
-  {
-    name: 'rewards that were given since the last look are not read',
-    file: 'activities/judge-given.ts',
-    find: 'if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;',
-    replace: 'if (isSame) return before.waiting;',
-    test: `${TESTS}/judge-given.test.ts`,
-  },
-  {
-    name: 'a group that is judged is judged again',
-    file: 'activities/judge-group.ts',
-    find: '(await readVerdict(store, input)) ?? (await judgePlayed(input, played, scope))',
-    replace: 'await judgePlayed(input, played, scope)',
-    test: `${TESTS}/reward-group.test.ts`,
-  },
-  {
-    name: 'a workflow that has other results than the store is not told so',
-    file: 'activities/judge.ts',
-    find: 'hashOf(groups) === input.resultsSha256 ? null : groups',
-    replace: 'null',
-    test: `${TESTS}/judge.test.ts`,
-  },
-  {
-    name: 'firings that ask at once get one run',
-    file: 'activities/schedule.ts',
-    find: '(decodeJson(bytes, key) as FiringFile).firing === file.firing',
-    replace: 'bytes.length > 0',
-    test: `${TESTS}/schedule.test.ts`,
-  },
-  {
-    name: 'a firing that asks again gets another run',
-    file: 'activities/schedule.ts',
-    find: 'if (known !== undefined) return begin(input, config, known);',
-    replace: '',
-    test: `${TESTS}/schedule.test.ts`,
-  },
-  {
-    name: 'groups that are played together are not judged',
-    file: 'activities/play-groups.ts',
-    find: "if (result.use === 'unjudged') {",
-    replace: "if (result.use === 'trained') {",
-    test: `${TESTS}/play-groups.test.ts`,
-  },
-  {
-    name: 'a checkpoint is promoted over one that was promoted meanwhile',
-    file: 'activities/promote.ts',
-    find: '(await findConflict(input)) ?? compared.problem',
-    replace: 'compared.problem',
-    test: `${TESTS}/production-schedule.test.ts`,
-  },
-  {
-    name: 'what a person may mend at a target ends the telling',
-    file: 'activities/track.ts',
-    find: '!MENDABLE.has(error.type)',
-    replace: 'MENDABLE.has(error.type)',
-    test: `${TESTS}/track.test.ts`,
-  },
+    ],
+    ['journals of the last steps are removed', 'state.step - KEPT_JOURNAL_STEPS', 'state.step'],
+  ]),
+  ...breaking('activities/rollout.ts', 'test/activities/rollout.test.ts', [
+    [
+      'of two workers that play one group, each has its own attempts',
+      'if (created) return { rollouts, sha256: hashBytes(bytes) };',
+      'if (bytes.length > 0) return { rollouts, sha256: hashBytes(bytes) };',
+    ],
+    [
+      'a group that was played from other inputs is taken',
+      '    checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);\n',
+      '',
+    ],
+  ]),
+  ...breaking('activities/evaluate.ts', 'test/activities/evaluate-and-record.test.ts', [
+    [
+      'an evaluation that is published is played again',
+      '(await store.read(key)) ?? (await playEval(input, scope))',
+      'await playEval(input, scope)',
+    ],
+  ]),
+  ...breaking('activities/judge-given.ts', 'test/activities/judge-given.test.ts', [
+    [
+      'rewards that were given since the last look are not read',
+      'if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;',
+      'if (isSame) return before.waiting;',
+    ],
+  ]),
+  ...breaking('activities/judge-group.ts', 'test/activities/reward-group.test.ts', [
+    [
+      'a group that is judged is judged again',
+      '(await readVerdict(store, input)) ?? (await judgePlayed(input, played, scope))',
+      'await judgePlayed(input, played, scope)',
+    ],
+  ]),
+  ...breaking('activities/judge.ts', 'test/activities/judge.test.ts', [
+    [
+      'a workflow that has other results than the store is not told so',
+      'hashOf(groups) === input.resultsSha256 ? null : groups',
+      'null',
+    ],
+  ]),
+  ...breaking('activities/schedule.ts', 'test/activities/schedule.test.ts', [
+    [
+      'firings that ask at once get one run',
+      '(decodeJson(bytes, key) as FiringFile).firing === file.firing',
+      'bytes.length > 0',
+    ],
+    ['a firing that asks again gets another run', 'if (known !== undefined) return begin(input, config, known);', ''],
+  ]),
+  ...breaking('activities/play-groups.ts', 'test/activities/play-groups.test.ts', [
+    [
+      'groups that are played together are not judged',
+      "if (result.use === 'unjudged') {",
+      "if (result.use === 'trained') {",
+    ],
+  ]),
+  ...breaking('activities/promote.ts', 'test/activities/production-schedule.test.ts', [
+    [
+      'a checkpoint is promoted over one that was promoted meanwhile',
+      '(await findConflict(input)) ?? compared.problem',
+      'compared.problem',
+    ],
+  ]),
+  ...breaking('activities/track.ts', 'test/activities/track.test.ts', [
+    ['what a person may mend at a target ends the telling', '!MENDABLE.has(error.type)', 'MENDABLE.has(error.type)'],
+  ]),
 ];

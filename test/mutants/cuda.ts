@@ -1,44 +1,24 @@
 /** Broken lines that only a GPU runs. */
-import type { Mutant } from './mutant.ts';
-
-const TRAINING = 'gpu-worker/temper_gpu/training';
-const EMBEDDED = 'gpu-worker/temper_gpu/engine/embedded';
-const ON_CUDA = 'gpu-worker/tests/cuda';
+import { breaking, type Mutant } from './mutant.ts';
 
 export const CUDA: readonly Mutant[] = [
-  {
-    name: 'a kept mask loses its heads',
-    file: `${TRAINING}/tree_attention.py`,
-    find: 'partial(_as_view, make, tensor.size(), tensor.stride())',
-    replace: 'make',
-    test: `${ON_CUDA}/test_trainer.py`,
-  },
-  {
-    name: 'adapters of halves are computed beside their layers in float32',
-    file: `${TRAINING}/lora_parameters.py`,
-    find: 'return device.type == "cuda"',
-    replace: 'return False',
-    test: `${ON_CUDA}/test_trainer.py`,
-  },
-  {
-    name: 'a GPU adds up the nucleus',
-    file: `${EMBEDDED}/distribution.py`,
-    find: '.values.cpu()',
-    replace: '.values',
-    test: `${ON_CUDA}/test_engine.py`,
-  },
-  {
-    name: 'what a schema allows stays in main memory',
-    file: `${EMBEDDED}/constraints.py`,
-    find: 'torch.from_numpy(allowed_V).to(logits_V.device)',
-    replace: 'torch.from_numpy(allowed_V)',
-    test: `${ON_CUDA}/test_engine.py`,
-  },
-  {
-    name: 'a GPU decodes in tiles',
-    file: `${EMBEDDED}/forward.py`,
-    find: 'if self.device.type in PAIRED_ON:',
-    replace: 'if False:',
-    test: `${ON_CUDA}/test_engine.py`,
-  },
+  ...breaking('gpu-worker/temper_gpu/training/tree_attention.py', 'gpu-worker/tests/cuda/test_trainer.py', [
+    ['a kept mask loses its heads', 'partial(_as_view, make, tensor.size(), tensor.stride())', 'make'],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/lora_parameters.py', 'gpu-worker/tests/cuda/test_trainer.py', [
+    ['adapters of halves are computed beside their layers in float32', 'return device.type == "cuda"', 'return False'],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/engine/embedded/distribution.py', 'gpu-worker/tests/cuda/test_engine.py', [
+    ['a GPU adds up the nucleus', '.values.cpu()', '.values'],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/engine/embedded/constraints.py', 'gpu-worker/tests/cuda/test_engine.py', [
+    [
+      'what a schema allows stays in main memory',
+      'torch.from_numpy(allowed_V).to(logits_V.device)',
+      'torch.from_numpy(allowed_V)',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/engine/embedded/forward.py', 'gpu-worker/tests/cuda/test_engine.py', [
+    ['a GPU decodes in tiles', 'if self.device.type in PAIRED_ON:', 'if False:'],
+  ]),
 ];

@@ -1,156 +1,118 @@
 /** Broken lines of what keeps a run going, and of what must never be removed, answered or paid for. */
-import type { Mutant } from './mutant.ts';
-
-const EMBEDDED = 'gpu-worker/temper_gpu/engine/embedded';
-const PRUNE_TEST = 'test/store/records/prune.test.ts';
-const GATEWAY_TEST = 'test/play/gateway-limits.test.ts';
+import { breaking, type Mutant } from './mutant.ts';
 
 export const DURABLE: readonly Mutant[] = [
-  {
-    name: 'prune removes blobs before it marks their step',
-    file: 'store/records/prune.ts',
-    find: '  for (const checkpoint of plan.pruned) {',
-    replace: '  for (const ref of plan.blobs) await store.removeBlob(ref);\n  for (const checkpoint of plan.pruned) {',
-    test: PRUNE_TEST,
-  },
-  {
-    name: 'prune does what it planned, whatever began meanwhile',
-    file: 'store/records/prune.ts',
-    find: 'const plan = bothPlan(await planPrune(store, run, retention), await planPrune(store, run, retention));',
-    replace: 'const plan = await planPrune(store, run, retention);',
-    test: PRUNE_TEST,
-  },
-  {
-    name: 'the parent of a run that has not begun is pruned',
-    file: 'store/records/intended.ts',
-    find: 'yield [config?.parent, `the run',
-    replace: 'yield [null, `the run',
-    test: PRUNE_TEST,
-  },
-  {
-    name: 'garbage that was written again since it was found is removed',
-    file: 'store/bytes/file-store.ts',
-    find: 'modifiedAt === null || modifiedAt > modifiedAtMs',
-    replace: 'modifiedAt === null',
-    test: 'test/store/records/garbage.test.ts',
-  },
-  {
-    name: 'what a manifest alone names is garbage',
-    file: 'store/records/named.ts',
-    find: 'run|prepared|vocabulary|scenarios\\/[0-9a-f]{64}|branches',
-    replace: 'run|prepared|vocabulary|scenarios\\/[0-9a-f]{64}|branch',
-    test: 'test/store/records/garbage.test.ts',
-  },
-  {
-    name: 'the judge of a run under way is pruned',
-    file: 'store/records/intended.ts',
-    find: "config?.judge?.replace(/^engine\\//, '') ?? ''",
-    replace: "''",
-    test: PRUNE_TEST,
-  },
-  {
-    name: 'steps of a branch sample from before it began',
-    file: 'store/records/lineage.ts',
-    find: 'Math.max(first, step - maxStaleness + index)',
-    replace: 'Math.max(0, step - maxStaleness + index)',
-    test: 'test/store/records/overlap.test.ts',
-  },
-  {
-    name: 'a clock that was put right stops all work',
-    file: 'activities/pause-detector.ts',
-    find: ' && endedAt <= now',
-    replace: '',
-    test: 'test/activities/pause-detector.test.ts',
-  },
-  {
-    name: 'whoever was in a pass that failed fails with it',
-    file: `${EMBEDDED}/trials.py`,
-    find: 'if running == [self._tried]:',
-    replace: 'if len(running) == 1:',
-    test: 'gpu-worker/tests/engine/embedded/test_scheduling.py',
-  },
-  {
-    name: 'a program that ends itself is played again for ever',
-    file: 'play/programs/play-program.ts',
-    find: '< SAME_DEATHS) return death',
-    replace: '< Infinity) return death',
-    test: 'test/play/programs.test.ts',
-  },
-  {
-    name: 'the requests of an attempt at once are not bounded',
-    file: 'play/transports/gateway.ts',
-    find: 'endpoint.requests >= MAX_REQUESTS',
-    replace: 'endpoint.requests >= Infinity',
-    test: GATEWAY_TEST,
-  },
-  {
-    name: 'the bytes that an attempt may have read are not bounded',
-    file: 'play/transports/http-server.ts',
-    find: 'this.#heldBytes <= this.#maxBytes',
-    replace: 'this.#heldBytes <= Infinity',
-    test: GATEWAY_TEST,
-  },
-  {
-    name: 'the connections of an attempt are not bounded',
-    file: 'play/transports/gateway-connections.ts',
-    find: 'owned.size >= MAX_OF_AN_ATTEMPT',
-    replace: 'owned.size >= Infinity',
-    test: GATEWAY_TEST,
-  },
-  {
-    name: 'the files of a revision are downloaded, not those of the recorded commit',
-    file: 'gpu-worker/temper_gpu/model/hub.py',
-    find: 'model.repository, revision=commit,',
-    replace: 'model.repository, revision=model.revision,',
-    test: 'gpu-worker/tests/model/test_hub.py',
-  },
-  {
-    name: 'a pruned sampler is read all the same',
-    file: 'gpu-worker/temper_gpu/training/samplers.py',
-    find: 'None if is_pruned(store, run, manifest) else lambda: load_policy(store, manifest, policy).tensors',
-    replace: 'lambda: load_policy(store, manifest, policy).tensors',
-    test: 'gpu-worker/tests/training/test_samplers.py',
-  },
-  {
-    name: 'what a later version wrote is damage',
-    file: 'core/later-version.ts',
-    find: 'schema > RECORD_SCHEMA',
-    replace: 'schema < RECORD_SCHEMA',
-    test: 'test/store/records/later-version.test.ts',
-  },
-  {
-    name: 'a copy repairs what a later version wrote',
-    file: 'store/records/copy/compare.ts',
-    find: "return !(error instanceof TemperError && error.type === 'LaterVersion');",
-    replace: 'return error instanceof Error;',
-    test: 'test/store/records/later-version.test.ts',
-  },
-  {
-    name: 'a command joins a stack of any version',
-    file: 'workers/local-stack/daemon-connection.ts',
-    find: '    checkVersion(stack);\n',
-    replace: '',
-    test: 'test/security/stack-file.test.ts',
-  },
-  {
-    name: 'a GPU worker refuses for good what a later version sent',
-    file: 'gpu-worker/temper_gpu/temporal/activities.py',
-    find: 'if is_from_later_version(error):',
-    replace: 'if not error.errors():',
-    test: 'gpu-worker/tests/security/test_inputs.py',
-  },
-  {
-    name: 'the model that the trainer holds is closed for another one',
-    file: `${EMBEDDED}/host.py`,
-    find: 'if name != trained and engine.is_idle',
-    replace: 'if engine.is_idle',
-    test: 'gpu-worker/tests/process/test_room.py',
-  },
-  {
-    name: 'each base model is compared with all memory, whatever others hold',
-    file: 'gpu-worker/temper_gpu/process/room.py',
-    find: 'own + self._taken() + self._needs[name] > total',
-    replace: 'own + self._needs[name] > total',
-    test: 'gpu-worker/tests/process/test_room.py',
-  },
+  ...breaking('store/records/prune.ts', 'test/store/records/prune.test.ts', [
+    [
+      'prune removes blobs before it marks their step',
+      '  for (const checkpoint of plan.pruned) {',
+      '  for (const ref of plan.blobs) await store.removeBlob(ref);\n  for (const checkpoint of plan.pruned) {',
+    ],
+    [
+      'prune does what it planned, whatever began meanwhile',
+      'const plan = bothPlan(await planPrune(store, run, retention), await planPrune(store, run, retention));',
+      'const plan = await planPrune(store, run, retention);',
+    ],
+  ]),
+  ...breaking('store/records/intended.ts', 'test/store/records/prune.test.ts', [
+    ['the parent of a run that has not begun is pruned', 'yield [config?.parent, `the run', 'yield [null, `the run'],
+    ['the judge of a run under way is pruned', "config?.judge?.replace(/^engine\\//, '') ?? ''", "''"],
+  ]),
+  ...breaking('store/bytes/file-store.ts', 'test/store/records/garbage.test.ts', [
+    [
+      'garbage that was written again since it was found is removed',
+      'modifiedAt === null || modifiedAt > modifiedAtMs',
+      'modifiedAt === null',
+    ],
+  ]),
+  ...breaking('store/records/named.ts', 'test/store/records/garbage.test.ts', [
+    [
+      'what a manifest alone names is garbage',
+      'run|prepared|vocabulary|scenarios\\/[0-9a-f]{64}|branches',
+      'run|prepared|vocabulary|scenarios\\/[0-9a-f]{64}|branch',
+    ],
+  ]),
+  ...breaking('store/records/lineage.ts', 'test/store/records/overlap.test.ts', [
+    [
+      'steps of a branch sample from before it began',
+      'Math.max(first, step - maxStaleness + index)',
+      'Math.max(0, step - maxStaleness + index)',
+    ],
+  ]),
+  ...breaking('activities/pause-detector.ts', 'test/activities/pause-detector.test.ts', [
+    ['a clock that was put right stops all work', ' && endedAt <= now', ''],
+  ]),
+  ...breaking(
+    'gpu-worker/temper_gpu/engine/embedded/trials.py',
+    'gpu-worker/tests/engine/embedded/test_scheduling.py',
+    [['whoever was in a pass that failed fails with it', 'if running == [self._tried]:', 'if len(running) == 1:']],
+  ),
+  ...breaking('play/programs/play-program.ts', 'test/play/programs.test.ts', [
+    ['a program that ends itself is played again for ever', '< SAME_DEATHS) return death', '< Infinity) return death'],
+  ]),
+  ...breaking('play/transports/gateway.ts', 'test/play/gateway-limits.test.ts', [
+    [
+      'the requests of an attempt at once are not bounded',
+      'endpoint.requests >= MAX_REQUESTS',
+      'endpoint.requests >= Infinity',
+    ],
+  ]),
+  ...breaking('play/transports/http-server.ts', 'test/play/gateway-limits.test.ts', [
+    [
+      'the bytes that an attempt may have read are not bounded',
+      'this.#heldBytes <= this.#maxBytes',
+      'this.#heldBytes <= Infinity',
+    ],
+  ]),
+  ...breaking('play/transports/gateway-connections.ts', 'test/play/gateway-limits.test.ts', [
+    ['the connections of an attempt are not bounded', 'owned.size >= MAX_OF_AN_ATTEMPT', 'owned.size >= Infinity'],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/model/hub.py', 'gpu-worker/tests/model/test_hub.py', [
+    [
+      'the files of a revision are downloaded, not those of the recorded commit',
+      'model.repository, revision=commit,',
+      'model.repository, revision=model.revision,',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/samplers.py', 'gpu-worker/tests/training/test_samplers.py', [
+    [
+      'a pruned sampler is read all the same',
+      'None if is_pruned(store, run, manifest) else lambda: load_policy(store, manifest, policy).tensors',
+      'lambda: load_policy(store, manifest, policy).tensors',
+    ],
+  ]),
+  ...breaking('core/later-version.ts', 'test/store/records/later-version.test.ts', [
+    ['what a later version wrote is damage', 'schema > RECORD_SCHEMA', 'schema < RECORD_SCHEMA'],
+  ]),
+  ...breaking('store/records/copy/compare.ts', 'test/store/records/later-version.test.ts', [
+    [
+      'a copy repairs what a later version wrote',
+      "return !(error instanceof TemperError && error.type === 'LaterVersion');",
+      'return error instanceof Error;',
+    ],
+  ]),
+  ...breaking('workers/local-stack/daemon-connection.ts', 'test/security/stack-file.test.ts', [
+    ['a command joins a stack of any version', '    checkVersion(stack);\n', ''],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/temporal/activities.py', 'gpu-worker/tests/security/test_inputs.py', [
+    [
+      'a GPU worker refuses for good what a later version sent',
+      'if is_from_later_version(error):',
+      'if not error.errors():',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/engine/embedded/host.py', 'gpu-worker/tests/process/test_room.py', [
+    [
+      'the model that the trainer holds is closed for another one',
+      'if name != trained and engine.is_idle',
+      'if engine.is_idle',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/process/room.py', 'gpu-worker/tests/process/test_room.py', [
+    [
+      'each base model is compared with all memory, whatever others hold',
+      'own + self._taken() + self._needs[name] > total',
+      'own + self._needs[name] > total',
+    ],
+  ]),
 ];

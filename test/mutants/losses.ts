@@ -1,183 +1,136 @@
 /** Broken lines of losses, weights and updates. */
-import type { Mutant } from './mutant.ts';
-
-const TRAINING = 'gpu-worker/temper_gpu/training';
-const TRAINING_TESTS = 'gpu-worker/tests/training';
+import { breaking, type Mutant } from './mutant.ts';
 
 export const LOSSES: readonly Mutant[] = [
-  {
-    name: 'no scale divides advantages',
-    file: `${TRAINING}/step.py`,
-    find: '(config.advantage_scale, config.leave_one_out,',
-    replace: "('none', config.leave_one_out,",
-    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
-  },
-  {
-    name: 'an attempt is compared with itself, too',
-    file: `${TRAINING}/step.py`,
-    find: '(config.advantage_scale, config.leave_one_out,',
-    replace: '(config.advantage_scale, False,',
-    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
-  },
-  {
-    name: 'tokens of a tree get the weights of others',
-    file: `${TRAINING}/packing/packer.py`,
-    find: 'scored_at_once=at_once)',
-    replace: 'scored_at_once=at_once, places_N=lay_trees(rows, part, weight, device).places_N.sort().values)',
-    test: `${TRAINING_TESTS}/test_trees.py`,
-  },
-  {
-    name: "cispo's weight has a gradient of its own",
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'bounded_ratio(logprobs_N.detach() - batch.sampled_logprobs_N)',
-    replace: 'bounded_ratio(logprobs_N - batch.sampled_logprobs_N)',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'ppo takes the better of both surrogates',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'objective_N = minimum(unclipped_N, clipped_N)',
-    replace: 'objective_N = maximum(unclipped_N, clipped_N)',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'dual clip bounds positive advantages',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'where(advantages_N < 0, dual_clip * advantages_N',
-    replace: 'where(advantages_N > 0, dual_clip * advantages_N',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: "gspo sums a sequence's log ratios",
-    file: `${TRAINING}/losses/sequence.py`,
-    find: '(sums_S / sizes_S.clamp(min=1))',
-    replace: 'sums_S',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: "gspo moves each token by its row's mean advantage",
-    file: `${TRAINING}/losses/sequence.py`,
-    find: '(logprobs_N - logprobs_N.detach()).exp()',
-    replace: 'sequence_means(logprobs_N - logprobs_N.detach(), batch).exp()',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'ratios are not bounded',
-    file: `${TRAINING}/losses/loss.py`,
-    find: 'log_ratio_N.clamp(-most, most).exp()',
-    replace: 'log_ratio_N.exp()',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'dppo masks what comes back into the region',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: '(shift_N * batch.weighted_advantages_N.sign()) > config.max_shift',
-    replace: 'shift_N.abs() > config.max_shift',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'the gate of sapo has one temperature',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'where(advantages_N > 0, config.tau_positive, config.tau_negative)',
-    replace: 'torch.full_like(advantages_N, config.tau_positive)',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'masked tokens stay in the denominator',
-    file: `${TRAINING}/losses/reductions.py`,
-    find: 'return kept_F / sizes_K.sum().clamp(min=1)',
-    replace: 'return kept_F / len(kept_F)',
-    test: `${TRAINING_TESTS}/test_reductions.py`,
-  },
-  {
-    name: 'a correction that weighs leaves the ratio against the sampler',
-    file: `${TRAINING}/tokens.py`,
-    find: 'scored_F if correction.is_weighing else self.anchors_F',
-    replace: 'self.anchors_F',
-    test: `${TRAINING_TESTS}/test_corrections.py`,
-  },
-  {
-    name: 'all passes take the groups in one order',
-    file: `${TRAINING}/updates.py`,
-    find: 'f"{seed}/{number}"',
-    replace: 'f"{seed}"',
-    test: `${TRAINING_TESTS}/test_updates.py`,
-  },
-  {
-    name: 'rounding is reported as clipping',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'ROUNDING = 1e-3',
-    replace: 'ROUNDING = 0.0',
-    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
-  },
-  {
-    name: 'the off-policy mask leaves out what is better than its group',
-    file: `${TRAINING}/corrections.py`,
-    find: '((-means_F).exp() <= cap) | (advantages_F >= 0)',
-    replace: '((-means_F).exp() <= cap)',
-    test: `${TRAINING_TESTS}/test_corrections.py`,
-  },
-  {
-    name: "an older sampler is compared with its parent's weights",
-    file: `${TRAINING}/scoring.py`,
-    find: 'policy.with_adapter(read())',
-    replace: 'policy.with_adapter(policy.adapter_tensors())',
-    test: `${TRAINING_TESTS}/test_samplers.py`,
-  },
-  {
-    name: "the sampler's weights stay after the comparison",
-    file: `${TRAINING}/lora_parameters.py`,
-    find: '            self._lay_in(own)',
-    replace: '            pass',
-    test: `${TRAINING_TESTS}/test_samplers.py`,
-  },
-  {
-    name: 'the reference is the base model, whatever the plan names',
-    file: `${TRAINING}/scoring.py`,
-    find: 'policy.without_adapter() if step.reference is None else policy.with_adapter(step.reference)',
-    replace: 'policy.without_adapter()',
-    test: `${TRAINING_TESTS}/test_reference.py`,
-  },
-  {
-    name: 'the divergence has no gradient by its ratio',
-    file: `${TRAINING}/losses/regularisers.py`,
-    find: 'return ratio_N * kl_penalty',
-    replace: 'return ratio_N.detach() * kl_penalty',
-    test: `${TRAINING_TESTS}/test_regularisers.py`,
-  },
-  {
-    name: 'the divergence is not weighed by a correction',
-    file: `${TRAINING}/step.py`,
-    find: 'laid.factors_N * policy_kl_penalty',
-    replace: 'policy_kl_penalty',
-    test: `${TRAINING_TESTS}/test_regularisers.py`,
-  },
-  {
-    name: "another run's reference is pruned",
-    file: 'store/records/references.ts',
-    find: 'references.set(sha256, `the run',
-    replace: 'references.delete(`the run',
-    test: 'test/store/records/reference.test.ts',
-  },
-  {
-    name: 'a run is copied without its reference',
-    file: 'store/records/copy/contents.ts',
-    find: '...blobsOfConfig(file.config)',
-    replace: '...Object.values(file.config.startAdapter ?? {})',
-    test: 'test/store/records/reference.test.ts',
-  },
-  {
-    name: 'a step does not name its sampler',
-    file: 'core/plan-step.ts',
-    find: 'return staleness === 0 ? {}',
-    replace: 'return staleness >= 0 ? {}',
-    test: 'test/core/plan-step.test.ts',
-  },
-  {
-    name: 'a step samples from the newest checkpoint, whatever its plan',
-    file: 'core/plan-step.ts',
-    find: 'policies: [...(position.upcoming ?? []), newest]',
-    replace: 'policies: [newest, ...(position.upcoming ?? [])]',
-    test: 'test/core/plan-step.test.ts',
-  },
+  ...breaking('gpu-worker/temper_gpu/training/step.py', 'gpu-worker/tests/training/test_step_by_hand.py', [
+    ['no scale divides advantages', '(config.advantage_scale, config.leave_one_out,', "('none', config.leave_one_out,"],
+    [
+      'an attempt is compared with itself, too',
+      '(config.advantage_scale, config.leave_one_out,',
+      '(config.advantage_scale, False,',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/packing/packer.py', 'gpu-worker/tests/training/test_trees.py', [
+    [
+      'tokens of a tree get the weights of others',
+      'scored_at_once=at_once)',
+      'scored_at_once=at_once, places_N=lay_trees(rows, part, weight, device).places_N.sort().values)',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/losses/policy_gradient.py', 'gpu-worker/tests/training/test_losses.py', [
+    [
+      "cispo's weight has a gradient of its own",
+      'bounded_ratio(logprobs_N.detach() - batch.sampled_logprobs_N)',
+      'bounded_ratio(logprobs_N - batch.sampled_logprobs_N)',
+    ],
+    [
+      'ppo takes the better of both surrogates',
+      'objective_N = minimum(unclipped_N, clipped_N)',
+      'objective_N = maximum(unclipped_N, clipped_N)',
+    ],
+    [
+      'dual clip bounds positive advantages',
+      'where(advantages_N < 0, dual_clip * advantages_N',
+      'where(advantages_N > 0, dual_clip * advantages_N',
+    ],
+    [
+      'dppo masks what comes back into the region',
+      '(shift_N * batch.weighted_advantages_N.sign()) > config.max_shift',
+      'shift_N.abs() > config.max_shift',
+    ],
+    [
+      'the gate of sapo has one temperature',
+      'where(advantages_N > 0, config.tau_positive, config.tau_negative)',
+      'torch.full_like(advantages_N, config.tau_positive)',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/losses/sequence.py', 'gpu-worker/tests/training/test_losses.py', [
+    ["gspo sums a sequence's log ratios", '(sums_S / sizes_S.clamp(min=1))', 'sums_S'],
+    [
+      "gspo moves each token by its row's mean advantage",
+      '(logprobs_N - logprobs_N.detach()).exp()',
+      'sequence_means(logprobs_N - logprobs_N.detach(), batch).exp()',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/losses/loss.py', 'gpu-worker/tests/training/test_losses.py', [
+    ['ratios are not bounded', 'log_ratio_N.clamp(-most, most).exp()', 'log_ratio_N.exp()'],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/losses/reductions.py', 'gpu-worker/tests/training/test_reductions.py', [
+    [
+      'masked tokens stay in the denominator',
+      'return kept_F / sizes_K.sum().clamp(min=1)',
+      'return kept_F / len(kept_F)',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/tokens.py', 'gpu-worker/tests/training/test_corrections.py', [
+    [
+      'a correction that weighs leaves the ratio against the sampler',
+      'scored_F if correction.is_weighing else self.anchors_F',
+      'self.anchors_F',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/updates.py', 'gpu-worker/tests/training/test_updates.py', [
+    ['all passes take the groups in one order', 'f"{seed}/{number}"', 'f"{seed}"'],
+  ]),
+  ...breaking(
+    'gpu-worker/temper_gpu/training/losses/policy_gradient.py',
+    'gpu-worker/tests/training/test_step_by_hand.py',
+    [['rounding is reported as clipping', 'ROUNDING = 1e-3', 'ROUNDING = 0.0']],
+  ),
+  ...breaking('gpu-worker/temper_gpu/training/corrections.py', 'gpu-worker/tests/training/test_corrections.py', [
+    [
+      'the off-policy mask leaves out what is better than its group',
+      '((-means_F).exp() <= cap) | (advantages_F >= 0)',
+      '((-means_F).exp() <= cap)',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/scoring.py', 'gpu-worker/tests/training/test_samplers.py', [
+    [
+      "an older sampler is compared with its parent's weights",
+      'policy.with_adapter(read())',
+      'policy.with_adapter(policy.adapter_tensors())',
+    ],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/lora_parameters.py', 'gpu-worker/tests/training/test_samplers.py', [
+    ["the sampler's weights stay after the comparison", '            self._lay_in(own)', '            pass'],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/scoring.py', 'gpu-worker/tests/training/test_reference.py', [
+    [
+      'the reference is the base model, whatever the plan names',
+      'policy.without_adapter() if step.reference is None else policy.with_adapter(step.reference)',
+      'policy.without_adapter()',
+    ],
+  ]),
+  ...breaking(
+    'gpu-worker/temper_gpu/training/losses/regularisers.py',
+    'gpu-worker/tests/training/test_regularisers.py',
+    [
+      [
+        'the divergence has no gradient by its ratio',
+        'return ratio_N * kl_penalty',
+        'return ratio_N.detach() * kl_penalty',
+      ],
+    ],
+  ),
+  ...breaking('gpu-worker/temper_gpu/training/step.py', 'gpu-worker/tests/training/test_regularisers.py', [
+    ['the divergence is not weighed by a correction', 'laid.factors_N * policy_kl_penalty', 'policy_kl_penalty'],
+  ]),
+  ...breaking('store/records/references.ts', 'test/store/records/reference.test.ts', [
+    ["another run's reference is pruned", 'references.set(sha256, `the run', 'references.delete(`the run'],
+  ]),
+  ...breaking('store/records/copy/contents.ts', 'test/store/records/reference.test.ts', [
+    [
+      'a run is copied without its reference',
+      '...blobsOfConfig(file.config)',
+      '...Object.values(file.config.startAdapter ?? {})',
+    ],
+  ]),
+  ...breaking('core/plan-step.ts', 'test/core/plan-step.test.ts', [
+    ['a step does not name its sampler', 'return staleness === 0 ? {}', 'return staleness >= 0 ? {}'],
+    [
+      'a step samples from the newest checkpoint, whatever its plan',
+      'policies: [...(position.upcoming ?? []), newest]',
+      'policies: [newest, ...(position.upcoming ?? [])]',
+    ],
+  ]),
 ];

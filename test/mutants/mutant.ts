@@ -18,6 +18,16 @@ export interface Mutant {
   readonly tier?: Tier;
 }
 
+/** Each row breaks a line of the file, which the test must notice: the broken promise, what is found, what replaces it. */
+export function breaking(
+  file: string,
+  test: string,
+  rows: readonly (readonly [name: string, find: string, replace: string])[],
+  options: Pick<Mutant, 'title' | 'tier'> = {},
+): Mutant[] {
+  return rows.map(([name, find, replace]) => ({ name, file, find, replace, test, ...options }));
+}
+
 /** The projects of vitest.config.ts that are named after their folder in test/; all other files belong to `unit`. */
 const PROJECTS = ['browser', 'workflows', 'crash', 'e2e', 'installation'];
 
