@@ -30,7 +30,7 @@ async function complaint(args: readonly string[], env: NodeJS.ProcessEnv = {}): 
   expect(linesOf(stderr), stderr).toHaveLength(1);
   expect(stderr).toMatch(/^temper: .+; /);
   expect(existsSync(join(project, '.temper', 'store', 'runs', 'fresh'))).toBe(false);
-  await until('nothing runs', () => aliveIn(project).length === 0, 10_000);
+  await until('nothing runs', () => aliveIn(project).length === 0, 60_000);
   return stderr.trim().replaceAll(project, 'PROJECT');
 }
 

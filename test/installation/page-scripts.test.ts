@@ -11,7 +11,7 @@ test.each(titled(SCRIPTS.filter(({ page }) => page !== SERVED_PAGE)))('the scrip
   const command = project.start('node', '--import', 'temper-rl/typescript', fileOf(block));
   let isOver = false;
   const ended = command.ended.finally(() => (isOver = true));
-  await until('its first step is told', () => isOver || /^step 1\b/m.test(command.stdout()), 300_000);
+  await until('its first step is told', () => isOver || /^step 1\b/m.test(command.stdout()));
   if (!isOver) return command.interrupt();
   expect((await succeed(ended)).trim()).not.toBe('');
 });

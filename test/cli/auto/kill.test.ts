@@ -41,7 +41,7 @@ function storedIn(folder: string): number {
 async function killAfter(answers: number, { cwd, folder }: AutoProject): Promise<void> {
   writer.onCall = () => writer.answered.length < answers;
   const child = spawn(process.execPath, [TEMPER, 'auto', ...words()], { cwd, stdio: 'ignore' });
-  await until('the answers are stored', async () => storedIn(folder) >= answers, 200_000);
+  await until('the answers are stored', async () => storedIn(folder) >= answers);
   child.kill('SIGKILL');
   await once(child, 'exit');
 }

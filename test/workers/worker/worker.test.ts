@@ -61,7 +61,7 @@ it('ends when its leash is gone, also while no server is there', async () => {
   clean.push(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   child.stdout.on('data', (bytes: Buffer) => lines.push(bytes.toString()));
-  await until('it waits for the server', () => lines.join('').includes('waiting for the Temporal server'), 100_000);
+  await until('it waits for the server', () => lines.join('').includes('waiting for the Temporal server'));
   child.stdin.end();
   expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
 });
