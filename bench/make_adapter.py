@@ -1,4 +1,4 @@
-"""An adapter of a first step's size on every layer of a model, as a PEFT folder; beside it, the hash of the base model."""
+"""An adapter of a first step's size on every layer of a model, as a PEFT folder, and the base model's hash."""
 
 import sys
 from pathlib import Path

@@ -26,7 +26,8 @@ process.stdout.write(`${JSON.stringify(stack)}\n`);
 await Promise.race([once(process.stdin.resume(), 'close'), once(process, 'SIGTERM')]);
 await stack.close();
 // A command that is being ended may hold it for a moment longer.
-for (let looks = 0; looks < MOST_LOOKS && (unmount || remove.length > 0) && isThere(); looks++) await sleep(POLL_MS);
+const mostLooks = unmount || remove.length > 0 ? MOST_LOOKS : 0;
+for (let looks = 0; looks < mostLooks && isThere(); looks++) await sleep(POLL_MS);
 if (unmount) spawnSync('umount', [unmount]);
 for (const folder of remove) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 process.exit(0);

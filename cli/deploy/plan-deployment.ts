@@ -94,5 +94,5 @@ function readOptions({ flags }: DeployContext, target: DeployTargetName): Record
   const [issue] = error.issues;
   const option = String(issue?.path[0]);
   const got = given[option] === undefined || given[option] === true ? '' : `, got ${String(given[option])}`;
-  throw new UsageError(`--${flagOf(option)} ${issue?.message}${got} (--to ${target})`);
+  throw new UsageError(`--${flagOf(option)} ${issue?.message}${got}; pass one for --to ${target}`);
 }

@@ -28,10 +28,10 @@ test('every target and every option of one has its flag', () => {
 test('options are those of the target, and what they must look like is said', async () => {
   expect(await complain('--repo me/demo')).toContain('--to is missing; pass a target such as --to huggingface');
   expect(await complain('--to huggingface')).toBe(
-    'temper: --repo must be NAMESPACE/NAME of letters, digits, - _ and . (--to huggingface)',
+    'temper: --repo must be NAMESPACE/NAME of letters, digits, - _ and .; pass one for --to huggingface',
   );
   expect(await complain('--to huggingface --repo demo')).toContain(
-    '--repo must be NAMESPACE/NAME of letters, digits, - _ and ., got demo (--to huggingface)',
+    '--repo must be NAMESPACE/NAME of letters, digits, - _ and ., got demo; pass one for --to huggingface',
   );
   expect(await complain('--to huggingface --repo me/demo --endpoint e')).toBe(
     'temper: --endpoint has no effect with --to huggingface, which takes --repo, --public; leave it out',

@@ -84,10 +84,11 @@ export const JOBS: readonly Job[] = [
   vitest('pages', 'browser'),
   vitest('e2e', 'e2e', { needsS3: true }),
   numbers('both', 'the trainer, with AVX2 alone and rounding 1', TRAINED, { instructions: 'narrow', rounding: 1 }),
-  numbers('both', 'engine and server, with AVX2 alone', ['tests/engine', 'tests/server'], { instructions: 'narrow' }),
-  numbers('nightly', 'the engine, without AVX', [engine('test_batch_invariance.py'), NAIVE], {
-    instructions: 'oldest',
+  numbers('both', 'invariance, with AVX2 alone', [INVARIANCE], { instructions: 'narrow' }),
+  numbers('nightly', 'engine and server, with AVX2 alone', ['tests/engine', 'tests/server'], {
+    instructions: 'narrow',
   }),
+  numbers('nightly', 'the engine, without AVX', [INVARIANCE, NAIVE], { instructions: 'oldest' }),
   numbers('nightly', 'the trainer, without AVX and with rounding 2', TRAINED, { instructions: 'oldest', rounding: 2 }),
   numbers('nightly', 'the trainer, with rounding 3', TRAINED, { rounding: 3 }),
   program('mutants, a draw', 'test/mutants/run.ts', {

@@ -1,6 +1,6 @@
 /** Plays jobs in lanes, adds up what they report, and leaves no process and no file behind. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeFlags } from '../../workers/process/module-path.ts';
@@ -43,7 +43,10 @@ export class Suite {
     this.#tools = tools;
     this.#apart = apart;
     const temporary = join(this.#folder, 't');
+    // Some tests act as other users.
+    chmodSync(this.#folder, 0o755);
     mkdirSync(temporary);
+    chmodSync(temporary, 0o1777);
     const { python, temporalCli, chromium } = tools;
     // For all that is started, and for what this process makes.
     Object.assign(process.env, { TMPDIR: temporary, TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli });

@@ -31,7 +31,7 @@ export interface LocalStackOptions {
 }
 
 /** Command lines of the children, if unusual. */
-export interface StackCommands {
+interface StackCommands {
   readonly temporal?: readonly string[];
   readonly gpuWorker?: readonly string[];
   readonly worker?: readonly string[];

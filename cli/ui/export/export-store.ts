@@ -59,7 +59,7 @@ async function chooseRuns(store: Store, named: readonly string[]): Promise<strin
   const unknown = named.find((run) => !all.includes(run));
   if (unknown !== undefined)
     throw new UsageError(
-      `--run must be a run of the store ${store.uri} (${all.join(', ') || 'it has none yet'}), got ${unknown}`,
+      `--run must be a run of the store ${store.uri} (${all.join(', ') || 'it has none yet'}), got ${unknown}; name one of these`,
     );
   if (all.length === 0) throw new UsageError(`the store ${store.uri} has no run yet; start one with temper train`);
   return named.length === 0 ? all : [...new Set(named)];
