@@ -24,6 +24,8 @@ export interface Job {
   /** Of the repository. A change in one of them has a landing play the job, which is nightly otherwise. */
   readonly folders?: readonly string[];
   readonly run: Run;
+  /** It takes minutes: a landing plays it for a change in its folders, and never by the tree's hash alone. */
+  readonly isLong?: true;
   /** It waits for the S3 server, which an empty cache has built first. */
   readonly needsS3?: true;
   /** Then it is ended, with all its processes. */
@@ -47,6 +49,8 @@ const numbers = (tier: Job['tier'], of: string, files: readonly string[], limits
   tier,
   run: { by: 'numbers', files, limits },
 });
+
+const long = (job: Job): Job => ({ ...job, isLong: true });
 
 /** A file that is played at night, and by landings that change what it guards. */
 const nightly = (file: string, ...folders: string[]): Job => ({
@@ -115,10 +119,10 @@ export const JOBS: readonly Job[] = [
   nightly('test/crash/resources.test.ts', 'play/resources'),
   nightly('test/crash/supervised.test.ts', 'cli/sft', `${GPU}/training/supervised.py`),
   nightly('test/e2e/copies.test.ts', 'store/records/copy', 'cli/checkpoints'),
-  nightly('test/installation/frameworks.test.ts', 'play/dialects', 'play/transports', 'play/recorder'),
+  long(nightly('test/installation/frameworks.test.ts', 'play/dialects', 'play/transports', 'play/recorder')),
   nightly('test/installation/page-scripts.test.ts', 'sdk/loop', 'workers/local-backend'),
-  nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', ...ON_SDKS),
-  nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp'),
+  long(nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', ...ON_SDKS)),
+  long(nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp')),
   nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
   nightly('gpu-worker/tests/engine/embedded/test_mixed_passes.py', `${GPU}/engine`, `${GPU}/model`),
   nightly('gpu-worker/tests/process/test_export.py', `${GPU}/process/export.py`, `${GPU}/commits`),
@@ -126,5 +130,5 @@ export const JOBS: readonly Job[] = [
   nightly('gpu-worker/tests/training/test_adamw_8bit.py', `${GPU}/training/optimizers.py`),
   nightly('gpu-worker/tests/training/test_compiled_layers.py', `${GPU}/training`, `${GPU}/model`),
   nightly('gpu-worker/tests/training/test_killed_ranks.py', `${GPU}/training/ranks`, `${GPU}/commits`),
-  nightly('test/workflows/long-run.test.ts', 'workflows'),
+  long(nightly('test/workflows/long-run.test.ts', 'workflows')),
 ];

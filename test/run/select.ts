@@ -45,7 +45,12 @@ function isChosenFile(job: Job, all: readonly Job[], { everything, changed, seed
   if (everything || changed === null) return true;
   if (job.folders!.some((folder) => changed.some((file) => isIn(file, folder)))) return true;
   if (changed.includes(fileInRepository(job))) return true;
-  return draw(all.filter(isFile), 1, ({ title }) => title, seed).includes(job);
+  return draw(
+    all.filter((each) => isFile(each) && !each.isLong),
+    1,
+    ({ title }) => title,
+    seed,
+  ).includes(job);
 }
 
 function isIn(file: string, folder: string): boolean {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { useCompiledCode } from '../compiled.ts';
+import { projectOf } from '../mutants/mutant.ts';
 import { checks } from './checks.ts';
 import { runStep, type Step } from './command.ts';
 import { limitedBy } from './instructions.ts';
@@ -129,7 +130,8 @@ export class Suite {
   }
 
   #vitest(title: string, project: string, file: string | undefined, report: string): Played {
-    const files = file === undefined ? this.#apart.flatMap((other) => ['--exclude', other]) : [file];
+    const others = this.#apart.filter((other) => projectOf(other) === project && !other.endsWith('.py'));
+    const files = file === undefined ? others.flatMap((other) => ['--exclude', other]) : [file];
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
     const command = ['vitest', 'run', '--project', project, ...files, ...reporters] as const;
     return { title, command, read: () => readVitestReport(report) };
