@@ -3,6 +3,7 @@ descendants took into FILE. SIGTERM, or the death of whoever started it, ends th
 what a command leaves running is named and ended, too. On Linux that holds for processes whose parents have ended (the
 daemon of a local stack belongs to no command); elsewhere for the command's process group."""
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -47,11 +48,9 @@ def descendants() -> list[int]:
 
 
 def reap() -> None:
-    try:
+    with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass
-    except ChildProcessError:
-        pass
 
 
 def wait_for_others(seconds: float) -> list[int]:
@@ -65,10 +64,8 @@ def wait_for_others(seconds: float) -> list[int]:
 
 def send(number: int, pids: list[int]) -> None:
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            pass
 
 
 def end_all(child: int) -> None:
