@@ -74,16 +74,16 @@ const program = (
 const ON_SDKS = ['ai-sdk', 'langgraph', 'anthropic-sdk'].map((name) => join('examples', name));
 const ALL_SCENES = { args: ['--all'], reports: true, needsS3: true, limitMinutes: 240 } as const;
 
-/** The longest first, as what is short fills the end; of a landing, four that need no S3 server. */
+/** The longest first, as what is short fills the end. */
 export const JOBS: readonly Job[] = [
   program('crash scenes, all', 'test/crash/run.ts', ALL_SCENES),
-  vitest('crash', 'crash'),
-  vitest('installation', 'installation'),
-  vitest('demo', 'e2e', { file: 'test/e2e/demo.test.ts' }),
-  vitest('workflows', 'workflows'),
-  { title: 'Python', tier: 'both', run: { by: 'pytest' }, needsS3: true },
-  program('crash scenes, a slice', 'test/crash/run.ts', { tier: 'landing', reports: true, needsS3: true }),
   vitest('unit', 'unit', { needsS3: true }),
+  { title: 'Python', tier: 'both', run: { by: 'pytest' }, needsS3: true },
+  vitest('installation', 'installation'),
+  vitest('workflows', 'workflows'),
+  vitest('crash', 'crash'),
+  vitest('demo', 'e2e', { file: 'test/e2e/demo.test.ts' }),
+  program('crash scenes, a slice', 'test/crash/run.ts', { tier: 'landing', reports: true, needsS3: true }),
   program('mutants', 'test/mutants/run.ts', { reports: true, needsS3: true, limitMinutes: 180 }),
   vitest('pages', 'browser'),
   vitest('e2e', 'e2e', { needsS3: true }),
