@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { OWN_PROJECTS } from './test/run/projects.ts';
 
 /**
  * Projects by what they need: nothing · a browser · a Temporal server · local stacks of their own, one after the other · one that all
  * share and disturb · one of the packed package in a user's project.
  */
-const OTHERS = 'browser|workflows|crash|e2e|installation';
 const withGlobalSetup = ['crash', 'installation'];
 
 export default defineConfig({
@@ -18,7 +18,10 @@ export default defineConfig({
         test: {
           name: 'unit',
           // A project that `temper init` writes has tests of its own.
-          include: [`test/!(${OTHERS})/**/*.test.ts`, 'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts'],
+          include: [
+            `test/!(${OWN_PROJECTS.join('|')})/**/*.test.ts`,
+            'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts',
+          ],
           // A process for each of 345 files was two fifths of their processor time.
           isolate: false,
           setupFiles: ['test/one-process.ts'],

@@ -27,11 +27,3 @@ export function breaking(
 ): Mutant[] {
   return rows.map(([name, find, replace]) => ({ name, file, find, replace, test, ...options }));
 }
-
-/** The projects of vitest.config.ts that are named after their folder in test/; all other files belong to `unit`. */
-const PROJECTS = ['browser', 'workflows', 'crash', 'e2e', 'installation'];
-
-/** The Vitest project that plays a test file. */
-export function projectOf(test: string): string {
-  return PROJECTS.find((name) => test.startsWith(`test/${name}/`)) ?? 'unit';
-}

@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
 import { COMPILED_VARIABLE } from '../compiled.ts';
+import { projectOf } from '../run/projects.ts';
 import { TIER_VARIABLE, type Tier } from '../run/tier.ts';
-import { projectOf } from './mutant.ts';
 
 /** Test files that one process plays. */
 export interface Batch {

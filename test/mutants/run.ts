@@ -10,7 +10,7 @@ import { join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { draw } from '../run/tier.ts';
-import { openTools } from '../run/tools.ts';
+import { openTools, variablesOf } from '../run/tools.ts';
 import { SHARED_SERVER_VARIABLE, startTestServer, type TestServer } from '../temporal-server.ts';
 import type { Mutant } from './mutant.ts';
 import { playerOf, Players, UNBROKEN, type Batch } from './players.ts';
@@ -42,14 +42,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const [only] = positionals;
-const { python, temporalCli, versitygw, chromium } = await openTools();
-const tools = {
-  TEMPER_PYTHON: python,
-  TEMPER_TEMPORAL_CLI: temporalCli,
-  TEMPER_VERSITYGW: await versitygw,
-  ...(chromium !== null && { TEMPER_CHROMIUM: chromium }),
-};
-const players = new Players(python, tools);
+const tools = await openTools();
+const players = new Players(tools.python, { ...variablesOf(tools), TEMPER_VERSITYGW: await tools.versitygw });
 const lanes: string[] = [];
 let server: TestServer | null = null;
 process.once('SIGINT', () => stop(130));

@@ -5,24 +5,14 @@
  */
 import { parseArgs } from 'node:util';
 import { JOBS } from './jobs.ts';
-import { changedFiles, selectJobs } from './select.ts';
+import { changedFiles, selectJobs, type Selected } from './select.ts';
 import { Suite } from './suite.ts';
 import { TIER_VARIABLE, treeHash } from './tier.ts';
 import { describeFiles, describeTimings, spentSeconds } from './timings.ts';
 import { openTools } from './tools.ts';
 
 const startedAt = performance.now();
-const { values, positionals } = parseArgs({
-  options: { all: { type: 'boolean', default: false }, base: { type: 'string' } },
-  allowPositionals: true,
-});
-const { jobs, apart } = selectJobs(JOBS, {
-  everything: values.all,
-  changed: changedFiles(values.base ?? null),
-  seed: treeHash(),
-  names: positionals,
-});
-if (values.all) process.env[TIER_VARIABLE] = 'nightly';
+const { jobs, apart } = choose();
 
 const suite = new Suite(await openTools(), apart);
 const stop = () => suite.stop();
@@ -40,3 +30,16 @@ for (const line of ['', ...describeFiles(suite.files), '', ...describeTimings(su
 const { passed, failed, skipped } = suite.total;
 console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
 process.exit(suite.isStopped ? 130 : failed === 0 ? 0 : 1);
+
+function choose(): Selected {
+  const options = { all: { type: 'boolean', default: false }, base: { type: 'string' } } as const;
+  try {
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    if (values.all) process.env[TIER_VARIABLE] = 'nightly';
+    const changed = changedFiles(values.base ?? null);
+    return selectJobs(JOBS, { everything: values.all, changed, seed: treeHash(), names: positionals });
+  } catch (error) {
+    console.error(`npm test: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(2);
+  }
+}

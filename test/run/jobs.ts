@@ -4,8 +4,8 @@
  * these folders, or if its tree draws it (select.ts).
  */
 import { join, relative } from 'node:path';
-import { projectOf } from '../mutants/mutant.ts';
 import type { Limits } from './instructions.ts';
+import { projectOf } from './projects.ts';
 
 export type Run =
   /** A file of a Vitest project, or all of its files that have no row. */
@@ -124,6 +124,7 @@ export const JOBS: readonly Job[] = [
   long(nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', ...ON_SDKS)),
   long(nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp')),
   nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
+  nightly('test/real-model/real-model.test.ts', 'test/real-model'),
   nightly('gpu-worker/tests/engine/embedded/test_mixed_passes.py', `${GPU}/engine`, `${GPU}/model`),
   nightly('gpu-worker/tests/process/test_export.py', `${GPU}/process/export.py`, `${GPU}/commits`),
   nightly('gpu-worker/tests/process/test_traced_plans.py', `${GPU}/process`, `${GPU}/engine/vllm`),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { JOBS, type Job } from './jobs.ts';
-import { selectJobs, type Choice } from './select.ts';
+import { changedFiles, selectJobs, type Choice } from './select.ts';
 
 const vitest = (title: string, project: string, others: Partial<Job> = {}): Job => ({
   title,
@@ -58,6 +58,11 @@ test('a part of a title chooses; a nightly file that is named has a job of its o
   expect(select({ names: ['unit'] }).titles).toEqual(['unit']);
   const named = selectJobs(TABLE, { everything: false, changed: [], seed: '', names: ['judging'] });
   expect(named.jobs.map(({ title }) => title)).toEqual(['test/crash/judging.test.ts']);
+});
+
+test('a name of no job, and a base that is no revision, are refused', () => {
+  expect(() => select({ names: ['nosuch'] })).toThrow('no job has nosuch in its title');
+  expect(() => changedFiles('nosuch')).toThrow('--base must be a revision of this repository, got nosuch');
 });
 
 test('every file and every folder of the table exists', () => {

@@ -27,30 +27,28 @@ const fileOf = ({ run }: Job): string | null => ('file' in run ? (run.file ?? nu
  * out, it has one of its own.
  */
 export function selectJobs(all: readonly Job[], choice: Choice): Selected {
-  const chosenFiles = all.filter(isFile).filter((job) => isChosenFile(job, all, choice));
-  const rest = all.filter((job) => !isFile(job) && job.tier !== (choice.everything ? 'landing' : 'nightly'));
-  const named = (job: Job) => choice.names.length === 0 || choice.names.some((name) => job.title.includes(name));
-  const shared = chosenFiles.filter((file) => rest.some((job) => named(job) && takes(job, file)));
-  const alone = all.filter((job) => isFile(job) && !shared.includes(job) && isWantedAlone(job, choice));
-  const apart = all.filter((job) => !shared.includes(job)).flatMap((job) => fileOf(job) ?? []);
-  return { jobs: [...rest.filter(named), ...alone], apart };
-}
-
-/** By its name, a file is played in either tier. */
-function isWantedAlone(job: Job, { names }: Choice): boolean {
-  return names.some((name) => job.title.includes(name));
-}
-
-function isChosenFile(job: Job, all: readonly Job[], { everything, changed, seed }: Choice): boolean {
-  if (everything || changed === null) return true;
-  if (job.folders!.some((folder) => changed.some((file) => isIn(file, folder)))) return true;
-  if (changed.includes(fileInRepository(job))) return true;
-  return draw(
-    all.filter((each) => isFile(each) && !each.isLong),
+  const drawn = draw(
+    all.filter((job) => isFile(job) && !job.isLong),
     1,
     ({ title }) => title,
-    seed,
-  ).includes(job);
+    choice.seed,
+  );
+  const chosenFiles = all.filter(isFile).filter((job) => drawn.includes(job) || isChosenFile(job, choice));
+  const rest = all.filter((job) => !isFile(job) && job.tier !== (choice.everything ? 'landing' : 'nightly'));
+  const isNamed = ({ title }: Job) => choice.names.some((name) => title.includes(name));
+  const played = rest.filter((job) => choice.names.length === 0 || isNamed(job));
+  const shared = chosenFiles.filter((file) => played.some((job) => takes(job, file)));
+  const alone = all.filter((job) => isFile(job) && !shared.includes(job) && isNamed(job));
+  const apart = all.filter((job) => !shared.includes(job)).flatMap((job) => fileOf(job) ?? []);
+  const jobs = [...played, ...alone];
+  if (jobs.length === 0) throw new TypeError(`no job has ${choice.names.join(' or ')} in its title (test/run/jobs.ts)`);
+  return { jobs, apart };
+}
+
+function isChosenFile(job: Job, { everything, changed }: Choice): boolean {
+  if (everything || changed === null) return true;
+  if (job.folders!.some((folder) => changed.some((file) => isIn(file, folder)))) return true;
+  return changed.includes(fileInRepository(job));
 }
 
 function isIn(file: string, folder: string): boolean {
@@ -67,14 +65,24 @@ function takes({ run }: Job, { run: file }: Job): boolean {
   return run.by === 'pytest' && file.by === 'pytest' && run.file === undefined;
 }
 
-/** Files that differ from where the branch left `origin/main`, or from `base`, committed or not; null where there is neither. */
+/**
+ * Files that differ from where the branch left `origin/main`, or from `base`, committed or not; null where there is no
+ * `origin/main`. Throws if `base` is no revision.
+ */
 export function changedFiles(base: string | null): string[] | null {
+  let from: string;
   try {
-    const from = base ?? git('merge-base', 'HEAD', 'origin/main')[0]!;
-    return [...git('diff', '--name-only', from), ...git('ls-files', '--others', '--exclude-standard')];
-  } catch {
-    return null;
+    from = git(
+      'rev-parse',
+      '--verify',
+      '--quiet',
+      `${base ?? git('merge-base', 'HEAD', 'origin/main')[0]}^{commit}`,
+    )[0]!;
+  } catch (error) {
+    if (base === null) return null;
+    throw new TypeError(`--base must be a revision of this repository, got ${base}`, { cause: error });
   }
+  return [...git('diff', '--name-only', from), ...git('ls-files', '--others', '--exclude-standard')];
 }
 
 function git(...args: string[]): string[] {

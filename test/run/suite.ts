@@ -6,14 +6,21 @@ import { join } from 'node:path';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { useCompiledCode } from '../compiled.ts';
-import { projectOf } from '../mutants/mutant.ts';
 import { checks } from './checks.ts';
 import { runStep, type Step } from './command.ts';
 import { limitedBy } from './instructions.ts';
 import type { Job } from './jobs.ts';
-import { readProgramReport, readPytestReport, readVitestReport, type FileTime, type Report } from './reports.ts';
+import { projectOf } from './projects.ts';
+import {
+  countOne,
+  readProgramReport,
+  readPytestReport,
+  readVitestReport,
+  type FileTime,
+  type Report,
+} from './reports.ts';
 import { readProcessorTime, withProcessorTime, type Timing } from './timings.ts';
-import type { Tools } from './tools.ts';
+import { variablesOf, type Tools } from './tools.ts';
 
 /** On two cores, three of them left a tenth of the processor time unused: whole stacks wait half of their time. */
 const LANES = 4;
@@ -48,10 +55,8 @@ export class Suite {
     chmodSync(this.#folder, 0o755);
     mkdirSync(temporary);
     chmodSync(temporary, 0o1777);
-    const { python, temporalCli, chromium } = tools;
     // For all that is started, and for what this process makes.
-    Object.assign(process.env, { TMPDIR: temporary, TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli });
-    Object.assign(process.env, chromium === null ? {} : { TEMPER_CHROMIUM: chromium }, keptBytecode());
+    Object.assign(process.env, { TMPDIR: temporary }, variablesOf(tools), keptBytecode());
   }
 
   get isStopped(): boolean {
@@ -145,10 +150,6 @@ export class Suite {
   #ignored(): string[] {
     return this.#apart.filter((file) => file.endsWith('.py')).map((file) => `--ignore=${file}`);
   }
-}
-
-function countOne(succeeded: boolean): Report {
-  return { passed: Number(succeeded), failed: Number(!succeeded), skipped: 0, files: [] };
 }
 
 /** A disk of a test that was ended. */

@@ -31,6 +31,12 @@ export async function openTools(): Promise<Tools> {
   return { python, temporalCli: absolute(path), versitygw, chromium };
 }
 
+/** How processes of tests find the tools; the S3 server, which may not be there yet, apart. */
+export function variablesOf({ python, temporalCli, chromium }: Tools): Record<string, string> {
+  const browser = chromium === null ? {} : { TEMPER_CHROMIUM: chromium };
+  return { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, ...browser };
+}
+
 /** The GPU worker's, with what its tests need. */
 export async function openTestPython(options = installOptions()): Promise<string> {
   const environment = await openPythonEnvironment(options);
