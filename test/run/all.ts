@@ -40,6 +40,6 @@ function choose(): Selected {
     return selectJobs(JOBS, { everything: values.all, changed, seed: treeHash(), names: positionals });
   } catch (error) {
     console.error(`npm test: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(2);
+    return process.exit(2);
   }
 }
