@@ -4,8 +4,6 @@ Its engine without its HTTP server, with its defaults: prefix cache, chunked pre
 ids, with the log-probability of each, and makes no text of them.
 """
 
-# pyright: reportMissingImports=false
-
 import argparse
 import asyncio
 import json

@@ -136,7 +136,7 @@ def invariance(bench: Bench) -> None:
             if dtype == torch.float32 and name != "as it is by default":
                 continue
             with bench.tried(f"linear layers, {dtype}, {name}"):
-                torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = value  # pyright: ignore
+                torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = value
                 for width in widths:
                     found = linear_groups(bench, dtype, *width)
                     bench.tell(f"linear {width[0]} → {width[1]}, {dtype}, {name}", found)

@@ -155,7 +155,7 @@ def norm(tensors: list[Tensor]) -> float:
 def step(base: BaseModel, packing: str, is_recomputed: bool, way: Way = LORA) -> tuple[Metrics, dict[str, Tensor]]:
     config = train_config(lora=way.lora, packing=packing, micro_batch_tokens=256, max_logprob_mismatch=1e9)
     policy = TrainablePolicy(base, config.lora, optimizer=way.optimizer)
-    policy.recomputes = lambda num_tokens: is_recomputed  # pyright: ignore[reportAttributeAccessIssue]
+    policy.recomputes = lambda num_tokens: is_recomputed
     generator = torch.Generator().manual_seed(1)
     start = {n: torch.randn(p.shape, generator=generator) * 0.05 for n, p in policy.parameters.items()}
     if way.lora is None:

@@ -295,7 +295,7 @@ def group_of_rows(bench: Bench, base: BaseModel, prompt: int) -> list[Row]:
 
 
 def train(bench: Bench, policy: TrainablePolicy, rows: list[Row], case: Case) -> None:
-    policy.recomputes = lambda num_tokens: case.is_recomputed  # pyright: ignore[reportAttributeAccessIssue]
+    policy.recomputes = lambda num_tokens: case.is_recomputed
     policy.zero_grad()
     batches = pack(rows, 1, case.most, bench.device, case.packing)
     bench.clean()
@@ -323,7 +323,7 @@ def go(policy: TrainablePolicy, batches: list[MicroBatch]) -> None:
 
 def finish(bench: Bench, policy: TrainablePolicy, rows: list[Row]) -> None:
     """After the gradient: the update, what is read for a commit, what the allocator keeps; and a profile."""
-    policy.recomputes = lambda num_tokens: True  # pyright: ignore[reportAttributeAccessIssue]
+    policy.recomputes = lambda num_tokens: True
     batches = pack(rows, 1, 16384, bench.device, "rows")
     go(policy, batches)
     policy.clip_gradients(1.0)

@@ -50,7 +50,7 @@ def made(bench: Bench, num_tokens: int, dtype: torch.dtype) -> tuple[list[Tensor
 
 def both(kernel: Kernel | None, tree: SegmentTree, given: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
     """Forward and backward."""
-    output = attend_tree(kernel, tree, None, *given)  # pyright: ignore[reportArgumentType]
+    output = attend_tree(kernel, tree, None, *given)
     return [output.detach(), *torch.autograd.grad(output, given, gradient)]
 
 
@@ -79,7 +79,7 @@ def trees(bench: Bench) -> None:
         if number == 0 and kernel is not None:
             started = time.perf_counter()
             with torch.no_grad():
-                attend_tree(kernel, tree, None, *given)  # pyright: ignore[reportArgumentType]
+                attend_tree(kernel, tree, None, *given)
             bench.wait()
             told = f"{time.perf_counter() - started:.1f} s"
             bench.tell(f"trees: the first call without a gradient, {padded_length(num_tokens):,}", told)
@@ -145,7 +145,8 @@ def gradient_of(bench: Bench, dtype: torch.dtype, rows: list[Row], packing: str,
     policy.load(start, initial_optimizer_tensors(start))
     if not has_kernel:
         policy.__dict__["tree_kernel"] = None
-    for batch in pack(rows, 1, 4096, bench.device, packing):  # pyright: ignore[reportArgumentType]
+    # pyrefly: ignore[bad-argument-type]
+    for batch in pack(rows, 1, 4096, bench.device, packing):
         policy.log_probabilities(batch).logprobs_N.sum().backward()
     return torch.cat([p.grad.flatten() for p in policy.parameters.values() if p.grad is not None])
 

@@ -26,7 +26,7 @@ from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.needs import capacity_of
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
-from temper_gpu.engine.interface import AdapterSource, GenerationRequest
+from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.memory_plan import Part
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base, outline
@@ -113,7 +113,8 @@ def serve(folder: str, dtype: torch.dtype) -> list[Part]:
     parts = plan_serving(model, Machine(CPU, dtype, settings), LORA, CONTEXT).parts
     del model
     engine = EmbeddedEngine(load_base("bench", folder, dtype, CPU), settings)
-    policies: list[AdapterSource | None] = [adapter_of(engine.base, number) for number in range(num_policies(parts))]
+    policies = [adapter_of(engine.base, number) for number in range(num_policies(parts))]
+    # pyrefly: ignore[bad-argument-type]
     futures = [engine.submit(policies[number % len(policies)], request(number), 3000) for number in range(NUM_REQUESTS)]
     for future in futures:
         future.result(3000)

@@ -105,6 +105,7 @@ def main() -> None:
             started = time.perf_counter()
             played = side.generate(round_)
             between = time.perf_counter()
+            # pyrefly: ignore[bad-argument-type]
             side.update(played)
             if round_ > 0:  # the first one warms up
                 seconds[name]["generate"].append(between - started)

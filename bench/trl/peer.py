@@ -4,8 +4,6 @@ Only what samples and scores is replaced: micro-batches, loss, backward and opti
 do not extend each other is several rows, as in the other peers. Shapes: R rows, P prompt tokens, T tokens after those.
 """
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-
 import argparse
 import json
 import os

@@ -3,8 +3,6 @@
 Prints one JSON object: of each step its seconds, mean reward and mean answer tokens; and peak memory.
 """
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-
 import argparse
 import json
 import os

@@ -54,8 +54,8 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
         tie_word_embeddings=False,
         initializer_range=0.05,  # with the usual 0.02 so small a model never leaves the "any digit" plateau
         bos_token_id=None,
-        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),  # pyright: ignore[reportArgumentType]  (one name, one id)
-        pad_token_id=tokenizer.convert_tokens_to_ids("<|endoftext|>"),  # pyright: ignore[reportArgumentType]
+        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),
+        pad_token_id=tokenizer.convert_tokens_to_ids("<|endoftext|>"),
     )
     return Qwen2ForCausalLM(config)
 
@@ -77,7 +77,7 @@ def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path)
     model.generation_config = GenerationConfig(
         do_sample=True,
         temperature=1.0,
-        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),  # pyright: ignore[reportArgumentType]  (one name, one id)
+        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),
         pad_token_id=tokenizer.pad_token_id,
     )
     model.save_pretrained(out)

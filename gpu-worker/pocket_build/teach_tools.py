@@ -64,7 +64,7 @@ def system_turn(tokenizer: PreTrainedTokenizerFast) -> list[int]:
 
 def tokenise_turns(tokenizer: PreTrainedTokenizerFast, dialogue: ToolDialogue) -> Row:
     """Tokenises without the system turn; training begins after `<|assistant|>` and ends with the turn."""
-    assistant, end = (int(tokenizer.convert_tokens_to_ids(token)) for token in ("<|assistant|>", END))  # pyright: ignore[reportArgumentType]
+    assistant, end = (int(tokenizer.convert_tokens_to_ids(token)) for token in ("<|assistant|>", END))
     tokens_T = render(tokenizer, json.loads(dialogue.conversation)["messages"], None)
     labels_T, is_learned = [], False
     for token in tokens_T:

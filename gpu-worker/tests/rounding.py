@@ -46,7 +46,7 @@ def _perturbed(seed: str) -> dict[str, Kernel]:
 
 
 def _kernel(name: str) -> Kernel:
-    return torch.library.get_kernel(f"aten::{name}", "CPU").call_boxed  # pyright: ignore[reportPrivateImportUsage]
+    return torch.library.get_kernel(f"aten::{name}", "CPU").call_boxed
 
 
 def _cut(seed: str, tensor: Tensor, dimension: int) -> tuple[int, int] | None:

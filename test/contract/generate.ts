@@ -105,7 +105,7 @@ export function generateContract(): string {
   }
 }
 
-/** Defaults of nested objects become objects of their class, which pyright can check. */
+/** Defaults of nested objects become objects of their class, which type checks can read. */
 function nameDefaults(python: string): string {
   return python.replaceAll(/Annotated\[(\w+), Field\(validate_default=True\)\] = \{\}/g, '$1 = $1()');
 }

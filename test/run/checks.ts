@@ -24,6 +24,10 @@ function checksOfPython(python: string): Step[] {
       command: [python, '-m', 'ruff', 'format', '--check', '.', '../bench', '../test'],
       ...gpuWorker,
     },
-    { title: 'types of Python', command: [python, '-m', 'pyright', '--pythonpath', python], ...gpuWorker },
+    {
+      title: 'types of Python',
+      command: [python, '-m', 'pyrefly', 'check', '--min-severity', 'error', '--python-interpreter-path', python],
+      ...gpuWorker,
+    },
   ];
 }

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import PreTrainedConfig
+from transformers.configuration_utils import PreTrainedConfig
 
 from temper_gpu.model.layers import experts_per_token
 

@@ -23,7 +23,7 @@ from temper_gpu.model.full_weights import FullWeights, replaced_weights
 from temper_gpu.model.lora import Adapter, adapted_modules, attach
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
     from temper_gpu.model.models import BaseModel
 

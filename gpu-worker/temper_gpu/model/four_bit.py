@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import import_bitsandbytes
@@ -82,6 +82,7 @@ def place_packed(model: PreTrainedModel, packed: Mapping[str, PackedWeight]) -> 
     for name, weight in packed.items():
         path = name.removesuffix(".weight")
         layer = model.get_submodule(path)
+        # pyrefly: ignore[bad-argument-type]
         model.set_submodule(path, FourBitLinear(weight, getattr(layer, "bias", None)))
 
 
@@ -108,10 +109,11 @@ class FourBitLinear(nn.Linear):
         nn.Module.__init__(self)
         self.out_features, self.in_features = packed.shape
         self.packed = packed
-        self.bias = bias
+        self.register_parameter("bias", bias)
 
     @property
-    def weight(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+    # pyrefly: ignore[bad-override]
+    def weight(self) -> Tensor:
         return self.packed.unpack()
 
     def forward(self, input: Tensor) -> Tensor:

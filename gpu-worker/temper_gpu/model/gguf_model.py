@@ -17,7 +17,7 @@ from temper_gpu.model.gguf_file import Q8_0, NumberType, Value, write_gguf
 from temper_gpu.model.gguf_tokenizer import tokenizer_fields
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
     from temper_gpu.model.models import BaseModel
 

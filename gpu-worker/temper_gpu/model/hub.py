@@ -179,7 +179,7 @@ def _bar(report: OnProgress) -> type[tqdm]:
         def __init__(self, *args: Any, desc: str | None = None, **options: Any) -> None:
             self._is_written = desc is not None and desc.startswith("Reconstructing")
             self._done = 0
-            super().__init__(*args, desc=desc, **{**options, "disable": True})
+            super().__init__(*args, desc=desc, **{**options, "disable": True})  # pyrefly: ignore[no-matching-overload]
 
         def update(self, n: float | None = 1) -> bool | None:
             if self._is_written:

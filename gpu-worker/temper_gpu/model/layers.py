@@ -6,7 +6,8 @@ Engine and trainer support the models that pass these checks.
 from typing import Any
 
 from torch import nn
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.failures import TemperError
 

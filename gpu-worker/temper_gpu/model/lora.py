@@ -27,7 +27,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers, linear_layers
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
     from temper_gpu.model.models import BaseModel
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, VLLM_LORA_RANK, EngineSettings, LoraConfig, TrainConfig
 from temper_gpu.engine.embedded import needs as embedded

@@ -18,7 +18,7 @@ from temper_gpu.process.arguments import print_answer, read_as
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
     from temper_gpu.model.memory_plan import MemoryPlan
     from temper_gpu.process.needs import Machine

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.model.memory import total_bytes
 from temper_gpu.model.memory_plan import process_part

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError

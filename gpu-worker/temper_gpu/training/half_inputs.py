@@ -31,4 +31,5 @@ def keep_inputs_small(layer: Any) -> None:
     """Replaces the forward of a PEFT layer whose adapter is in float32."""
     first: nn.Linear = layer.lora_A["default"]
     layer.cast_input_dtype_enabled = False
-    first.forward = lambda x: _CastProduct.apply(x, first.weight)  # pyright: ignore[reportAttributeAccessIssue]
+    # pyrefly: ignore[bad-assignment]
+    first.forward = lambda x: _CastProduct.apply(x, first.weight)

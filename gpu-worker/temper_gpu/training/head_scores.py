@@ -92,6 +92,7 @@ class _FrozenHead(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    # pyrefly: ignore[bad-override]
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         """Weighs and adds in float32, and rounds once."""
         grad_ND: Tensor | None = None

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
+from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations.sdpa_attention import repeat_kv
+from transformers.modeling_utils import AttentionInterface, PreTrainedModel
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.model.alike_routing import AlikeRouting
@@ -65,7 +66,7 @@ def gathered_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
     """Largest part of a sharded base model that is whole at once: one group of weights, beside the gathered parts of it
     or of the next group."""
     decoder: Any = model.get_decoder()
-    groups = [*decoder.layers, model.get_input_embeddings(), model.get_output_embeddings()]
+    groups: list[Any] = [*decoder.layers, model.get_input_embeddings(), model.get_output_embeddings()]
     return 2 * max(sum(p.numel() for p in group.parameters()) for group in groups) * dtype.itemsize
 
 
@@ -126,7 +127,7 @@ class MicroBatches:
 class Outline(TrainablePolicy):
     """A policy of tensors without numbers. The last layer computes all tokens, because all of them are sampled."""
 
-    knows_last_layer = False  # pyright: ignore[reportAssignmentType]
+    knows_last_layer = False
 
     def __init__(self, base: BaseModel, lora: LoraConfig | None, recomputes: bool) -> None:
         super().__init__(base, lora)

@@ -40,7 +40,8 @@ def make_deterministic(threads: int) -> None:
     fix_threads()
     torch.use_deterministic_algorithms(True)
     # Filling fresh memory would only reveal uninitialised reads, and costs a pass over every new tensor.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]  (made by a metaclass)
+    # pyrefly: ignore[missing-attribute]
+    torch.utils.deterministic.fill_uninitialized_memory = False
 
 
 def fix_kernels() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.model.layers import expert_layers, experts_per_token

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.training.ranks import Ranks
 
@@ -43,7 +43,9 @@ class ShardedBase:
         incoming = _Incoming(model, ranks, device)
         with _mesh(ranks, device) as mesh:
             shard = _Sharder(mesh, ranks, incoming)
+            # pyrefly: ignore[not-iterable]
             for layer in self._decoder.layers:
+                # pyrefly: ignore[bad-argument-type]
                 shard(layer)
             embedding, self._head = self._shard_ends(model, shard, incoming)
             # Remaining weights (norms) are small, and whole everywhere.
@@ -186,10 +188,11 @@ def _mesh(ranks: Ranks, device: torch.device) -> Iterator[DeviceMesh]:
         torch.cuda.set_device(device)
     # The import would replace the hook for uncaught errors.
     excepthook = sys.excepthook
-    store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage]
+    store = dist.HashStore()
     dist.init_process_group("fake", store=store, rank=ranks.rank, world_size=ranks.count)
     try:
-        yield DeviceMesh.from_group(dist.group.WORLD, device.type)  # pyright: ignore[reportArgumentType]
+        # pyrefly: ignore[bad-argument-type]
+        yield DeviceMesh.from_group(dist.group.WORLD, device.type)
     finally:
         dist.destroy_process_group()
         sys.excepthook = excepthook

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import AttentionInterface
+from transformers.modeling_utils import AttentionInterface
 
 from temper_gpu.training.last_layer import scattered
 from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blocks
@@ -114,7 +114,7 @@ def attend_tree(
     return tree_attention(SimpleNamespace(layer_idx=0), query, key, value, None, query.shape[-1] ** -0.5, plan)[0]
 
 
-AttentionInterface.register(TREE_ATTENTION, tree_attention)  # pyright: ignore[reportArgumentType]
+AttentionInterface.register(TREE_ATTENTION, tree_attention)
 
 
 # Masks of all blocks would take as much memory as their scores if a CPU kept them. A GPU keeps them once for all

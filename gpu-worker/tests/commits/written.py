@@ -33,4 +33,4 @@ def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: in
 
 
 def commit(store: FileStore, **changes: int) -> Commit:
-    return publish_commit(store, "demo", manifest(store, **changes))[0]  # pyright: ignore[reportArgumentType]  (numbers alone)
+    return publish_commit(store, "demo", manifest(store, **changes))[0]

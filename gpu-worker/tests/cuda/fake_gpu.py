@@ -61,7 +61,7 @@ class OnGpu(Tensor):
     behind: Tensor
 
     def __new__(cls, behind: Tensor) -> "OnGpu":
-        made = Tensor._make_wrapper_subclass(  # pyright: ignore[reportAttributeAccessIssue]
+        made = Tensor._make_wrapper_subclass(
             cls,
             behind.shape,
             strides=behind.stride(),
@@ -72,10 +72,10 @@ class OnGpu(Tensor):
         made.behind = behind
         return made
 
-    __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
-    device = property(lambda tensor: GPU)  # pyright: ignore[reportAssignmentType]
-    is_cuda = property(lambda tensor: True)  # pyright: ignore[reportAssignmentType]
-    is_meta = property(lambda tensor: False)  # pyright: ignore[reportAssignmentType]
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    device = property(lambda tensor: GPU)
+    is_cuda = property(lambda tensor: True)
+    is_meta = property(lambda tensor: False)
 
     def __repr__(self, *_: Any, **__: Any) -> str:
         return f"OnGpu({tuple(self.shape)}, {self.dtype})"
@@ -118,8 +118,8 @@ class FakeGpu(TorchDispatchMode):
         """torch.cuda knows no GPU, but waits for this one."""
         self._stack = ExitStack()
         self._stack.enter_context(patch.object(torch.cuda, "synchronize", lambda device=None: None))
-        lifts = torch._C._only_lift_cpu_tensors()  # pyright: ignore[reportAttributeAccessIssue]
-        set_lifts: Any = torch._C._set_only_lift_cpu_tensors  # pyright: ignore[reportAttributeAccessIssue]
+        lifts = torch._C._only_lift_cpu_tensors()
+        set_lifts: Any = torch._C._set_only_lift_cpu_tensors
         # `torch.tensor` copies to a device by an operation.
         set_lifts(True)
         self._stack.callback(set_lifts, lifts)

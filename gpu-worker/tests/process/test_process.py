@@ -43,6 +43,7 @@ def start(
 ) -> subprocess.Popen[str]:
     environment = {**os.environ, "TEMPER_ENGINE_KEY": key}
     command = [sys.executable, *program, *arguments]
+    # pyrefly: ignore[no-matching-overload]
     return subprocess.Popen(
         command, cwd=GPU_WORKER, env=environment, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), -1)
     )

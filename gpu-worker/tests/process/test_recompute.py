@@ -33,7 +33,7 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStor
     """A store with steps 0 and 1 in it; the tiny base model answers to every library."""
     monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_, **__: TinyLibrary())
     store = open_folder(tmp_path)
-    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    library: ModelLibrary = TinyLibrary()
     return store, *commit_two(store, Trainer(library, store, again.nullcontext()), train_config())
 
 
@@ -66,7 +66,8 @@ def test_a_step_made_again_has_the_same_bytes_and_leaves_the_store_as_it_was(com
         made = run(store, made_from, tmp_path)
         assert made["adapterSha256"] == manifest["adapter"]["sha256"]
         assert made["optimizerSha256"] == manifest["optimizer"]["sha256"]
-        assert made["manifestSha256"] == again.read_commit(store, "demo", 0, step).sha256  # pyright: ignore[reportOptionalMemberAccess]
+        # pyrefly: ignore[missing-attribute]
+        assert made["manifestSha256"] == again.read_commit(store, "demo", 0, step).sha256
         assert made["platform"] == manifest["platform"]
         assert made["differences"] == {name: {"max": 0.0, "share": 0.0} for name in ("adapter", "optimizer")}
     assert files(store) == before
@@ -88,7 +89,7 @@ def test_moments_in_8_bits_are_compared_as_the_numbers_that_they_stand_for(
     """With those of step 0, too, which are float32."""
     monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_, **__: TinyLibrary())
     store = open_folder(tmp_path)
-    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    library: ModelLibrary = TinyLibrary()
     optimizer = train_config().optimizer.model_copy(update={"kind": "adamw_8bit", "max_grad_norm": 1e9})
     config = train_config(lora=lora(256), optimizer=optimizer)
     _, work = commit_two(store, Trainer(library, store, again.nullcontext()), config)
@@ -193,7 +194,7 @@ print(torch.backends.cpu.get_cpu_capability())
 def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Path):
     """The step was made natively here, and its manifest says otherwise."""
     store, work = open_folder(tmp_path), initialise_input()
-    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    library: ModelLibrary = TinyLibrary()
     manifest = Trainer(library, store, again.nullcontext()).initialise(work).commit.manifest
     platform = {**manifest.platform, "instructions": "ATEN_CPU_CAPABILITY=default"}
     path = store.root / "runs/demo/branches/0/steps/0/manifest.json"
@@ -218,14 +219,14 @@ def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):
     with pytest.raises(
         TemperError, match="demo@0 .* in bfloat16.*in float32; start it with --dtype bfloat16"
     ) as caught:
-        float32: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+        float32: ModelLibrary = TinyLibrary()
         work = train_input(store, commit.checkpoint("demo"), groups)
         Trainer(float32, store, again.nullcontext()).train(work, lambda: False)
     assert caught.value.type == "PolicyMismatch"
 
 
 def bfloat16_library() -> ModelLibrary:
-    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    library: ModelLibrary = TinyLibrary()
     base = library.get("tiny")
     tensors = {name: tensor.bfloat16() for name, tensor in base.tensors.items()}
     library.get = lambda name: dataclasses.replace(base, tensors=tensors)
@@ -235,7 +236,7 @@ def bfloat16_library() -> ModelLibrary:
 def test_a_step_that_another_engine_sampled_names_it_and_is_made_again_with_the_same_manifest(tmp_path: Path):
     store, work = open_folder(tmp_path), initialise_input()
     sampler = {"engine": "vllm 0.32.0", "engineFlags": "--dtype=float32"}
-    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    library: ModelLibrary = TinyLibrary()
     commit = Trainer(library, store, again.nullcontext(), lambda base_model: sampler).initialise(work).commit
     assert sampler.items() <= commit.manifest.platform.items()
     assert again.sampler_of(commit) == sampler

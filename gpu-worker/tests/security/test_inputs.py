@@ -21,7 +21,7 @@ from tests.training.samples import initialise_input
 
 def refusal(name: str, given: object) -> ApplicationError:
     """Of activities that have no trainer: nothing may come so far."""
-    gpu = GpuActivities(None, None, None)  # pyright: ignore[reportArgumentType]
+    gpu = GpuActivities(None, None, None)
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, activity_type=name)
     with pytest.raises(ApplicationError) as caught:

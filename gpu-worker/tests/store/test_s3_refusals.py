@@ -28,7 +28,7 @@ class ScriptedServer(ThreadingHTTPServer):
 
 
 class Answers(BaseHTTPRequestHandler):
-    server: ScriptedServer  # pyright: ignore[reportIncompatibleVariableOverride]
+    server: ScriptedServer
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:

@@ -19,7 +19,7 @@ ADAPTER = "runs/demo/branches/0/checkpoints/2/adapter/adapter_model.safetensors"
 
 
 def trainer_on(store: Store) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def next_step(store: Store, parent: Checkpoint) -> Outcome:

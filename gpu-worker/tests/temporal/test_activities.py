@@ -29,7 +29,7 @@ from tests.training.samples import TinyLibrary, initialise_input, open_folder, s
 
 
 def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def activities(store: FileStore, probe=None, pauses: PauseDetector | None = None) -> GpuActivities:
@@ -39,7 +39,7 @@ def activities(store: FileStore, probe=None, pauses: PauseDetector | None = None
 def activities_with(store: FileStore, initialise: Callable[[InitialiseInput], Any]) -> GpuActivities:
     """Of a trainer whose step 0 is this."""
     trainer = new_trainer(store)
-    trainer.initialise = initialise  # pyright: ignore[reportAttributeAccessIssue]
+    trainer.initialise = initialise
     return GpuActivities(trainer, store)
 
 

@@ -70,7 +70,7 @@ def plain_update(adapter: dict, state: dict, groups: list[Group], loss_name: str
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in adapter.items()}
     loss = plain_loss(leaves, groups, loss_name)
     gradients = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
-    norm = torch.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))  # pyright: ignore[reportArgumentType]
+    norm = torch.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
     assert norm > MAX_NORM  # the clip acts
     for name, gradient in gradients.items():
         first, second = state.setdefault(name, (torch.zeros_like(gradient), torch.zeros_like(gradient)))
@@ -85,7 +85,7 @@ def plain_update(adapter: dict, state: dict, groups: list[Group], loss_name: str
 @pytest.mark.parametrize(("loss_name", "has_turn_rewards"), [("cispo", False), ("ppo", False), ("cispo", True)])
 def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_turn_rewards: bool):
     store = open_folder(tmp_path)
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())
     checkpoint = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
     state: dict = {}
@@ -112,7 +112,7 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_tu
 def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, loss_name: str):
     """Four updates in a step, each the mean over its own tokens, and AdamW counts each of them."""
     store = open_folder(tmp_path)
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())
     parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, parent).manifest.adapter))
     ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
@@ -134,7 +134,7 @@ def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, l
 @pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
 def test_a_step_on_groups_of_two_older_policies_and_its_parent_agrees_with_plain_torch(tmp_path: Path, loss_name: str):
     store = open_folder(tmp_path)
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())
     policies = [trainer.initialise(initialise_input()).commit.checkpoint("demo")]
     adapter = load(store.get_blob(read_parent(store, policies[0]).manifest.adapter))
     state: dict = {}

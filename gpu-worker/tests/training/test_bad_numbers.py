@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> FileStore:
 
 @pytest.fixture
 def trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 @pytest.fixture

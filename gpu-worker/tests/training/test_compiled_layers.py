@@ -182,7 +182,8 @@ def test_layers_that_do_not_compile_or_compute_something_else_are_left_as_they_a
     assert find_compiled_layers([layer], torch.float32, fails, "eager") is None
     assert find_compiled_layers([layer], torch.float32, differs, "eager") is None
     assert find_compiled_layers([layer], torch.bfloat16, differs, "eager") is not None
-    reasons = [record.reason for record in caplog.records]  # pyright: ignore[reportAttributeAccessIssue]
+    # pyrefly: ignore[missing-attribute]
+    reasons = [record.reason for record in caplog.records]
     assert reasons == ["RuntimeError: Failed to find C compiler", "their gradients differ by 0.01"]
     assert layer.forward(x).equal(2 * x)
 

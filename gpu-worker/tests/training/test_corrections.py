@@ -75,7 +75,7 @@ def gradient(**changes: object) -> tuple[list[float], dict[str, float]]:
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(loss=CISPO_1, optimizer=optimizer, max_logprob_mismatch=10.0, **changes)
     groups = [Group(0, [Attempt(1, False, [a]), Attempt(0, False, [b])])]
-    metrics = train_step(policy, StepInputs(ADAPTER, groups, config, 0.1))  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, StepInputs(ADAPTER, groups, config, 0.1))
     assert policy.logits_V.grad is not None
     return policy.logits_V.grad.tolist(), metrics
 
@@ -119,6 +119,6 @@ def test_where_everything_is_masked_nothing_moves():
     policy = TablePolicy()
     config = train_config(correction="token-mask", correction_cap=1.5, max_logprob_mismatch=10.0)
     attempts = [Attempt(r, False, [Call([9], [0], [QUARTER - 1], 1.0, ADAPTER)]) for r in (0, 1)]
-    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))
     assert (policy.updates, metrics["correctedShare"]) == (0, 1)
     assert metrics["logprobK3"] == pytest.approx(exp(1) - 2, rel=1e-5)

@@ -25,7 +25,7 @@ class Frozen(BaseException):
 
 
 def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def never() -> bool:
@@ -121,7 +121,7 @@ def inside_the_optimizer_step(trainer: Trainer, happen: Callable[[], None]) -> N
         finally:
             group["params"] = parameters
 
-    optimizer.step = step  # pyright: ignore[reportAttributeAccessIssue]
+    optimizer.step = step
 
 
 def die() -> None:

@@ -22,7 +22,7 @@ make_deterministic(1)
 
 
 def activities(store: FileStore) -> GpuActivities:
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())
     return GpuActivities(trainer, store, None)
 
 

@@ -241,7 +241,8 @@ def test_below_float32_gradients_of_micro_batches_are_added_in_float32():
     found = []
     for _ in range(3):
         policy.log_probabilities(batch).logprobs_N.sum().backward()
-        found.append({name: parameter.grad.clone() for name, parameter in policy.parameters.items()})  # pyright: ignore[reportOptionalMemberAccess]
+        # pyrefly: ignore[missing-attribute]
+        found.append({name: parameter.grad.clone() for name, parameter in policy.parameters.items()})
     for name, once in found[0].items():
         assert once.dtype == torch.float32
         # Three times a number of eight bits has up to ten.

@@ -86,7 +86,7 @@ def test_gradients_in_bfloat16_are_as_near_to_exact_ones_as_those_of_the_plain_w
     of = given(torch.bfloat16, TEMPERATURES["several"])
     exact = tuple(each.detach().double() if each.is_floating_point() else each for each in of)
     exact[0].requires_grad_()
-    wanted = gradient(both_ways(exact, True, 4)[0], exact[0], True)  # pyright: ignore[reportArgumentType]
+    wanted = gradient(both_ways(exact, True, 4)[0], exact[0], True)
     found, plain = (gradient(scores, of[0], True) for scores in both_ways(of, True, 4))
     assert (found - wanted).norm() <= 1.5 * (plain - wanted).norm()
 

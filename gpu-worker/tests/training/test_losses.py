@@ -300,6 +300,7 @@ def test_every_loss_of_the_contract_has_its_row_with_the_metrics_that_it_says(na
     loss = find_loss(config)
     losses = loss.function(batch_of(torch.full((3,), -1.0), torch.tensor([1.0, -1.0, 0.5])), torch.full((3,), -1.0))
     assert isinstance(config, MEMBERS[name])
+    # pyrefly: ignore[missing-attribute]
     assert loss.function.func.__name__ == name
     assert tuple(losses.metrics) == loss.metrics
     assert {tensor.shape for tensor in (losses.loss_N, *losses.metrics.values())} == {(3,)}

@@ -57,7 +57,7 @@ def step(cost: float = 0.0, **changes: object) -> tuple[list[float], dict[str, f
     ]
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
-    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))
     gradient = policy.logits_V.grad
     return ([] if gradient is None else gradient.tolist()), metrics
 

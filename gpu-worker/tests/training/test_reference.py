@@ -38,7 +38,7 @@ def step(reference_V: Tensor, **changes: object) -> tuple[list[float], float]:
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, kl_coefficient=0.5, **changes)
     inputs = StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1, reference={"logits": reference_V})
-    metrics = train_step(policy, inputs)  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, inputs)
     assert policy.logits_V.grad is not None
     return policy.logits_V.grad.tolist(), metrics["kl"]
 

@@ -38,7 +38,7 @@ def step(said: Mapping[int, float] | None = None, **changes: object) -> tuple[li
     ]
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
-    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))  # pyright: ignore[reportArgumentType]
+    metrics = train_step(policy, StepInputs(ADAPTER, [Group(0, attempts)], config, 0.1))
     assert policy.logits_V.grad is not None
     return policy.logits_V.grad.tolist(), metrics
 

@@ -47,7 +47,7 @@ def never() -> bool:
 
 
 def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def begin(trainer: Trainer, **changes: object) -> Checkpoint:
@@ -228,7 +228,8 @@ def test_baselines_go_on_in_a_worker_that_lost_its_memory(tmp_path: Path):
     }
     assert commits[0].manifest.baselines == pytest.approx(expected)
     assert commits[1].manifest.baselines != commits[0].manifest.baselines
-    assert commits[1].manifest.metrics["baseline/white"] == commits[1].manifest.baselines["white"]  # pyright: ignore[reportOptionalSubscript]
+    # pyrefly: ignore[unsupported-operation]
+    assert commits[1].manifest.metrics["baseline/white"] == commits[1].manifest.baselines["white"]
 
 
 def test_rae_trains_a_run_without_roles_and_groups_of_equal_rewards(tmp_path: Path):

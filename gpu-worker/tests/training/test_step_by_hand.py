@@ -87,7 +87,7 @@ def step(policy: TablePolicy, *attempts: list[Attempt], **changes: object) -> di
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
     config = train_config(optimizer=optimizer, **changes)
     groups = [Group(index, of_group) for index, of_group in enumerate(attempts)]
-    return train_step(policy, StepInputs(ADAPTER, groups, config, 0.1))  # pyright: ignore[reportArgumentType]
+    return train_step(policy, StepInputs(ADAPTER, groups, config, 0.1))
 
 
 @pytest.mark.parametrize(

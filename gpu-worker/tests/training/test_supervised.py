@@ -72,7 +72,7 @@ def trainer(store: FileStore) -> Trainer:
 
 
 def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(PocketLibrary(), store, threading.Lock(), read_turns=TURNS)  # pyright: ignore[reportArgumentType]
+    return Trainer(PocketLibrary(), store, threading.Lock(), read_turns=TURNS)
 
 
 def begin(trainer: Trainer) -> Checkpoint:
@@ -137,8 +137,8 @@ def plain_nats(base: BaseModel, chat: list[tuple[str, str]]) -> list[float]:
 
 def fresh_policy(trainer: Trainer) -> TrainablePolicy:
     parent = trainer.initialise(initialise_input(base_model="pocket")).commit
-    base = trainer._load_base("demo", parent)  # pyright: ignore[reportPrivateUsage]
-    return trainer._load_policy(parent, base, train_config(lora=lora()), "main").policy  # pyright: ignore[reportPrivateUsage]
+    base = trainer._load_base("demo", parent)
+    return trainer._load_policy(parent, base, train_config(lora=lora()), "main").policy
 
 
 @pytest.mark.numerics

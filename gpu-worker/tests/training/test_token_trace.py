@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> FileStore:
 
 
 def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def begin(store: FileStore, run: str = "demo", **changes: Any) -> Checkpoint:
@@ -94,7 +94,7 @@ def read(store: Store, work: TrainInput) -> Traced:
 
 
 def about(store: FileStore, work: TrainInput) -> dict[str, object]:
-    file = store._path(key_of(work))  # pyright: ignore[reportPrivateUsage]
+    file = store._path(key_of(work))
     with safe_open(str(file), "pt") as opened:
         assert list(opened.metadata()) == [TOKEN_TRACE_METADATA]
         return json.loads(opened.metadata()[TOKEN_TRACE_METADATA])

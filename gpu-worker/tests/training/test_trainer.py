@@ -55,7 +55,7 @@ def trainer(store: FileStore) -> Trainer:
 
 
 def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def begin(trainer: Trainer, run: str = "demo") -> Checkpoint:
@@ -284,7 +284,7 @@ class Watched:
 def test_memory_is_given_back_before_the_engine_goes_on(store: FileStore, monkeypatch: pytest.MonkeyPatch, fails: bool):
     """Who waits for the device needs room on it: vLLM wakes up, the embedded engine computes a pass."""
     told: list[str] = []
-    trainer = Trainer(TinyLibrary(), store, Watched(told))  # pyright: ignore[reportArgumentType]  (a fake library)
+    trainer = Trainer(TinyLibrary(), store, Watched(told))
     parent = begin(trainer)
     monkeypatch.setattr(trainer_module, "give_back", lambda device: told.append(f"given back on {device}"))
     groups = sampled_groups("e" * 64) if fails else fresh(parent)
@@ -306,7 +306,7 @@ class Switching(Watched):
 def test_seconds_of_switching_are_told_apart_and_are_in_no_manifest(store: FileStore, trainer: Trainer):
     told: list[str] = []
     lock = Switching(told)
-    switched = Trainer(TinyLibrary(), store, lock, switching=lock)  # pyright: ignore[reportArgumentType]  (a fake library)
+    switched = Trainer(TinyLibrary(), store, lock, switching=lock)
     work = train_input(store, begin(trainer), fresh(begin(trainer)))
     outcome = switched.train(work, never)
     assert told == ["tiny, 64 tokens", "taken", "released"]

@@ -2,8 +2,8 @@
 an element's place (vectors.py)."""
 
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 from transformers.activations import ACT2CLS
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.attention import ATTENTION
 from temper_gpu.engine.embedded.experts import EXPERTS

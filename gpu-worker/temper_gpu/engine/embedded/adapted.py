@@ -15,7 +15,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.activations import instantiate
 from temper_gpu.engine.embedded.sizes import Sizes

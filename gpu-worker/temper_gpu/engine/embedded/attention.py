@@ -19,7 +19,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AttentionInterface
+from transformers.modeling_utils import AttentionInterface
 
 from temper_gpu.engine.embedded.vectors import CPU, elementwise
 

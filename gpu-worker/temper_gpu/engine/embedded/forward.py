@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.attention import Attended, Layer, Tile, attend
 from temper_gpu.engine.embedded.kv_cache import SlotCache

@@ -5,8 +5,8 @@ Shapes: R slots, K key heads, T token capacity, D head size, M tokens of a forwa
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache
+from transformers.configuration_utils import PreTrainedConfig
 
 from temper_gpu.engine.embedded.attention import KEY_BLOCK
 from temper_gpu.failures import TemperError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.adapted import AdaptedModel
 from temper_gpu.engine.embedded.attention import CHUNK, KEY_BLOCK

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.activations import instantiate
 from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing, Run

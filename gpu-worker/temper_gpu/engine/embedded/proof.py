@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing
 from temper_gpu.engine.embedded.attention import CHUNK

@@ -1,7 +1,7 @@
 """The device memory of a vLLM server."""
 
 import torch
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.contract import VLLM_LORA_RANK
 from temper_gpu.engine.vllm.settings import VllmSettings

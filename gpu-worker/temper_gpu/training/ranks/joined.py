@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed import FileStore, PrefixStore, ProcessGroupGloo  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import FileStore, PrefixStore, ProcessGroupGloo
 
 from temper_gpu.training.ranks.ranks import RankLost
 
@@ -67,7 +67,7 @@ class Joined:
             self._join_gpus(store, self._parts_on)
 
     def _join_gpus(self, store: FileStore, device: torch.device) -> None:
-        from torch.distributed import ProcessGroupNCCL  # pyright: ignore[reportPrivateImportUsage]
+        from torch.distributed import ProcessGroupNCCL
 
         os.environ.setdefault(*_NCCL_ON_LOOPBACK)
         torch.cuda.set_device(device)

@@ -135,6 +135,7 @@ class Held:
 
 
 def held(adapter: Adapter | FullWeights) -> AdapterSource:
+    # pyrefly: ignore[bad-return]
     return Held(adapter.sha256, lambda: adapter)
 
 
