@@ -7,7 +7,6 @@ import { createGatherActivities } from './gather.ts';
 import { createJudgeGivenActivities } from './judge-given.ts';
 import { createJudgeGroupActivities } from './judge-group.ts';
 import { createJudgeActivities } from './judge.ts';
-import { createPlayGroupsActivities } from './play-groups.ts';
 import { createPrepareActivities } from './prepare.ts';
 import { createPromoteActivities } from './promote.ts';
 import { createRecordActivities } from './record.ts';
@@ -20,7 +19,6 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createRolloutActivities(dependencies),
     ...createJudgeGroupActivities(dependencies),
     ...createJudgeGivenActivities(dependencies),
-    ...createPlayGroupsActivities(dependencies),
     ...createGatherActivities(dependencies),
     ...createJudgeActivities(dependencies),
     ...createChooseActivities(dependencies),

@@ -34,15 +34,11 @@ import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { createGroupReward, type GroupVerdict, type JudgePlayed } from './reward-group.ts';
 
 export function createJudgeGroupActivities(dependencies: PlayDependencies) {
-  return { judgeGroup: asActivity(dependencies, JudgeGroupInput, createJudgeGroup(dependencies)) };
-}
-
-export function createJudgeGroup(dependencies: PlayDependencies) {
   const { store } = dependencies;
   const compare = createComparison(dependencies);
   const reward = createGroupReward(dependencies);
 
-  return judgeGroup;
+  return { judgeGroup: asActivity(dependencies, JudgeGroupInput, judgeGroup) };
 
   async function judgeGroup({ group: input }: JudgeGroupInput, scope: Scope): Promise<JudgeGroupResult> {
     const startedAt = performance.now();

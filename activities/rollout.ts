@@ -15,14 +15,10 @@ import { playersOf } from '../play/roles/players.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 
 export function createRolloutActivities(dependencies: PlayDependencies) {
-  return { rollout: asActivity(dependencies, RolloutInput, createRollout(dependencies)) };
-}
-
-export function createRollout(dependencies: PlayDependencies) {
   const readScenario = createScenarioReader(dependencies.store);
   const { store } = dependencies;
 
-  return rollout;
+  return { rollout: asActivity(dependencies, RolloutInput, rollout) };
 
   async function rollout(input: RolloutInput, scope: Scope): Promise<GroupResult> {
     const key = rolloutsKey(input);

@@ -34,6 +34,23 @@ export function useHashPath(): [string, (to: string, options?: { replace?: boole
 }
 useHashPath.hrefs = (href: string): string => `#${href}`;
 
+/** A page that is opened begins at its top; where Back finds one again is the browser's. */
+export function useTopOfNewPages(): void {
+  useEffect(() => {
+    const pathNow = (): string => read().split('?')[0]!;
+    let path = pathNow();
+    const arrive = (): void => {
+      // An entry of the history that was seen before has a state.
+      if (history.state === null && pathNow() !== path) scrollTo(0, 0);
+      history.replaceState({}, '');
+      path = pathNow();
+    };
+    history.replaceState({}, '');
+    addEventListener('hashchange', arrive);
+    return () => removeEventListener('hashchange', arrive);
+  }, []);
+}
+
 /** Parameters after `?`, and how to change some: `null` removes one. */
 export function useQuery(): [URLSearchParams, (changes: Readonly<Record<string, string | null>>) => void] {
   const [path, text = ''] = useFragment().split('?');

@@ -19,8 +19,8 @@ export function findConfigProblem(config: RunConfig): string | null {
   return findStartProblem(config) ?? findRestartsProblem(config) ?? findOptionsProblem(config);
 }
 
-/** Limit because their results are in the step's history, of which Temporal takes 50 MB. */
-const MOST_GROUPS = 10_000;
+/** With a judge and one round of replacements, a group takes up to 24 events of the history, of which Temporal takes 51,200. */
+const MOST_GROUPS = 2000;
 
 function findGroupsProblem({ groupsPerStep }: RunConfig): string | null {
   if (groupsPerStep <= MOST_GROUPS) return null;

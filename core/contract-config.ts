@@ -199,7 +199,7 @@ export const RunConfig = z
     ),
     seed: ofRun(z.int().min(0), 'seed of all random choices', { isSupervised: true }),
     steps: ofRun(positive, 'optimizer steps', { because: 'a run of no steps trains nothing' }),
-    groupsPerStep: ofGroups(positive, 'scenarios per step', { more: 'each makes one group; at most 10,000' }),
+    groupsPerStep: ofGroups(positive, 'scenarios per step', { more: 'each makes one group; at most 2,000' }),
     groupSize: ofGroups(z.int().min(2), 'attempts per scenario', {
       because: 'an advantage is relative to its group',
     }),

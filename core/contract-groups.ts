@@ -154,27 +154,6 @@ export const JudgeGivenResult = z
   .meta({ id: 'JudgeGivenResult' });
 export type JudgeGivenResult = z.infer<typeof JudgeGivenResult>;
 
-const ofOneGroup = { group: true, scenario: true, seed: true, seats: true } as const;
-export const DealtGroup = RolloutInput.pick(ofOneGroup).meta({ id: 'DealtGroup' });
-export type DealtGroup = z.infer<typeof DealtGroup>;
-
-/** Several groups of a large step, each played and judged as if it were scheduled alone. */
-export const PlayGroupsInput = RolloutInput.omit({ ...ofOneGroup, inputsSha256: true })
-  .extend({ groups: z.array(DealtGroup).min(1) })
-  .meta({ id: 'PlayGroupsInput' });
-export type PlayGroupsInput = z.infer<typeof PlayGroupsInput>;
-
-export const PlayGroupsResult = z
-  .strictObject({
-    groups: z.array(GroupResult),
-    /** Spending on the run's judge; null without one. */
-    spent: JudgeSpending.nullable(),
-    /** That judging one of them took at most; display only. */
-    seconds: z.number().min(0),
-  })
-  .meta({ id: 'PlayGroupsResult' });
-export type PlayGroupsResult = z.infer<typeof PlayGroupsResult>;
-
 /** The recorded conversations of a step, each to be stored as a group of one attempt. */
 export const GatherInput = z
   .strictObject({
@@ -200,8 +179,6 @@ export const JudgeInput = z
     branch: count,
     step: positive,
     groups: z.array(GroupRef),
-    /** Number of a large step's groups, counted from 0; replaces `groups`. The hash below still covers them all. */
-    played: positive.optional(),
     /** 1 where groups are recorded conversations. */
     minimumGroupSize: positive,
     ...rewardRules,
@@ -243,7 +220,7 @@ export const OpenGroup = z
 export type OpenGroup = z.infer<typeof OpenGroup>;
 
 /** All open groups of a step in plan order: the first that are complete are trained. Decided once. */
-export const ChooseInput = JudgeInput.omit({ groups: true, played: true, resultsSha256: true })
+export const ChooseInput = JudgeInput.omit({ groups: true, resultsSha256: true })
   .extend({
     /** Number of groups that the step trains. */
     most: positive,

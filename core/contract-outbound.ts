@@ -8,15 +8,12 @@ import { name } from './contract-values.ts';
 
 /** Name of a target in flags, in its cursor's key and in the id of its workflow. */
 const targetName = name;
-const metricNames = z.enum(['art', 'trl']);
-export type MetricNames = z.infer<typeof metricNames>;
 
 export const CsvSettings = z.strictObject({
   kind: z.literal('csv'),
   name: targetName.default('csv'),
   /** Folder of the files, relative to the project. */
   folder: z.string().min(1).default('tracking'),
-  names: metricNames.default('art'),
 });
 export type CsvSettings = z.output<typeof CsvSettings>;
 
@@ -32,7 +29,6 @@ export const WandbSettings = z.strictObject({
   tags: z.array(z.string().min(1).max(64)).default([]),
   /** Adapters of checkpoints as artifacts of type `lora`. */
   artifacts: z.boolean().default(false),
-  names: metricNames.default('art'),
 });
 export type WandbSettings = z.output<typeof WandbSettings>;
 
@@ -43,7 +39,6 @@ export const TrackioSettings = z.strictObject({
   project: z.string().min(1).nullable().default(null),
   /** Null: TRACKIO_SERVER_URL, or else http://127.0.0.1:7860. */
   url: z.url().nullable().default(null),
-  names: metricNames.default('art'),
 });
 export type TrackioSettings = z.output<typeof TrackioSettings>;
 
@@ -55,7 +50,6 @@ export const MlflowSettings = z.strictObject({
   /** Null: MLFLOW_TRACKING_URI, or else http://127.0.0.1:5000. */
   url: z.url().nullable().default(null),
   tags: z.record(z.string().min(1), z.string()).default({}),
-  names: metricNames.default('art'),
 });
 export type MlflowSettings = z.output<typeof MlflowSettings>;
 

@@ -32,9 +32,6 @@ export const GroupRef = z
   })
   .meta({ id: 'GroupRef' });
 export type GroupRef = z.infer<typeof GroupRef>;
-/** Number of a step's groups and the hash of their list as canonical JSON; the list itself is in the store. */
-export const GroupList = z.strictObject({ count: positive, sha256 }).meta({ id: 'GroupList' });
-export type GroupList = z.infer<typeof GroupList>;
 /** Variables of a chat template. */
 export const templateKwargs = z.record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]));
 /** Display name such as `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`; never used as an address. */

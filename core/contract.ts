@@ -20,7 +20,6 @@ import {
   baseModel,
   BlobRef,
   count,
-  GroupList,
   GroupRef,
   name,
   positive,
@@ -44,7 +43,6 @@ export {
   BASE_MODEL_PATTERN,
   BlobRef,
   firstIssue,
-  GroupList,
   GroupRef,
   isFromLaterVersion,
   StartAdapter,
@@ -120,8 +118,6 @@ export const TrainInput = z
     samplers: Manifest.shape.samplers,
     /** The groups to train, in plan order; none in a supervised step. */
     groups: z.array(GroupRef),
-    /** Groups that a large step's verdict trains; replaces `groups`. */
-    groupList: GroupList.optional(),
     learningRate: z.number().min(0),
     seed: z.int().min(0),
     train: TrainConfig,

@@ -16,7 +16,6 @@ import type {
   TrainInput,
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
-import { isLargeStep } from './is-large-step.ts';
 import { planDeal } from './plan-deal.ts';
 import { admitToLeague, planSeats, scoreLeague, toLeagueScores, type League } from './plan-league.ts';
 import { GROUP_OF_ONE, planRecordedSamplers } from './production.ts';
@@ -101,12 +100,8 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
 
 /** The groups that a step lacks: all of them, then one for each without signal, with the scenarios that come next. */
 export function planGroups(config: RunConfig, position: PlayPosition, played: GroupResult[] = []): RolloutInput[] {
-  return dealMissing(config, position, played).map(withInputsHash);
-}
-
-/** The same, to be hashed where they are played. */
-export function dealMissing(config: RunConfig, position: PlayPosition, played: GroupResult[]): DealtRollout[] {
-  return dealGroups(config, position, played.length, config.groupsPerStep - trainedGroups(played).length);
+  const missing = config.groupsPerStep - trainedGroups(played).length;
+  return dealGroups(config, position, played.length, missing).map(withInputsHash);
 }
 
 /** Any single group of a step, original or replacement. */
@@ -139,7 +134,6 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
     ...planRoles(config),
   };
   const input = { ...hashed, run: config.run, inputsSha256: hashJudging(hashed) };
-  if (isLargeStep(config)) return { ...input, groups: [], played: played.length };
   return { ...input, resultsSha256: hashOf(played) };
 }
 
@@ -273,7 +267,7 @@ export function toGroupRef({
 }
 
 /** A group as it is planned, without the hash of what is played. */
-export type DealtRollout = Omit<RolloutInput, 'inputsSha256'>;
+type DealtRollout = Omit<RolloutInput, 'inputsSha256'>;
 
 function dealGroups(config: RunConfig, position: PlayPosition, from: number, count: number): DealtRollout[] {
   const { prepared, policy } = position;
@@ -316,7 +310,7 @@ export function namelessPlayers({ roles, seats }: Players): object {
   return { ...(roles && { roles }), seats: Object.fromEntries(named) };
 }
 
-export function withInputsHash(dealt: DealtRollout): RolloutInput {
+function withInputsHash(dealt: DealtRollout): RolloutInput {
   // The judge and the choice of trained groups change nothing about what is played.
   const { branch, step, group, scenarios, scenario, attempts, seed, policy, rollout, minimumGroupSize } = dealt;
   const place = { branch, step, group };

@@ -1,6 +1,5 @@
 /** Rules of runs that train recorded conversations, and the policies that sampled those. Pure; for workflows and planners. */
 import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig, TrainInput } from './contract.ts';
-import { isLargeStep } from './is-large-step.ts';
 
 /** A group is one conversation. */
 export const GROUP_OF_ONE = 1;
@@ -16,12 +15,10 @@ export function planRecordedSamplers({ samplers }: ProductionConfig, parent: Che
 
 /** Describes a contradiction; null if there is none. */
 export function findProductionProblem(config: RunConfig): string | null {
-  const { production, groupsPerStep, maxStaleness, parent, supervised, roles, judge, train } = config;
+  const { production, maxStaleness, parent, supervised, roles, judge, train } = config;
   if (production === undefined) return null;
   if (train.baseline !== 'rae')
     return `baseline must be rae with recorded conversations (each is a single attempt, so no group has a mean), got ${train.baseline}; leave baseline out`;
-  if (isLargeStep(config))
-    return `groupsPerStep must be at most 2000 with recorded conversations, got ${groupsPerStep}; lower it`;
   if (maxStaleness > 0)
     return `maxStaleness ${maxStaleness} has no effect with recorded conversations (no attempt is played); leave maxStaleness out`;
   if (supervised !== undefined)

@@ -6,8 +6,6 @@ import { TemperError } from '../core/failures.ts';
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   if (env.TEMPER_CACHE) return env.TEMPER_CACHE;
   if (process.platform === 'darwin') return join(home(), 'Library', 'Caches', 'temper');
-  if (process.platform === 'win32')
-    return join(env.LOCALAPPDATA || join(home(), 'AppData', 'Local'), 'temper', 'Cache');
   return join(env.XDG_CACHE_HOME || join(home(), '.cache'), 'temper');
 }
 

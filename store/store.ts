@@ -23,7 +23,7 @@ export interface Store {
   list(prefix: string): AsyncIterable<string>;
   /** All objects under a folder, however deep, in any order. */
   describe(prefix: string): AsyncIterable<StoredObject>;
-  /** Unfinished writes of killed writers, and those in progress; never read. */
+  /** Unfinished writes of killed writers, and those in progress, as far as the store shows them; never read. */
   unfinished(): AsyncIterable<StoredObject>;
   /** Drops an object (`store/records/garbage.ts`), unless it was written since it was described: then false. */
   removeUnchanged(object: StoredObject): Promise<boolean>;
@@ -41,13 +41,11 @@ export interface Published {
 
 /** For what nothing needs any more: how large an object is, and since when it is as it is. */
 export interface StoredObject {
-  /** Name of an unfinished write, which no key has, or its intended key. */
+  /** Also the name of an unfinished write, which no key has. */
   key: string;
   bytes: number;
   /** Time of the disk or the server. An old blob that is written again counts as new. */
   modifiedAtMs: number;
-  /** Upload in parts that is unfinished. */
-  uploadId?: string;
 }
 
 /** Append-only files of one journal: what earlier writers left, and a segment of one's own, made at the first append. */

@@ -10,10 +10,9 @@ const FOLDER = 0o40000;
 const STICKY = 0o1000;
 
 const { TMPDIR } = process.env;
-const folder = process.platform === 'win32' ? null : privateFolder();
+const folder = privateFolder();
 if (folder !== null) process.env.TMPDIR = folder;
-// Windows has a temporary directory for each user.
-else if (process.platform !== 'win32') process.env.TSX_DISABLE_CACHE = '1';
+else process.env.TSX_DISABLE_CACHE = '1';
 try {
   // tsx reads the name of the temporary directory once, while it loads.
   await import('tsx');

@@ -24,8 +24,6 @@ import type {
   ChooseResult,
   Located,
   LocateInput,
-  PlayGroupsInput,
-  PlayGroupsResult,
   PrepareInput,
   Prepared,
   Promoted,
@@ -50,7 +48,6 @@ export interface AgentActivities {
   /** Decides groups that wait for rewards from outside, as far as they are complete or over. */
   judgeGiven(input: JudgeGivenInput): Promise<JudgeGivenResult>;
   /** Both of them, for each of several groups of a large step. */
-  playGroups(input: PlayGroupsInput): Promise<PlayGroupsResult>;
   /** Stores the recorded conversations of a step as its groups. */
   gather(input: GatherInput): Promise<GatherResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
@@ -167,15 +164,9 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const summary = `step ${input.groups[0]?.step} · rewards of ${input.groups.length} groups`;
       return agent.judgeGiven.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
     },
-    playGroups: (input) => {
-      const { step, groups, rollout, attempts } = input;
-      const summary = `step ${step} · groups ${groups[0]?.group} to ${groups.at(-1)?.group}`;
-      const bound = groups.length * (playTimeoutMs(rollout, attempts) + judgeTimeoutMs(rollout));
-      return agent.playGroups.executeWithOptions(onAgent(bound, summary), payload(input));
-    },
     gather: (input) => agent.gather.executeWithOptions(onAgent(STORE_TIMEOUT_MS, gatherSummary(input)), payload(input)),
     judge: (input) => {
-      const summary = `step ${input.step} · verdict on ${input.played ?? input.groups.length} groups`;
+      const summary = `step ${input.step} · verdict on ${input.groups.length} groups`;
       return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
     },
     choose: (input) => {
@@ -269,8 +260,8 @@ export function openDeployActivity(queue: string): DeployActivities {
   };
 }
 
-function trainSummary({ step, groups, groupList, supervised }: TrainInput): string {
-  const count = supervised?.examples.length ?? groupList?.count ?? groups.length;
+function trainSummary({ step, groups, supervised }: TrainInput): string {
+  const count = supervised?.examples.length ?? groups.length;
   return `step ${step} · ${count} ${supervised ? 'examples' : 'groups'}`;
 }
 

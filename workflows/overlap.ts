@@ -127,7 +127,6 @@ function takeTurns(activities: RunActivities, turns: LaneOrder): RunActivities {
     ...activities,
     rollout: (input) => turns.take('play', () => activities.rollout(input)),
     judgeGroup: (input) => turns.take('play', () => activities.judgeGroup(input)),
-    playGroups: (input) => turns.take('play', () => activities.playGroups(input)),
     judge: (input) => turns.take('play', () => activities.judge(input)),
     train: (input) => turns.take('train', () => activities.train(input)),
     evaluate: (input) => turns.take('train', () => activities.evaluate(input)),

@@ -4,23 +4,12 @@
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
-import type {
-  GroupResult,
-  PlayGroupsInput,
-  Prepared,
-  RolloutInput,
-  RunState,
-  TrainInput,
-  TrainResult,
-} from '../core/contract.ts';
+import type { GroupResult, Prepared, RolloutInput, RunState, TrainInput, TrainResult } from '../core/contract.ts';
 import { isAwaited } from '../core/external-rewards.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { leagueAtStart } from '../core/plan-league.ts';
 import { planGathering } from '../core/plan-production.ts';
-import { isLargeStep } from '../core/is-large-step.ts';
-import { PENDING_ACTIVITIES, planBundles, withoutLongList } from '../core/large-step.ts';
 import {
-  dealMissing,
   isOverlapping,
   planGroups,
   planInitialise,
@@ -223,13 +212,12 @@ async function gatherStep(run: Run, inHand: StepInHand, position: PlayPosition):
   return (await run.activities.gather(planGathering(run.controls.config, position))).groups;
 }
 
-/** Plays the groups that a step still needs: all in the first round. In a large step, each activity plays several. */
+/** Most activities of a step that are pending at once: Temporal refuses more than 2,000 of one workflow. */
+const PENDING_ACTIVITIES = 500;
+
+/** Plays the groups that a step still needs: all in the first round. */
 function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, played: GroupResult[]) {
-  const { config } = run.controls;
-  if (!isLargeStep(config))
-    return inWaves(planGroups(config, position, played), (group) => playGroup(run, inHand, group));
-  const bundles = planBundles(dealMissing(config, position, played));
-  return inWaves(bundles, (bundle) => playBundle(run, inHand, bundle)).then((results) => results.flat());
+  return inWaves(planGroups(run.controls.config, position, played), (group) => playGroup(run, inHand, group));
 }
 
 async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise<Out>): Promise<Out[]> {
@@ -258,13 +246,13 @@ async function judgeStep(
 }
 
 async function trainStep(
-  { activities, status, config, queues }: Run,
+  { activities, status, queues }: Run,
   inHand: StepInHand,
   training: TrainInput | null,
 ): Promise<TrainResult | null> {
   if (training === null) return null;
   status.enterPhase(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
-  return activities.train(withoutLongList(config, training));
+  return activities.train(training);
 }
 
 /** The verdict is the agent's own reward, which came with the rollout, or the judge's. */
@@ -274,13 +262,6 @@ async function playGroup({ activities, judging }: Run, inHand: StepInHand, group
   const judged = await activities.judgeGroup({ group });
   judging.count(judged, inHand);
   return judged.group;
-}
-
-/** The same for several groups of a large step. */
-async function playBundle({ activities, judging }: Run, inHand: StepInHand, bundle: PlayGroupsInput) {
-  const { groups, spent, seconds } = await activities.playGroups(bundle);
-  if (spent !== null) judging.count({ spent, seconds }, inHand);
-  return groups;
 }
 
 /** Evaluates an agent. Supervised steps score held-out examples as part of their commit. */

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { formatDuration, formatNumber, plural } from '../../core/format.ts';
 import type { TurnView } from '../../views/api/attempt-views.ts';
 import { Message } from './message.tsx';
-import { ProbabilityStrip } from './probability-strip.tsx';
 
 interface TurnProps {
   readonly turn: TurnView;
@@ -42,11 +41,6 @@ function Messages({ turn }: { turn: TurnView }) {
         <Message key={at} message={message} />
       ))}
       <Message message={turn.role === null ? turn.answer : { ...turn.answer, role: turn.role }} isAnswer />
-      <ProbabilityStrip
-        tokenIds={turn.tokenIds}
-        logprobs={turn.logprobs}
-        leftOut={turn.sampledTokens - turn.tokenIds.length}
-      />
     </>
   );
 }

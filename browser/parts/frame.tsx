@@ -2,8 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { navigate, pathTo, useHashPath } from '../location.ts';
-import { useScrollPlaces } from '../scroll-places.ts';
+import { navigate, pathTo, useHashPath, useTopOfNewPages } from '../location.ts';
 import { useConnection, type LiveState } from '../live.ts';
 import { placeOf, type PagePlace } from './crumbs.ts';
 import { KeyHelp } from './key-help.tsx';
@@ -32,7 +31,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   useEffect(() => {
     document.title = `${title} · Temper`;
   }, [title]);
-  useScrollPlaces();
+  useTopOfNewPages();
   return (
     <>
       <a class="skip" href="#main" onClick={skipToMain}>

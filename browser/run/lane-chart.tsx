@@ -92,7 +92,7 @@ function LaneSpans({ lane, period, pixels, x, onPoint, onOpen }: SpansProps) {
             class={`span ${classOf(lane, span)}`}
             x={left}
             y={line * LINE}
-            width={Math.max(span.kind === 'message' ? 3 : 1, x(Math.min(to, period.to)) - left)}
+            width={Math.max(1, x(Math.min(to, period.to)) - left)}
             height={LINE - 2}
             rx="1"
             onPointerEnter={() => onPoint(span)}
@@ -160,7 +160,7 @@ function Axis({ period, x, height }: { period: Period; x: (time: number) => numb
   );
 }
 
-function describeSpan({ label, step, group, startedAt, endedAt, attempt, host, failure }: LaneSpan): string {
+function describeSpan({ label, step, group, startedAt, endedAt, attempt, host }: LaneSpan): string {
   const seconds = endedAt === null ? null : (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
   return [
     label,
@@ -169,7 +169,6 @@ function describeSpan({ label, step, group, startedAt, endedAt, attempt, host, f
     seconds === null ? 'in progress' : formatDuration(seconds),
     attempt > 1 ? `attempt ${attempt}` : '',
     host ?? '',
-    failure ?? '',
   ]
     .filter((part) => part !== '')
     .join(' · ');

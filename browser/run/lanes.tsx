@@ -1,10 +1,11 @@
-/** Timeline of a run as lanes; and what did not go as it should, as a table. */
+/** Timeline of a run as lanes; and what was not ordinary work, as a table. */
 import { useMemo, useState } from 'preact/hooks';
 import { formatDuration, plural } from '../../core/format.ts';
 import type { LaneSpan, LanesView, RunView } from '../../views/api/run-views.ts';
 import { useSteadyData } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';
 import { Chip, Empty, Shown } from '../parts/small.tsx';
+import { useServerInfo } from '../parts/run-row.ts';
 import type { TableColumn } from '../parts/table-column.ts';
 import { VirtualTable } from '../parts/table.tsx';
 import { LaneChart } from './lane-chart.tsx';
@@ -66,6 +67,7 @@ interface ListedSpan extends LaneSpan {
 
 function Timeline({ run, view }: { run: string; view: LanesView }) {
   const [isAll, setIsAll] = useState(false);
+  const temporalUi = useServerInfo()?.temporalUi ?? null;
   const { lanes, period, listed, unusual } = useMemo(() => {
     const now = Date.now();
     const all = view.lanes.flatMap(({ name, spans }) => spans.map((span): ListedSpan => ({ ...span, lane: name })));
@@ -82,13 +84,19 @@ function Timeline({ run, view }: { run: string; view: LanesView }) {
     <>
       <LaneChart lanes={lanes} whole={period} linkOf={(span) => linkOf(run, span)} />
       <p class="note">
-        {view.source === 'temporal'
-          ? 'Times from Temporal’s history and the store.'
-          : 'Times from the store. Retries and lost workers are shown while Temporal has the run’s history.'}
+        Retries, their reasons and lost workers are in{' '}
+        {temporalUi === null ? (
+          'Temporal’s UI'
+        ) : (
+          <a href={temporalUi} target="_blank" rel="noreferrer">
+            Temporal’s UI
+          </a>
+        )}
+        .
       </p>
       <div class="section-head">
         <h2>
-          {isAll ? 'Everything' : 'Retries, failures, pauses'}{' '}
+          {isAll ? 'Everything' : 'Waits, pauses, later tries'}{' '}
           <span class="count">{(isAll ? listed : unusual).length}</span>
         </h2>
         <button type="button" aria-pressed={isAll} onClick={() => setIsAll(!isAll)}>
@@ -96,13 +104,13 @@ function Timeline({ run, view }: { run: string; view: LanesView }) {
         </button>
       </div>
       <VirtualTable
-        label={isAll ? 'All spans' : 'Retries, failures and pauses'}
+        label={isAll ? 'All spans' : 'Waits, pauses and later tries'}
         columns={COLUMNS}
         rows={isAll ? listed : unusual}
         keyOf={({ lane, label, startedAt, attempt, group }) => `${lane} ${label} ${startedAt} ${attempt} ${group}`}
         linkOf={(span) => linkOf(run, span)}
         rowHeight={30}
-        empty={<Empty title="No retries, failures or pauses in these steps" />}
+        empty={<Empty title="No waits, pauses or later tries in these steps" />}
       />
     </>
   );
@@ -116,11 +124,6 @@ function linkOf(run: string, { step, group, lane }: LaneSpan & { lane?: string }
 
 function spanSeconds({ startedAt, endedAt }: LaneSpan): number | null {
   return endedAt === null ? null : (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
-}
-
-function kindOfChip({ kind, failure }: LaneSpan): string {
-  if (kind === 'failure' || kind === 'lost') return 'bad';
-  return kind === 'retry' || failure !== null ? 'warn' : '';
 }
 
 const COLUMNS: TableColumn<ListedSpan>[] = [
@@ -152,7 +155,9 @@ const COLUMNS: TableColumn<ListedSpan>[] = [
     label: 'Kind',
     width: '104px',
     value: ({ kind }) => kind,
-    render: (span) => <Chip kind={kindOfChip(span)}>{span.attempt > 1 ? `attempt ${span.attempt}` : span.kind}</Chip>,
+    render: ({ attempt, kind }) => (
+      <Chip kind={attempt > 1 ? 'warn' : ''}>{attempt > 1 ? `attempt ${attempt}` : kind}</Chip>
+    ),
   },
   {
     key: 'seconds',
@@ -165,11 +170,4 @@ const COLUMNS: TableColumn<ListedSpan>[] = [
     },
   },
   { key: 'host', label: 'Host', value: ({ host }) => host, render: ({ host }) => host ?? '–' },
-  {
-    key: 'failure',
-    label: 'Why',
-    width: 'minmax(220px, 4fr)',
-    value: ({ failure }) => failure,
-    render: ({ failure }) => <span title={failure ?? undefined}>{failure ?? '–'}</span>,
-  },
 ];

@@ -70,6 +70,6 @@ export function spansInSight({ spans }: PlacedLane, { from, to }: Period, pixels
 }
 
 /** Work that went as it should; everything else is listed. */
-export function isOrdinary({ kind, attempt, failure }: LaneSpan): boolean {
-  return kind === 'work' && attempt <= 1 && failure === null;
+export function isOrdinary({ kind, attempt }: LaneSpan): boolean {
+  return kind === 'work' && attempt <= 1;
 }

@@ -8,11 +8,9 @@ import { withFileLock } from '../../workers/project/file-lock.ts';
 import { CONFIG_FILE, makeProjectFolders } from '../../workers/project/folders.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { loadAgent } from '../planning/load-agent.ts';
-import { describeEstimate } from '../scenarios/estimate.ts';
 import { makeAgent } from './agent-stage.ts';
 import { hashFiles, isEdited, type AutoWork } from './auto-work.ts';
 import type { AutoContext } from './command.ts';
-import { estimateLater } from './estimate.ts';
 import { evaluateRun } from './evaluation-stage.ts';
 import { AGENT_FILE, HELD_OUT_FILE, OUTPUTS, TRAIN_FILE } from './file-names.ts';
 import { lastScreen } from './last-screen.ts';
@@ -39,8 +37,6 @@ async function play(opened: OpenAuto, { output, cwd, signal }: AutoContext): Pro
   requireInstalled(folder);
   await state.setSettings(settings);
   if (redo !== null) await state.beginRedo(redo);
-  if (isUpTo('agent', until) && !state.isDone('run'))
-    output.errorLine(`estimate, from the agent on: ${describeEstimate(estimateLater(opened))}`);
   try {
     for (const stage of STAGES.filter((each) => isUpTo(each, until))) {
       const code = await new StageWork(opened, stage, cwd).play();

@@ -2,7 +2,6 @@
 import { mkdir, rmdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
-import type { RunConfig } from '../../core/contract.ts';
 import { parseHostedModel } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -27,8 +26,6 @@ export interface OpenAuto extends Omit<AutoWork, 'ledger'> {
   readonly until: Stage;
   /** From this stage on, all is made anew; null for none. */
   readonly redo: Stage | null;
-  /** Settings of the run, before there is an agent; null if the command stops before it. */
-  readonly run: RunConfig | null;
   readonly server: ToolServerFacts | null;
 }
 
@@ -47,7 +44,7 @@ export async function openAuto(context: AutoContext): Promise<OpenAuto> {
   const environment: CommandEnvironment = { ...context, cwd: folder, project: folder };
   const train = trainFlags(flags, folder, cwd);
   const trainWords = flagText({ train });
-  const run = isUpTo('run', until) ? await checkRunFlags({ environment, trainWords }) : null;
+  if (isUpTo('run', until)) await checkRunFlags({ environment, trainWords });
   const store = await openProjectStore(folder, env);
   if (redo !== null) await refuseEdited({ store, folder }, redo);
   const { writer, judge } = await findModels(environment, settings, store);
@@ -56,7 +53,7 @@ export async function openAuto(context: AutoContext): Promise<OpenAuto> {
   const server = mcp === null ? null : await askServer(mcp, { store, work: workOf(state), folder });
   const name = nameOf(basename(folder));
   const work = { environment, folder, name, settings, state, store, writer, judge, mcp, trainWords };
-  return { ...work, train, until, redo, run, server };
+  return { ...work, train, until, redo, server };
 }
 
 /** The first words of a text, as the name of a folder, an agent and a run. */

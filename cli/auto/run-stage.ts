@@ -1,5 +1,4 @@
 /** The run, planned and played as `temper train` does. */
-import type { RunConfig } from '../../core/contract.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
@@ -54,8 +53,8 @@ export async function trainContext(
 }
 
 /** The run's settings, as far as they are known before there is an agent; refuses what `temper train` would refuse of them. */
-export async function checkRunFlags(place: Pick<AutoWork, 'environment' | 'trainWords'>): Promise<RunConfig> {
+export async function checkRunFlags(place: Pick<AutoWork, 'environment' | 'trainWords'>): Promise<void> {
   const { flags } = await trainContext(place, []);
   const model = await readBaseModel(requireBaseModel(flags), place.environment, false);
-  return applyRunFlags({ run: 'auto', agent: 'auto', baseModel: model.name }, fieldsOf(flags, null));
+  applyRunFlags({ run: 'auto', agent: 'auto', baseModel: model.name }, fieldsOf(flags, null));
 }

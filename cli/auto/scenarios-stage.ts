@@ -1,6 +1,5 @@
 /** Scenarios, made as `temper scenarios` makes them. */
 import { join } from 'node:path';
-import { describeEstimate, estimateCost } from '../scenarios/estimate.ts';
 import { scenarioLines } from '../scenarios/lines.ts';
 import type { MakePlan } from '../scenarios/make-plan.ts';
 import { makeScenarios } from '../scenarios/make-scenarios.ts';
@@ -20,7 +19,6 @@ export async function makeScenarioFiles(work: AutoWork, server: ToolServerFacts 
   const plan = planOf(work, server);
   const { output, signal } = environment;
   const tell = (line: string): void => output.errorLine(`scenarios: ${line}`);
-  tell(`estimate: ${describeEstimate(estimateCost(plan))}`);
   const world = { ledger, store, work: workOf(state), folder, engine: null, concurrency: CONCURRENCY, signal, tell };
   const made = await makeScenarios(plan, world);
   await writeScenarios(store, files.train, made.train);

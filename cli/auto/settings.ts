@@ -12,7 +12,7 @@ export const AutoSettings = z.strictObject({
   task: z.string(),
   /** Command or URL of an MCP server; null for an agent that answers once. */
   mcp: z.string().nullable(),
-  /** Tools of the server; null: all, and its resources and prompts. */
+  /** Tools of the server; null: all, and its resources. */
   tools: z.array(z.string()).nullable(),
   mcpEnv: z.array(z.string()),
   instructions: z.string().nullable(),

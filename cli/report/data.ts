@@ -27,7 +27,6 @@ export const BOUNDS = {
   attemptsPerGroup: 32,
   callsPerAttempt: 40,
   textLength: 8000,
-  tokensPerTurn: 600,
   /** Characters of all attempts together. */
   total: 6_000_000,
 } as const;
@@ -37,7 +36,6 @@ export const GROUP_BOUNDS: GroupBounds = {
   attempts: BOUNDS.attemptsPerGroup,
   calls: BOUNDS.callsPerAttempt,
   textLength: BOUNDS.textLength,
-  tokens: BOUNDS.tokensPerTurn,
   promptLength: BOUNDS.textLength,
   total: BOUNDS.total,
 };

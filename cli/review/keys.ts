@@ -6,8 +6,8 @@ import { createHmac } from 'node:crypto';
 import { isSameSecret } from '../../play/transports/http-server.ts';
 
 export interface KeyScope {
-  /** `link`: a page in a mail or a chat; `session`: a client of AReaL's protocol; `run`: a reviewer of a whole run. */
-  readonly kind: 'link' | 'session' | 'run';
+  /** `link`: a page in a mail or a chat; `run`: a reviewer of a whole run. */
+  readonly kind: 'link' | 'run';
   readonly run: string;
   /** Null for a whole run. */
   readonly attempt: string | null;

@@ -10,7 +10,7 @@ export interface Asked {
   readonly query: URLSearchParams;
   /** Empty for GET. */
   readonly body: string;
-  /** KeyScope of the sender's token or session key; null for the review key itself. */
+  /** KeyScope of the sender's token; null for the review key itself. */
   readonly scope: KeyScope | null;
   readonly desk: RewardDesk;
   readonly keys: ReviewKeys;
@@ -27,12 +27,9 @@ export interface Route {
   /** Form of the answer, refusals included. */
   readonly kind: 'json' | 'page';
   /**
-   * `key`: the review key in a header. `link` and `run`: a signed token, the first part of the path. `session`: a signed
-   * key in a header. A GET changes nothing, because mail scanners and previews follow links.
+   * `key`: the review key in a header. `link` and `run`: a signed token, the first part of the path. A GET changes
+   * nothing, because mail scanners and previews follow links.
    */
   readonly access: 'key' | KeyScope['kind'];
   answer(this: void, asked: Asked): Promise<Reply>;
 }
-
-/** Session keys begin as AReaL's do. */
-export const SESSION_KEY_START = 'sk-sess-';

@@ -4,12 +4,5 @@ import { LINK_ROUTES } from './link-routes.ts';
 import { REVIEWER_ROUTES } from './reviewer-routes.ts';
 import { REWARD_ROUTES } from './reward-routes.ts';
 import type { Route } from './route.ts';
-import { SESSION_ROUTES } from './session-routes.ts';
 
-export const ROUTES: readonly Route[] = [
-  ...REWARD_ROUTES,
-  ...COMPARISON_ROUTES,
-  ...LINK_ROUTES,
-  ...REVIEWER_ROUTES,
-  ...SESSION_ROUTES,
-];
+export const ROUTES: readonly Route[] = [...REWARD_ROUTES, ...COMPARISON_ROUTES, ...LINK_ROUTES, ...REVIEWER_ROUTES];

@@ -1,14 +1,14 @@
 /** The HTTP server of `temper review`: who gets in, limits, and the form of answers. `routes.ts` lists its endpoints. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TemperError, type FailureType } from '../../core/failures.ts';
-import { BodyRoom, discardBody, HttpRefusal, keyOf } from '../../play/transports/http-server.ts';
+import { BodyRoom, discardBody, HttpRefusal } from '../../play/transports/http-server.ts';
 import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { KeyedPlace } from '../command-line/keyed-place.ts';
 import { htmlText } from '../report/html.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from './keys.ts';
 import { notFoundPage, PAGE_HEADERS, refusalPage } from './pages/page.ts';
-import { SESSION_KEY_START, type Reply, type Route } from './route.ts';
+import type { Reply, Route } from './route.ts';
 
 /** A reward with its note and metrics is small. */
 const MAX_BODY_BYTES = 256 * 1024;
@@ -85,10 +85,8 @@ class ReviewServer {
       access.checkKey(request);
       return null;
     }
-    const sent = wanted === 'session' ? keyOf(request.headers) : `${SESSION_KEY_START}${parts[0]}`;
-    const token = sent.startsWith(SESSION_KEY_START) ? sent.slice(SESSION_KEY_START.length) : '';
-    const scope = this.#options.keys.read(token, wanted);
-    if (scope === null) throw wanted === 'session' ? wrongSession() : wrongLink();
+    const scope = this.#options.keys.read(parts[0] ?? '', wanted);
+    if (scope === null) throw wrongLink();
     if (scope.expiresAt <= this.#now()) throw expired(scope);
     access.keep(request);
     return scope;
@@ -104,22 +102,13 @@ function decode(text: string | undefined): string {
   }
 }
 
-function wrongSession(): HttpRefusal {
-  return new HttpRefusal(
-    401,
-    'the key must be the api_key that /rl/start_session answered; send it as "Authorization: Bearer KEY"',
-    'invalid_api_key',
-  );
-}
-
 function wrongLink(): HttpRefusal {
   return new HttpRefusal(404, 'this link is not valid here; ask for a new one', 'invalid_link');
 }
 
-function expired({ kind, expiresAt }: KeyScope): HttpRefusal {
-  const what = kind === 'session' ? 'key' : 'link';
+function expired({ expiresAt }: KeyScope): HttpRefusal {
   const day = new Date(expiresAt).toISOString().slice(0, 10);
-  return new HttpRefusal(410, `this ${what} expired on ${day}; ask for a new one`, 'expired');
+  return new HttpRefusal(410, `this link expired on ${day}; ask for a new one`, 'expired');
 }
 
 const STATUS: Partial<Record<FailureType, number>> = { BadConfig: 422, StoreUnavailable: 503 };

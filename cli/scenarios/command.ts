@@ -78,7 +78,7 @@ export const scenariosCommand = defineCommand({
       kind: 'list',
       placeholder: 'NAMES',
       description: 'tools of the MCP server to use',
-      default: 'all, and its resources and prompts',
+      default: 'all, and its resources',
     },
     'mcp-env': {
       kind: 'texts',

@@ -12,14 +12,14 @@ import type { ScenarioRow } from './scenario-rows.ts';
 import { tryScenarios } from './try-scenarios.ts';
 
 /** Scenarios that one question asks for: more make an answer long, and alike. */
-export const MOST_PER_ROUND = 40;
+const MOST_PER_ROUND = 40;
 /** Rounds beyond those that the count needs, for near-duplicates and infeasible scenarios. */
 const FURTHER_ROUNDS = 4;
 /** Tried beyond the count, so that some of those that are always solved can be left out. */
 const SURPLUS = 1.25;
 
 /** Scenarios to try, if all are feasible. */
-export function planProposals({ count, attempts }: Pick<MakePlan, 'count' | 'attempts'>): number {
+function planProposals({ count, attempts }: Pick<MakePlan, 'count' | 'attempts'>): number {
   return attempts > 1 ? Math.ceil(count * SURPLUS) : count;
 }
 

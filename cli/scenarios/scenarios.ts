@@ -5,7 +5,6 @@ import { EXIT } from '../command-line/errors.ts';
 import { withEngine } from '../eval/with-engine.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ScenariosContext } from './command.ts';
-import { describeEstimate, estimateCost } from './estimate.ts';
 import { originLine, scenarioLines, viewScenarios } from './lines.ts';
 import { makeScenarios } from './make-scenarios.ts';
 import { planScenarios } from './plan-scenarios.ts';
@@ -30,7 +29,6 @@ export async function generateScenarios(context: ScenariosContext): Promise<numb
     },
   });
   tell(originLine(plan.origin));
-  tell(`estimate: ${describeEstimate(estimateCost(plan))}`);
   if (ledger.spent.calls > 0) tell(`continues: ${describeSpending(ledger.spent)} before`);
   try {
     const world = { ledger, store, work, folder: cwd, concurrency, signal, tell };

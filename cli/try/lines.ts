@@ -18,7 +18,7 @@ const MOST_WIDTH = 100;
 /** Line limit of one message. */
 const MOST_LINES = 14;
 const MOST_LOG_LINES = 10;
-const BOUNDS = { calls: 40, textLength: 8000, tokens: 0 } as const;
+const BOUNDS = { calls: 40, textLength: 8000 } as const;
 const MAX_HOSTED = 500;
 
 export function groupLines({ scenarioId, attempts }: TriedGroup, columns: number): string[] {

@@ -17,7 +17,6 @@ import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
 import { uiEndpoints } from './endpoints.ts';
 import { nextLinkLine, uiJson, uiLines } from './lines.ts';
 import { exportStore } from './export/export-store.ts';
-import { historySource } from './history-source.ts';
 import { LiveFeed } from './live/live-feed.ts';
 import { localTemporalUi } from './local-temporal-ui.ts';
 import { openUiStore } from './open-ui-store.ts';
@@ -63,11 +62,7 @@ function checkExportFlags({ export: folder, run }: UiContext['flags']): void {
 async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): Promise<void> {
   const { project, env, output, signal, flags } = context;
   const temporal = new TemporalWatch({ project, env }, () => feed.tell({ kind: 'info', info: info() }));
-  const views = await openViewContext(
-    store,
-    context,
-    historySource(store, () => temporal.server),
-  );
+  const views = await openViewContext(store, context);
   const feed = new LiveFeed(views, { onFailure: (error) => output.errorLine(describeFailure(error)) });
   const info = (): ServerInfo => ({
     version: version(),

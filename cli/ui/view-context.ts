@@ -1,4 +1,4 @@
-/** Sources of a command's views: the store, the index with its cache, vocabularies, and Temporal's history. */
+/** Sources of a command's views: the store, the index with its cache, and vocabularies. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Store } from '../../store/store.ts';
@@ -10,20 +10,12 @@ import type { ProjectPlace } from '../connections/server.ts';
 import { findStoreId } from '../connections/store-id.ts';
 import { vocabularySource } from './vocabulary-source.ts';
 
-/** `history`: absent for what reads the store alone. */
-export async function openViewContext(
-  store: Store,
-  { project, env }: ProjectPlace,
-  history: () => ViewContext['readHistory'] = () => null,
-): Promise<ViewContext> {
+export async function openViewContext(store: Store, { project, env }: ProjectPlace): Promise<ViewContext> {
   const folder = await cacheOf(store, env);
   return {
     store,
     index: openAttemptIndex(store, folder),
     cacheFolder: folder,
-    get readHistory() {
-      return history();
-    },
     readVocabulary: vocabularySource({ store, folder, project, env }),
     now: Date.now,
   };

@@ -13,7 +13,6 @@ const WORK: Readonly<Record<string, Work>> = {
   initialise: { phase: 'initialise', words: 'make checkpoint 0' },
   evaluate: { phase: 'eval', words: 'evaluate the policy' },
   rollout: { phase: 'rollout', words: 'play a step' },
-  playGroups: { phase: 'rollout', words: 'play a step' },
   judgeGroup: { phase: 'rollout', words: 'judge a group' },
   judgeGiven: { phase: 'judge', words: 'read given rewards' },
   judge: { phase: 'judge', words: 'decide what a step trains' },

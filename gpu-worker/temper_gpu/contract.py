@@ -200,11 +200,6 @@ class GpuWorkerSettings(Strict):
     vllm_python: Annotated[str | None, Field(alias="vllmPython")] = None
 
 
-class GroupList(Strict):
-    count: Annotated[int, Field(ge=1, le=9007199254740991)]
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
 class GroupRef(Strict):
     group: Annotated[int, Field(ge=0, le=9007199254740991)]
     rollouts_sha256: Annotated[
@@ -421,12 +416,6 @@ class OptimizerConfig(Strict):
 class Pause(Strict):
     since: str
     reason: str | None
-
-
-class PlayGroupsResult(Strict):
-    groups: list[GroupResult]
-    spent: JudgeSpending | None
-    seconds: Annotated[float, Field(ge=0.0)]
 
 
 class PolicyFiles(Strict):
@@ -707,13 +696,6 @@ class ChooseResult(Strict):
     usage: Usage | None = None
 
 
-class DealtGroup(Strict):
-    group: Annotated[int, Field(ge=0, le=9007199254740991)]
-    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
-    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
-    seats: Seats | None = None
-
-
 class EvaluateInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -822,7 +804,6 @@ class JudgeInput(Strict):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
     groups: list[GroupRef]
-    played: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=1, le=9007199254740991)
     ]
@@ -851,34 +832,6 @@ LossConfig = TypeAliasType(
         Field(discriminator="name"),
     ],
 )
-
-
-class PlayGroupsInput(Strict):
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    agent_code_sha256: Annotated[
-        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    scenarios: BlobRef
-    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
-    policy: Checkpoint
-    roles: TrainedRoles | None = None
-    rollout: RolloutConfig
-    minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
-    ]
-    truncated: Literal["mask", "penalise", "keep"]
-    overlong_buffer: Annotated[
-        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = 0
-    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
-    baseline: Literal["group", "rae"] | None = None
-    judge: Annotated[
-        str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
-    ]
-    groups: Annotated[list[DealtGroup], Field(min_length=1)]
 
 
 class ProductionConfig(Strict):
@@ -1052,7 +1005,6 @@ class TrainInput(Strict):
     sampler: Sampler | None = None
     samplers: Annotated[list[Sampler] | None, Field(min_length=1)] = None
     groups: list[GroupRef]
-    group_list: Annotated[GroupList | None, Field(alias="groupList")] = None
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     train: TrainConfig

@@ -14,10 +14,7 @@ type Cells = Readonly<Record<string, string>>;
 
 const FIRST_COLUMNS = ['kind', 'branch', 'step', 'time'];
 
-export function createCsvTracker(
-  { name, folder, names }: CsvSettings,
-  { project }: Pick<TrackerPlace, 'project'>,
-): Target {
+export function createCsvTracker({ name, folder }: CsvSettings, { project }: Pick<TrackerPlace, 'project'>): Target {
   const fileOf = (run: string): string => join(resolve(project, folder), `${run}.csv`);
   return {
     name,
@@ -28,7 +25,7 @@ export function createCsvTracker(
       return {};
     },
     async tell({ run, rows: kept }, rows) {
-      const lines = rows.map((row) => cellsOf(row, metricsOfRow(row, names)));
+      const lines = rows.map((row) => cellsOf(row, metricsOfRow(row)));
       await explained(fileOf(run.run), (file) => writeLines(file, kept, lines));
     },
     end: () => Promise.resolve(),

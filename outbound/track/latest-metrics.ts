@@ -1,12 +1,11 @@
-import type { MetricNames } from '../../core/contract-outbound.ts';
 import type { ToldRun } from '../target.ts';
 import { bestEvaluation, metricsOfEvaluation, metricsOfRow, type NamedMetrics } from './metric-names.ts';
 
 /** The newest value of each metric, and the best evaluation: what the table of a tracker's runs shows. */
-export function latestMetrics({ newest, evals }: Pick<ToldRun, 'newest' | 'evals'>, names: MetricNames): NamedMetrics {
-  const metrics = Object.assign({}, ...newest.map((row) => metricsOfRow(row, names))) as NamedMetrics;
+export function latestMetrics({ newest, evals }: Pick<ToldRun, 'newest' | 'evals'>): NamedMetrics {
+  const metrics = Object.assign({}, ...newest.map((row) => metricsOfRow(row))) as NamedMetrics;
   const best = bestEvaluation(evals);
   if (best === null) return metrics;
-  const ofBest = Object.entries(metricsOfEvaluation(best, names)).filter(([name]) => name.endsWith('/reward'));
+  const ofBest = Object.entries(metricsOfEvaluation(best)).filter(([name]) => name.endsWith('/reward'));
   return { ...metrics, ...Object.fromEntries(ofBest.map(([name, value]) => [`best/${name}`, value])) };
 }

@@ -1,8 +1,7 @@
 /**
- * NamedMetrics of a run under the names that others know them by: those of ART by default, those of TRL if asked for. The
- * numbers are the curve's and the evaluations': every tracker, and the workers' /metrics, tell the same ones.
+ * NamedMetrics of a run under ART's names. The numbers are the curve's and the evaluations': every tracker, and the
+ * workers' /metrics, tell the same ones.
  */
-import type { MetricNames } from '../../core/contract-outbound.ts';
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { costMetrics } from '../../core/costs.ts';
 import type { ToldRow, StepTotals } from '../target.ts';
@@ -12,73 +11,15 @@ export type NamedMetrics = Record<string, number>;
 /** Step metric of each row: W&B and others number rows themselves. */
 export const STEP_METRIC = 'training_step';
 
-export function metricsOfRow(row: ToldRow, names: MetricNames): NamedMetrics {
-  const metrics =
-    row.kind === 'step' ? metricsOfStep(row.summary, row.totals, names) : metricsOfEvaluation(row.result, names);
+export function metricsOfRow(row: ToldRow): NamedMetrics {
+  const metrics = row.kind === 'step' ? metricsOfStep(row.summary, row.totals) : metricsOfEvaluation(row.result);
   return { [STEP_METRIC]: row.step, ...metrics };
 }
 
 /** All numbers of a step. Those that a step does not have are absent. */
-export function metricsOfStep(summary: StepSummary, totals: StepTotals, names: MetricNames): NamedMetrics {
-  const named = names === 'art' ? ART : TRL;
+export function metricsOfStep(summary: StepSummary, totals: StepTotals): NamedMetrics {
   const { train, seconds } = summary;
   return finite({
-    ...named.step(summary, totals),
-    ...costMetrics(summary),
-    ...renamed(train, named.trainer, TRAINER_OTHERS),
-    ...renamed(summary.metrics, named.agent, (name) => `${named.ownPrefix}${name}`),
-    ...renamed(seconds, TIMES, (name) => `time/${snakeCase(name)}_s`),
-  });
-}
-
-export function metricsOfEvaluation(
-  { reward, metrics, attempts, failed }: EvalResult,
-  names: MetricNames,
-): NamedMetrics {
-  const prefix = names === 'art' ? 'val/' : 'eval/';
-  return finite({
-    [`${prefix}reward`]: reward,
-    ...renamed(metrics, {}, (name) => `${prefix}${name}`),
-    [`${prefix}exception_rate`]: failed / attempts,
-  });
-}
-
-/** Last values of a step and the best evaluation, for the table of a tracker's runs. */
-export function bestEvaluation(evals: readonly EvalResult[]): EvalResult | null {
-  return evals.reduce<EvalResult | null>(
-    (best, each) => (each.reward !== null && each.reward > (best?.reward ?? -Infinity) ? each : best),
-    null,
-  );
-}
-
-type Named = Readonly<Record<string, string>>;
-
-interface Naming {
-  step(summary: StepSummary, totals: StepTotals): Record<string, number | null | undefined>;
-  /** NamedMetrics of the trainer; others keep their own names. */
-  readonly trainer: Named;
-  /** NamedMetrics that Temper adds to those of the agent. */
-  readonly agent: Named;
-  /** Before the names of the agent's own metrics. */
-  readonly ownPrefix: string;
-}
-
-const JUDGING: Named = {
-  judgeCalls: 'judge/calls',
-  judgeCached: 'judge/cached',
-  judgeTokens: 'judge/tokens',
-  judgeUsd: 'costs/train/judge',
-};
-
-const TIMES: Named = {
-  step: 'time/step_wall_s',
-  rollout: 'time/step_rollout_s',
-  judge: 'time/step_judge_s',
-  train: 'time/step_trainer_s',
-};
-
-const ART: Naming = {
-  step: (summary, totals) => ({
     'train/reward': summary.reward,
     'train/exception_rate': share(summary.failedAttempts, summary.attempts),
     'train/truncation_rate': share(summary.truncatedAttempts ?? summary.train['truncated'], summary.attempts),
@@ -93,45 +34,56 @@ const ART: Naming = {
     'time/wall_clock_sec': totals.seconds,
     'throughput/avg_actor_tok_per_s': rate(summary.sampledTokens, summary.seconds['rollout']),
     'throughput/avg_trainer_tok_per_s': rate(summary.train['trainedTokens'], summary.seconds['train']),
-  }),
-  trainer: {
-    rewardStd: 'train/reward_std_dev',
-    loss: 'loss/train',
-    entropy: 'loss/entropy',
-    kl: 'loss/kl_div',
-    gradNorm: 'loss/grad_norm',
-    trainedTokens: 'data/step_trainer_tokens',
-    heldOutLoss: 'val/loss',
-  },
-  agent: JUDGING,
-  ownPrefix: 'train/',
+    ...costMetrics(summary),
+    ...renamed(train, TRAINER, (name) => `trainer/${snakeCase(name)}`),
+    ...renamed(summary.metrics, JUDGING, (name) => `train/${name}`),
+    ...renamed(seconds, TIMES, (name) => `time/${snakeCase(name)}_s`),
+  });
+}
+
+export function metricsOfEvaluation({ reward, metrics, attempts, failed }: EvalResult): NamedMetrics {
+  return finite({
+    'val/reward': reward,
+    ...renamed(metrics, {}, (name) => `val/${name}`),
+    'val/exception_rate': failed / attempts,
+  });
+}
+
+/** Last values of a step and the best evaluation, for the table of a tracker's runs. */
+export function bestEvaluation(evals: readonly EvalResult[]): EvalResult | null {
+  return evals.reduce<EvalResult | null>(
+    (best, each) => (each.reward !== null && each.reward > (best?.reward ?? -Infinity) ? each : best),
+    null,
+  );
+}
+
+type Named = Readonly<Record<string, string>>;
+
+/** Metrics that Temper adds to those of the agent. */
+const JUDGING: Named = {
+  judgeCalls: 'judge/calls',
+  judgeCached: 'judge/cached',
+  judgeTokens: 'judge/tokens',
+  judgeUsd: 'costs/train/judge',
 };
 
-const TRL: Naming = {
-  step: (summary, totals) => ({
-    reward: summary.reward,
-    learning_rate: summary.learningRate,
-    frac_reward_zero_std: share(summary.unused['no-variance'], playedGroups(summary)),
-    num_tokens: totals.sampledTokens,
-    'completions/mean_length': rate(summary.sampledTokens, summary.attempts - summary.failedAttempts),
-    'completions/clipped_ratio': share(summary.truncatedAttempts ?? summary.train['truncated'], summary.attempts),
-    step_time: summary.seconds['step'],
-  }),
-  trainer: {
-    rewardStd: 'reward_std',
-    loss: 'loss',
-    entropy: 'entropy',
-    kl: 'kl',
-    gradNorm: 'grad_norm',
-    clippedShare: 'clip_ratio/region_mean',
-    maxAbsLogRatio: 'sampling/sampling_logp_difference/max',
-    heldOutLoss: 'eval/loss',
-  },
-  agent: JUDGING,
-  ownPrefix: 'rewards/',
+const TIMES: Named = {
+  step: 'time/step_wall_s',
+  rollout: 'time/step_rollout_s',
+  judge: 'time/step_judge_s',
+  train: 'time/step_trainer_s',
 };
 
-const TRAINER_OTHERS = (name: string): string => `trainer/${snakeCase(name)}`;
+/** Of the trainer; others keep their own names. */
+const TRAINER: Named = {
+  rewardStd: 'train/reward_std_dev',
+  loss: 'loss/train',
+  entropy: 'loss/entropy',
+  kl: 'loss/kl_div',
+  gradNorm: 'loss/grad_norm',
+  trainedTokens: 'data/step_trainer_tokens',
+  heldOutLoss: 'val/loss',
+};
 
 function renamed(
   values: Readonly<Record<string, number | null>>,

@@ -36,7 +36,6 @@ export interface MlflowApi {
 }
 
 export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: TrackerPlace): Target {
-  const { names } = settings;
   const open = ({ signal }: ToldRun): MlflowApi => openMlflow(settings, env, { fetch, signal });
   return {
     name: settings.name,
@@ -52,13 +51,13 @@ export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: Tr
       return { experiment, id, url: `${api.baseUrl}/#/experiments/${experiment}/runs/${id}` };
     },
     async tell(told, rows) {
-      const metrics = rows.flatMap((row) => metricsOf(row, metricsOfRow(row, names)));
+      const metrics = rows.flatMap((row) => metricsOf(row, metricsOfRow(row)));
       for (const part of parts(metrics, MOST_METRICS))
         await call(open(told), 'runs/log-batch', { run_id: told.memory['id'], metrics: part });
     },
     async end(told, outcome) {
       const api = open(told);
-      const best = Object.entries(latestMetrics(told, names)).filter(([name]) => name.startsWith('best/'));
+      const best = Object.entries(latestMetrics(told)).filter(([name]) => name.startsWith('best/'));
       const tags = [
         { key: 'temper.outcome', value: outcome },
         ...best.map(([key, value]) => ({ key: `temper.${key}`, value: String(value) })),

@@ -18,7 +18,6 @@ interface Entry {
 }
 
 export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: TrackerPlace): Target {
-  const { names } = settings;
   const log = async (told: ToldRun, entries: readonly Entry[]): Promise<void> => {
     const baseUrl = trackioUrl(settings, env);
     const project = settings.project ?? env['TRACKIO_PROJECT'] ?? told.run.config.agent;
@@ -33,11 +32,11 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
     tell: (told, rows) =>
       log(
         told,
-        rows.map((row) => ({ id: String(row.number), step: row.step, metrics: metricsOfRow(row, names) })),
+        rows.map((row) => ({ id: String(row.number), step: row.step, metrics: metricsOfRow(row) })),
       ),
     async end(told, outcome) {
       // Trackio has no states: the end is a row of its own.
-      const { training_step: step = 0, ...latest } = latestMetrics(told, names);
+      const { training_step: step = 0, ...latest } = latestMetrics(told);
       const best = Object.entries(latest).filter(([name]) => name.startsWith('best/'));
       const metrics = { ...Object.fromEntries(best), outcome };
       await log(told, [{ id: `end-${outcome}-${told.rows}`, step, metrics }]);

@@ -26,7 +26,6 @@ const METRIC_DEFINITIONS = [
 ];
 
 export function createWandbTracker(settings: WandbSettings, place: TrackerPlace): Target {
-  const { names } = settings;
   const api = (told: ToldRun): WandbApi => openWandbApi(settings, place, told);
   return {
     name: settings.name,
@@ -43,8 +42,8 @@ export function createWandbTracker(settings: WandbSettings, place: TrackerPlace)
       };
     },
     async tell(told, rows) {
-      const content = rows.map((row) => JSON.stringify(historyRow(row, told, metricsOfRow(row, names))));
-      const summary = JSON.stringify({ ...latestMetrics(told, names), _step: told.rows + rows.length - 1 });
+      const content = rows.map((row) => JSON.stringify(historyRow(row, told, metricsOfRow(row))));
+      const summary = JSON.stringify({ ...latestMetrics(told), _step: told.rows + rows.length - 1 });
       const files = { [HISTORY]: { offset: told.rows, content }, [SUMMARY]: { offset: 0, content: [summary] } };
       await stream(api(told), told, { files });
       if (settings.artifacts) await logCheckpoints(api(told), place.store, told, rows);

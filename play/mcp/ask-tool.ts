@@ -2,7 +2,7 @@
 import type { Connection } from './connection.ts';
 import type { ListedTool, ToolMethod } from './list-tools.ts';
 import { readList } from './read-list.ts';
-import { textOfCall, textOfPrompt, textOfResource } from './result-text.ts';
+import { textOfCall, textOfResource } from './result-text.ts';
 
 export interface ToolAnswer {
   readonly text: string;
@@ -26,17 +26,6 @@ const ASK: Readonly<Record<ToolMethod, Ask>> = {
     const { contents } = await connection.ask('resources/read', { uri }, signal);
     return { text: contents.map(textOfResource).join('\n'), failed: false };
   },
-  'prompts/list': async (connection, _name, _args, signal) => {
-    const prompts = await readList(
-      (asked) => connection.ask('prompts/list', asked, signal),
-      (page) => page.prompts,
-    );
-    return found(prompts.map(({ name, description, arguments: takes }) => ({ name, description, arguments: takes })));
-  },
-  'prompts/get': async (connection, _name, args, signal) => ({
-    text: textOfPrompt(await connection.ask('prompts/get', args, signal)),
-    failed: false,
-  }),
 };
 
 /** All pages. */

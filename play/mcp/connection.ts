@@ -89,7 +89,7 @@ export class Connection {
     return !this.#isGivenUp && !this.#link.isClosed();
   }
 
-  offers(what: 'tools' | 'resources' | 'prompts'): boolean {
+  offers(what: 'tools' | 'resources'): boolean {
     return this.#client.getServerCapabilities()?.[what] !== undefined;
   }
 

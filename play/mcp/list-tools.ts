@@ -5,7 +5,7 @@ import { readList } from './read-list.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
 
 /** How a call of a tool reaches the server. */
-export type ToolMethod = 'tools/call' | 'resources/list' | 'resources/read' | 'prompts/list' | 'prompts/get';
+export type ToolMethod = 'tools/call' | 'resources/list' | 'resources/read';
 
 export interface ListedTool {
   /** The name that the model sees. */
@@ -26,12 +26,24 @@ export interface ToolSelection {
   readonly prefix: string;
   /** The server's names of the tools that are taken; null: all. */
   readonly only: readonly string[] | null;
-  /** With tools for its resources and prompts. */
+  /** With tools for its resources. */
   readonly resources: boolean;
 }
 
 const MAX_LIST_BYTES = 1024 ** 2;
 const MAX_NAME = 64;
+
+const RESOURCE_TOOLS: readonly ListedTool[] = [
+  readOnly('resources/list', 'list_resources', 'Lists the resources of the server, with their URIs.', {}),
+  readOnly('resources/read', 'read_resource', 'Returns the content of a resource.', {
+    uri: { type: 'string', description: 'its URI' },
+  }),
+];
+
+function readOnly(method: ToolMethod, name: string, description: string, properties: object): ListedTool {
+  const parameters = { type: 'object', properties, required: Object.keys(properties) };
+  return { name, description, parameters, method, original: name, isReadOnly: true, isIdempotent: true };
+}
 
 export async function listTools(
   connection: Connection,
@@ -44,8 +56,8 @@ export async function listTools(
   if (missing !== undefined)
     throw bad(spec, `has no tool ${JSON.stringify(missing)}, which only of mcp names; it has ${named(own)}`);
   const taken = only === null ? own : own.filter(({ original }) => only.includes(original));
-  const all = [...taken, ...(selection.resources ? extraTools(connection) : [])];
-  if (all.length === 0) throw bad(spec, 'offers no tools; pass resources: true if it has resources or prompts');
+  const all = [...taken, ...(selection.resources && connection.offers('resources') ? RESOURCE_TOOLS : [])];
+  if (all.length === 0) throw bad(spec, 'offers no tools; pass resources: true if it has resources');
   const tools = all.map((each) => ({ ...each, name: asName(prefix + each.name) }));
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -74,36 +86,6 @@ async function listOwn(connection: Connection): Promise<ListedTool[]> {
       isIdempotent: annotations.idempotentHint === true,
     };
   });
-}
-
-const text = (description: string) => ({ type: 'string', description });
-
-function extraTools(connection: Connection): ListedTool[] {
-  const resources = [
-    readOnly('resources/list', 'list_resources', 'Lists the resources of the server, with their URIs.'),
-    readOnly('resources/read', 'read_resource', 'Returns the content of a resource.', { uri: text('its URI') }),
-  ];
-  const values = {
-    type: 'object',
-    description: 'its arguments, texts by name',
-    additionalProperties: { type: 'string' },
-  };
-  const prompts = [
-    readOnly('prompts/list', 'list_prompts', 'Lists the prompts of the server, with their arguments.'),
-    readOnly(
-      'prompts/get',
-      'get_prompt',
-      'Returns a prompt of the server.',
-      { name: text('its name') },
-      { arguments: values },
-    ),
-  ];
-  return [...(connection.offers('resources') ? resources : []), ...(connection.offers('prompts') ? prompts : [])];
-}
-
-function readOnly(method: ToolMethod, name: string, description: string, required = {}, optional = {}): ListedTool {
-  const parameters = { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) };
-  return { name, description, parameters, method, original: name, isReadOnly: true, isIdempotent: true };
 }
 
 /** Names of MCP may have dots and slashes, and be longer. */

@@ -8,8 +8,7 @@ async function importSdk() {
     import('@modelcontextprotocol/sdk/types.js'),
     import('@modelcontextprotocol/sdk/shared/stdio.js'),
   ]);
-  const { CallToolResultSchema, GetPromptResultSchema, ReadResourceResultSchema } = types;
-  const { ListPromptsResultSchema, ListResourcesResultSchema, ListToolsResultSchema } = types;
+  const { CallToolResultSchema, ListResourcesResultSchema, ListToolsResultSchema, ReadResourceResultSchema } = types;
   return {
     Client: client.Client,
     HttpTransport: http.StreamableHTTPClientTransport,
@@ -19,8 +18,6 @@ async function importSdk() {
       'tools/call': CallToolResultSchema,
       'resources/list': ListResourcesResultSchema,
       'resources/read': ReadResourceResultSchema,
-      'prompts/list': ListPromptsResultSchema,
-      'prompts/get': GetPromptResultSchema,
       ping: types.EmptyResultSchema,
     },
   };

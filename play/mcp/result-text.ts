@@ -24,10 +24,6 @@ export function textOfResource(resource: Resource): string {
   return `[resource ${uri}, ${mimeType}, ${blob.length} characters of base64]`;
 }
 
-export function textOfPrompt({ messages }: Results['prompts/get']['_zod']['output']): string {
-  return messages.map(({ role, content }) => `${role}: ${textOfContent(content)}`).join('\n');
-}
-
 /** The beginning of a text that has more than `most` bytes, with a mark that it was cut. */
 export function bound(text: string, most: number): string {
   const whole = text.toWellFormed();

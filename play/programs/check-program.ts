@@ -31,8 +31,6 @@ export function checkProgram(agent: {
 }
 
 function isProgramFound({ argv: [file = ''], env }: CommandProgram, folder: string): boolean {
-  // Windows has its own rules for endings; there, the start of the first attempt says so.
-  if (process.platform === 'win32') return true;
   if (isPath(file)) return canRun(resolve(folder, file));
   const path = env['PATH'] ?? process.env['PATH'] ?? '';
   return path.split(delimiter).some((each) => each !== '' && canRun(join(each, file)));

@@ -46,8 +46,7 @@ export class ProcessTree {
       env: { ...env, [MARK_VARIABLE]: this.#mark },
       stdio: [takesInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       // A session of its own: its group has its process id.
-      detached: process.platform !== 'win32',
-      windowsHide: true,
+      detached: true,
     }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
     this.exit = new Promise((resolve, reject) => {
       this.process.on('error', reject).on('exit', (code, signal) => resolve({ code, signal }));
@@ -63,8 +62,7 @@ export class ProcessTree {
     for (let round = 0; round < ROUNDS; round++) {
       // Looked for first: while all live, it is known who started whom.
       const left = findLeft(pid, this.#mark);
-      if (process.platform === 'win32') this.process.kill('SIGKILL');
-      else kill(-pid);
+      kill(-pid);
       if (left.length === 0) break;
       for (const each of left) kill(each);
       await sleep(ROUND_MS);

@@ -59,8 +59,6 @@ export class ProgramLeash {
   }
 
   #start(): void {
-    // Windows has neither groups nor this shell; there, a program ends with its attempt alone.
-    if (process.platform === 'win32') return;
     const shell = spawn('/bin/sh', ['-c', SCRIPT, 'temper-leash', PROCESS_MARK, this.#folder], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],

@@ -16,7 +16,7 @@ export interface McpLimits {
   readonly prefix?: string;
   /** The server's names of the tools that are taken; by default all. */
   readonly only?: readonly string[];
-  /** Adds tools that list and read the server's resources and prompts. */
+  /** Adds tools that list and read the server's resources. */
   readonly resources?: boolean;
   /** Bytes of a result, the rest is cut; 100,000. */
   readonly maxResultBytes?: number;

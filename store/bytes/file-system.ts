@@ -134,8 +134,6 @@ async function syncMade(above: string, folder: string): Promise<void> {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows can't open folders; its file system keeps names without it.
-  if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

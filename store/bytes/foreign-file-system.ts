@@ -9,9 +9,7 @@ import { dirname, join, relative } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 
-/** Absent on Windows, which has no such pipes. */
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK }: Record<string, number | undefined> = constants;
-const PLAIN = (O_RDONLY ?? 0) | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export function foreignFileSystem(root: string): FileSystem {
   const realPlace = async (path: string): Promise<string> => join(await realpath(root), relative(root, path));

@@ -19,7 +19,6 @@ import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
 import type { StoredObject } from '../store.ts';
 import { checkKey } from './keys.ts';
 import { asS3Failure, isChecksumMismatch, isContended, isTaken, isUnexplained, type S3Place } from './s3-failures.ts';
-import { abortUnchanged, isLater, listUploads, modifiedAtMs } from './s3-leftovers.ts';
 import { uploadInParts } from './s3-multipart.ts';
 
 export interface S3Bucket {
@@ -115,42 +114,22 @@ export class S3Objects {
   }
 
   async *describe(folder: string): AsyncIterable<StoredObject> {
-    const from = this.#rootLength;
+    const { prefix } = this.#target;
+    const from = prefix === '' ? 0 : prefix.length + 1;
     for await (const { Contents = [] } of this.#pages(`${this.#object(folder).Key}/`))
       for (const object of Contents)
         if (object.Key !== undefined)
           yield { key: object.Key.slice(from), bytes: object.Size ?? 0, modifiedAtMs: modifiedAtMs(object) };
   }
 
-  /** Uploads in parts that were not completed. */
-  async *uploads(): AsyncIterable<StoredObject> {
-    const from = this.#rootLength;
-    const { client, bucket, prefix } = this.#target;
-    const prefixed = { Bucket: bucket, ...(prefix === '' ? {} : { Prefix: `${prefix}/` }) };
-    const pages = listUploads(client, prefixed);
-    for (;;) {
-      const { value } = await this.#typed(() => pages.next());
-      if (!value) return;
-      yield { ...value, key: value.key.slice(from) };
-    }
-  }
-
   /** False if it is not there, or was written since then. */
-  removeUnchanged({ key, modifiedAtMs: described, uploadId }: StoredObject): Promise<boolean> {
-    const { client } = this.#target;
+  removeUnchanged({ key, modifiedAtMs: described }: StoredObject): Promise<boolean> {
     return this.#typed(async () => {
-      if (uploadId !== undefined)
-        return abortUnchanged(client, { ...this.#object(key), UploadId: uploadId }, described);
       const head = await this.#head(key);
       if (head === null || isLater(modifiedAtMs(head), described)) return false;
-      await client.send(new DeleteObjectCommand(this.#object(key)));
+      await this.#target.client.send(new DeleteObjectCommand(this.#object(key)));
       return true;
     });
-  }
-
-  get #rootLength(): number {
-    const { prefix } = this.#target;
-    return prefix === '' ? 0 : prefix.length + 1;
   }
 
   async removeFolder(folder: string): Promise<void> {
@@ -216,6 +195,16 @@ export class S3Objects {
       throw asS3Failure(error, this.place, this.#hasAnswered);
     }
   }
+}
+
+/** A missing time counts as now. */
+function modifiedAtMs({ LastModified }: { LastModified?: Date | undefined }): number {
+  return LastModified?.getTime() ?? Infinity;
+}
+
+/** Listings say it to the millisecond, answers about one object to the second. */
+function isLater(foundMs: number, describedMs: number): boolean {
+  return foundMs >= Math.floor(describedMs / 1000 + 1) * 1000;
 }
 
 class BrokenBody extends Error {}

@@ -130,9 +130,8 @@ export class S3Store implements Store {
     return this.#objects.describe(prefix);
   }
 
-  unfinished(): AsyncIterable<StoredObject> {
-    return this.#objects.uploads();
-  }
+  /** None: a rule of the bucket removes the parts of uploads that nobody completed. */
+  async *unfinished(): AsyncIterable<StoredObject> {}
 
   removeUnchanged(object: StoredObject): Promise<boolean> {
     return this.#objects.removeUnchanged(object);

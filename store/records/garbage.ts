@@ -4,7 +4,6 @@
  */
 import pLimit from 'p-limit';
 
-import { TemperError } from '../../core/failures.ts';
 import { BLOBS_PREFIX, journalsPrefix } from '../layout.ts';
 import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
 import { isEnded, readRun } from './run-reader.ts';
@@ -35,7 +34,8 @@ export async function planGarbage(store: Store, beforeMs: number): Promise<Garba
   for await (const blob of store.describe(BLOBS_PREFIX)) blobs.push(blob);
   // Read after the blobs were listed: a later reference to one of them has written it again.
   const [byRuns, bySchedules] = [await readNamed(store, folders), await readScheduled(store)];
-  const objects = [...(await findUnfinished(store, notes))];
+  const objects: Garbage[] = [];
+  for await (const object of store.unfinished()) objects.push({ ...object, kind: 'unfinished', run: null });
   for (const folder of folders) for (const found of await findInFolder(store, folder, beforeMs)) objects.push(found);
   const blobsBeforeMs = await findHorizon(store, folders, beforeMs, notes);
   for (const blob of blobs)
@@ -46,28 +46,14 @@ export async function planGarbage(store: Store, beforeMs: number): Promise<Garba
 
 /** Plans, and plans again right before anything goes; an object that was written meanwhile stays. */
 export async function removeGarbage(store: Store, beforeMs: number): Promise<GarbagePlan> {
-  const first = new Set((await planGarbage(store, beforeMs)).objects.map(idOf));
+  const first = new Set((await planGarbage(store, beforeMs)).objects.map(({ key }) => key));
   const { objects, notes } = await planGarbage(store, beforeMs);
   const limit = pLimit(AT_ONCE);
   const removing = objects
-    .filter((object) => first.has(idOf(object)))
+    .filter((object) => first.has(object.key))
     .map((object) => limit(async () => ((await store.removeUnchanged(object)) ? [object] : [])));
   const removed = (await Promise.all(removing)).flat();
   return { objects: removed, notes };
-}
-
-const idOf = ({ key, uploadId = '' }: StoredObject): string => `${key} ${uploadId}`;
-
-async function findUnfinished(store: Store, notes: string[]): Promise<Garbage[]> {
-  const found: Garbage[] = [];
-  try {
-    for await (const object of store.unfinished()) found.push({ ...object, kind: 'unfinished', run: null });
-  } catch (error) {
-    // Few policies of buckets allow it, and some servers do not know it.
-    if (!(error instanceof TemperError && error.type === 'BadConfig')) throw error;
-    notes.push(`unfinished uploads are not looked for: ${error.message}`);
-  }
-  return found;
 }
 
 /** All of a folder without a run, and the journals of one that has ended: continuing it repeats their calls. */

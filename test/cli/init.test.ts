@@ -140,7 +140,7 @@ test('lines of .gitignore are found however they are written', () => {
   expect(planIgnored('.temper\nnode_modules\n')).toBe('.temper\nnode_modules\n');
 });
 
-describe.skipIf(process.platform === 'win32')('on a real terminal', () => {
+describe('on a real terminal', () => {
   const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   /** Each question with what is typed once it stands there. */
   const type = (...typed: [string, string][]) => {

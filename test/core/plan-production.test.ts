@@ -119,7 +119,6 @@ test.each<[string, Partial<RunConfig>, RegExp]>([
   ['steps ahead', { maxStaleness: 1 }, /^maxStaleness 1 has no effect .* leave maxStaleness out$/],
   ['a judge', { judge: 'openai/x' }, /^the judge openai\/x has no effect .* leave judge out$/],
   ['no start', { parent: null }, /^a run must start from a checkpoint .* pass the checkpoint that served$/],
-  ['large steps', { groupsPerStep: 2001 }, /^groupsPerStep must be at most 2000 .* lower it$/],
   ['roles', { roles: { x: { kind: 'policy', policy: 'main' } } }, /without roles .* leave roles out$/],
 ])('%s is refused with the reason', (_, changes, reason) => {
   expect(findConfigProblem({ ...CONFIG, ...changes })).toMatch(reason);

@@ -106,7 +106,7 @@ test.each([
     { train: { loss: { name: 'grpo' as 'cispo' } } },
     'loss.name must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; leave loss.name out for cispo',
   ],
-  [{ groupsPerStep: 10_001 }, 'groupsPerStep must be at most 10000, got 10001; lower it, and raise steps'],
+  [{ groupsPerStep: 2001 }, 'groupsPerStep must be at most 2000, got 2001; lower it, and raise steps'],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
   [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: with a single update'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],

@@ -73,7 +73,7 @@ function listed() {
 }
 
 function initialized({ protocolVersion }) {
-  const capabilities = mode === 'paged' ? { tools: {}, resources: {}, prompts: {} } : { tools: {} };
+  const capabilities = mode === 'paged' ? { tools: {}, resources: {} } : { tools: {} };
   return { protocolVersion, capabilities, serverInfo: { name: 'hostile', version: '1' } };
 }
 
@@ -87,7 +87,6 @@ function paged(list, item, { cursor } = {}) {
 const PAGED = {
   'tools/list': (params) => paged('tools', (name) => ({ name, inputSchema: schema }), params),
   'resources/list': (params) => paged('resources', (name) => ({ name, uri: `memo://${name}` }), params),
-  'prompts/list': (params) => paged('prompts', (name) => ({ name }), params),
 };
 
 /** Null where nothing is said, undefined where there is no such tool. */

@@ -73,12 +73,10 @@ test('lists that come in pages are read to their end', async () => {
   const { logs } = await playWith(server, async (call, _context, tools) => [
     tools.map(({ name }) => name).slice(0, 2),
     await call('list_resources'),
-    await call('list_prompts'),
   ]);
-  const [names, resources, prompts] = JSON.parse(logs.join('')) as [string[], string, string];
+  const [names, resources] = JSON.parse(logs.join('')) as [string[], string];
   expect(names).toEqual(['first', 'second']);
   expect(JSON.parse(resources)).toEqual(['first', 'second'].map((name) => ({ uri: `memo://${name}`, name })));
-  expect(JSON.parse(prompts)).toEqual([{ name: 'first' }, { name: 'second' }]);
 });
 
 test('a switch that is none is refused', () => {

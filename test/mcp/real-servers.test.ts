@@ -1,4 +1,4 @@
-/** The official servers, over stdio and HTTP: in a tool loop, as resources and prompts, and in the forms of other SDKs. */
+/** The official servers, over stdio and HTTP: in a tool loop, as resources, and in the forms of other SDKs. */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -69,7 +69,7 @@ async function startEverything(): Promise<string> {
   return `http://127.0.0.1:${port}/mcp`;
 }
 
-test.each(['stdio', 'HTTP'])('server-everything over %s: tools, resources and prompts', async (transport) => {
+test.each(['stdio', 'HTTP'])('server-everything over %s: tools and resources', async (transport) => {
   const place =
     transport === 'HTTP' ? { url: await startEverything() } : { command: process.execPath, args: [EVERYTHING] };
   const everything = mcp({ ...place, resources: true, isolate: true });
@@ -82,7 +82,6 @@ test.each(['stdio', 'HTTP'])('server-everything over %s: tools, resources and pr
       context.log(await call('echo', { massage: 'a' }));
       context.log(await call('get-tiny-image'));
       context.log(await call('read_resource', { uri: 'demo://resource/static/document/features.md' }));
-      context.log(await call('get_prompt', { name: 'simple-prompt' }));
       return 1;
     },
   });
@@ -93,5 +92,4 @@ test.each(['stdio', 'HTTP'])('server-everything over %s: tools, resources and pr
   expect(said).toMatch(/Error: .*Invalid arguments for tool echo/);
   expect(said).toMatch(/\[image image\/png, \d+ characters of base64\]/);
   expect(said).toContain('Everything Server');
-  expect(said).toContain('user: This is a simple prompt without arguments.');
 });

@@ -82,13 +82,6 @@ export const ACTIVITIES: readonly Mutant[] = [
     ],
     ['a firing that asks again gets another run', 'if (known !== undefined) return begin(input, config, known);', ''],
   ]),
-  ...breaking('activities/play-groups.ts', 'test/activities/play-groups.test.ts', [
-    [
-      'groups that are played together are not judged',
-      "if (result.use === 'unjudged') {",
-      "if (result.use === 'trained') {",
-    ],
-  ]),
   ...breaking('activities/promote.ts', 'test/activities/production-schedule.test.ts', [
     [
       'a checkpoint is promoted over one that was promoted meanwhile',

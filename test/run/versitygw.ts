@@ -8,7 +8,7 @@ import { installOnce, isComplete } from '../../workers/install/install.ts';
 
 const VERSION = '1.8.0';
 const MODULE = `github.com/versity/versitygw/cmd/versitygw@v${VERSION}`;
-const PROGRAM = process.platform === 'win32' ? 'versitygw.exe' : 'versitygw';
+const PROGRAM = 'versitygw';
 const ANSWERS_WITHIN_MS = 20_000;
 
 /** TEMPER_VERSITYGW, the one on PATH, the one in the cache, or one that is built now. */

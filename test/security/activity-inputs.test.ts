@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
 import { planGivenJudging } from '../../core/plan-given.ts';
-import { planBundles } from '../../core/large-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
 import { summary } from '../cli/fixture-store.ts';
@@ -25,7 +24,6 @@ type Inputs = Record<keyof World['activities'], Record<string, unknown>>;
 /** One good input for each activity. */
 async function goodInputs(): Promise<Inputs> {
   const rollout = { ...(await rolloutInput(world.store)) };
-  const { inputsSha256: _hash, ...dealt } = rollout;
   return {
     prepare: { config: CONFIG },
     rollout,
@@ -40,7 +38,6 @@ async function goodInputs(): Promise<Inputs> {
       truncated: 'mask',
     },
     judgeGiven: { ...planGivenJudging({ ...CONFIG, judge: 'external' }, 0, [rollout], () => null) },
-    playGroups: { ...planBundles([dealt])[0] },
     judge: {
       run: 'demo',
       branch: 0,

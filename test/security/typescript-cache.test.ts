@@ -76,7 +76,7 @@ const UNTIL_CACHED = `
   }, 20);`;
 const LINGER = ['--import', `data:text/javascript,${encodeURIComponent(UNTIL_CACHED)}`];
 
-describe.skipIf(process.platform === 'win32')('code that someone put into the temporary directory', () => {
+describe('code that someone put into the temporary directory', () => {
   it.each([
     ['the command line', [], [TEMPER, '--version']],
     ['a process of the local stack', nodeFlags(), [CHILD]],

@@ -74,7 +74,7 @@ async function askAsOther({ uid }: OtherUser, ...args: string[]): Promise<unknow
   return JSON.parse((await promisify(execFile)(process.execPath, flags, options)).stdout);
 }
 
-describe.skipIf(process.platform === 'win32')('another user of the machine', () => {
+describe('another user of the machine', () => {
   test('reads nothing of the cache, which is closed also where it was open before', async (context) => {
     if (typeof other === 'string') {
       context.skip(other);
@@ -101,7 +101,7 @@ describe.skipIf(process.platform === 'win32')('another user of the machine', () 
   });
 });
 
-describe.skipIf(process.platform === 'win32')('the cache of the index', () => {
+describe('the cache of the index', () => {
   test.each([
     ['a link', (folder: string) => symlinkSync('..', folder)],
     ['open to others for writing', (folder: string) => mkdirSync(folder)],

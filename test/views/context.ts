@@ -16,7 +16,6 @@ export function contextOf(store: Store, changes: Partial<ViewContext> = {}): Vie
   return {
     store,
     index: EMPTY_INDEX,
-    readHistory: null,
     readVocabulary: () => Promise.resolve(null),
     now: () => Date.now(),
     ...changes,

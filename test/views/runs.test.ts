@@ -19,7 +19,6 @@ function contextOf(store: Store, folder: string | null = null): ViewContext {
   return {
     store,
     index: openAttemptIndex(store, folder),
-    readHistory: null,
     readVocabulary: () => Promise.resolve(null),
     now: () => Date.parse('2026-11-27T12:00:00Z'),
     cacheFolder: folder,

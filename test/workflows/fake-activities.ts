@@ -15,7 +15,6 @@ import {
   JudgeGroupInput,
   JudgeInput,
   LocateInput,
-  PlayGroupsInput,
   PrepareInput,
   PromoteInput,
   RecordInput,
@@ -25,7 +24,6 @@ import {
   type Checkpoint,
   type EvalResult,
   type GroupResult,
-  type JudgeGroupResult,
   type JudgeResult,
   type JudgeSpending,
   type Located,
@@ -35,11 +33,11 @@ import {
   type TrainResult,
 } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { addSpendings, NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
+import { NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
 import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { groupName } from '../../core/plan-given.ts';
-import { hashJudging, toGroupRef, withInputsHash } from '../../core/plan-step.ts';
+import { hashJudging, toGroupRef } from '../../core/plan-step.ts';
 import { chooseFirst } from '../../core/plan-window.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 import { gatherGroups } from './fake-gather.ts';
@@ -156,20 +154,6 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
       await options.after?.('judgeGiven', input);
       return looked;
     },
-    async playGroups(input) {
-      await options.before?.('playGroups', input);
-      const groups: GroupResult[] = [];
-      const judged: JudgeGroupResult[] = [];
-      const { groups: dealt, ...shared } = PlayGroupsInput.parse(input);
-      for (const each of dealt) {
-        const group = withInputsHash({ ...shared, ...each });
-        const played = await agent.rollout(group);
-        if (played.use === 'unjudged') judged.push(await agent.judgeGroup({ group }));
-        groups.push(judged.at(-1)?.group ?? played);
-      }
-      const spent = judged.length === 0 ? null : addSpendings(judged.map((each) => each.spent));
-      return { groups, spent, seconds: 1 };
-    },
     async gather(input) {
       await options.before?.('gather', input);
       run.done.push({ name: 'gather', input });
@@ -185,14 +169,11 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
         if (run.done.some(({ name }) => name === 'gather')) return { groups: null };
         const played = run.rollouts.filter(({ branch, step }) => branch === input.branch && step === input.step);
         const byGroup = new Map(played.map((group) => [group.group, group]));
-        const named = input.groups.map(({ group }) => group);
-        const numbers = input.played === undefined ? named : Array.from({ length: input.played }, (_, group) => group);
-        const groups = numbers.map((group) => byGroup.get(group)!);
+        const groups = input.groups.map(({ group }) => byGroup.get(group)!);
         const results = groups.map((group) => playGroup(group, options.use?.(group) ?? 'trained'));
         if (input.inputsSha256 !== hashJudging({ ...input, groups: results.map(toGroupRef) }))
           throw ApplicationFailure.nonRetryable('other groups were played');
-        const isKnown = input.played !== undefined || hashOf(results) === input.resultsSha256;
-        return { groups: isKnown ? null : results };
+        return { groups: hashOf(results) === input.resultsSha256 ? null : results };
       }),
     choose: (input) =>
       once('choose', `judge/${input.branch}/${input.step}`, ChooseInput.parse(input), ({ window, step, most }) => {

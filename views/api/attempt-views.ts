@@ -185,9 +185,6 @@ export interface TurnView {
   readonly promptTokens: number;
   readonly sampledTokens: number;
   readonly adapterSha256: string | null;
-  /** The first 600 sampled tokens. */
-  readonly tokenIds: readonly number[];
-  readonly logprobs: readonly number[];
   readonly startedAt: string | null;
   readonly seconds: number | null;
 }

@@ -11,7 +11,7 @@ export interface ServerInfo {
   /** No actions, no chat: `--read-only`, or a static export. */
   readonly isReadOnly: boolean;
   readonly isExport: boolean;
-  /** Whether a Temporal server answers; actions and lanes of live runs need one. */
+  /** Whether a Temporal server answers; actions need one. */
   readonly hasTemporal: boolean;
   /** Address of Temporal's UI; null if it is not known. */
   readonly temporalUi: string | null;
@@ -124,11 +124,9 @@ export interface CompareView {
 /** `runs/RUN/lanes?from=STEP&to=STEP`: what happened when. */
 export interface LanesView {
   readonly lanes: readonly {
-    readonly name: 'rollout' | 'judge' | 'train' | 'checkpoint' | 'eval' | 'wait' | 'worker';
+    readonly name: 'rollout' | 'judge' | 'train' | 'eval' | 'wait';
     readonly spans: readonly LaneSpan[];
   }[];
-  /** Source of the times: files of the store, and Temporal's history where it has one. */
-  readonly source: 'store' | 'temporal';
 }
 
 export interface LaneSpan {
@@ -141,10 +139,7 @@ export interface LaneSpan {
   /** Attempt of the activity; above 1, it was retried. */
   readonly attempt: number;
   readonly host: string | null;
-  /** Why an earlier attempt ended; null if none failed. */
-  readonly failure: string | null;
-  /** `message`: a signal or an update, such as `set`; it lasts nothing. */
-  readonly kind: 'work' | 'retry' | 'failure' | 'lost' | 'pause' | 'wait' | 'message';
+  readonly kind: 'work' | 'pause' | 'wait';
 }
 
 /** `runs/RUN/checkpoints` */

@@ -25,7 +25,6 @@ const SIDE_BY_SIDE: GroupBounds = {
   attempts: 64,
   calls: 200,
   textLength: 20_000,
-  tokens: 600,
   promptLength: 500_000,
   total: 8_000_000,
 };

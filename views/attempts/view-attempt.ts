@@ -20,12 +20,10 @@ export interface AttemptBounds {
   readonly calls: number;
   /** Characters of a message. */
   readonly textLength: number;
-  /** Sampled tokens of a turn whose ids and log-probabilities are shown beside it. */
-  readonly tokens: number;
 }
 
 /** All of one attempt; a message of megabytes is cut, and the raw record has the rest. */
-export const WHOLE_ATTEMPT: AttemptBounds = { calls: Infinity, textLength: 500_000, tokens: 600 };
+export const WHOLE_ATTEMPT: AttemptBounds = { calls: Infinity, textLength: 500_000 };
 
 const MAX_LOGS = 1000;
 const MAX_LOG_LENGTH = 2000;
@@ -79,11 +77,7 @@ export function viewTurns(calls: readonly PlayedCall[], bounds: AttemptBounds): 
   return shown.map((played, turn) => viewTurn(played, origins[turn]!, bounds));
 }
 
-function viewTurn(
-  { call, index, time }: PlayedCall,
-  origin: TurnOrigin,
-  { textLength, tokens }: AttemptBounds,
-): TurnView {
+function viewTurn({ call, index, time }: PlayedCall, origin: TurnOrigin, { textLength }: AttemptBounds): TurnView {
   const { messages } = call.request;
   return {
     call: index,
@@ -99,8 +93,6 @@ function viewTurn(
     promptTokens: call.promptTokenIds.length,
     sampledTokens: call.tokenIds.length,
     adapterSha256: call.adapterSha256,
-    tokenIds: call.tokenIds.slice(0, tokens),
-    logprobs: call.logprobs.slice(0, tokens).map((logprob) => Number(logprob.toPrecision(4))),
     startedAt: time === null ? null : new Date(time[0]).toISOString(),
     seconds: time === null ? null : (time[1] - time[0]) / 1000,
   };

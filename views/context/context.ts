@@ -1,14 +1,11 @@
 /** The sources of every view. */
 import type { Store } from '../../store/store.ts';
-import type { LanesView } from '../api/run-views.ts';
 import type { AttemptIndex } from './attempt-index.ts';
 
 export interface ViewContext {
   readonly store: Store;
   /** Rows and text of attempts, for search. */
   readonly index: AttemptIndex;
-  /** Lanes from Temporal's history; null where no server answers, or has the run no longer. */
-  readonly readHistory: ((run: string) => Promise<LanesView | null>) | null;
   /** Text pieces of token ids, by the base model's vocabulary; null if it is not known here. */
   readonly readVocabulary: (run: string) => Promise<Vocabulary | null>;
   readonly now: () => number;

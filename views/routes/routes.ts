@@ -50,7 +50,7 @@ export const VIEW_ROUTES: readonly ViewRoute[] = [
   },
   {
     path: 'runs/:run/lanes',
-    about: 'What happened when: rollouts, judging, training, evaluations, retries and their reasons.',
+    about: 'What happened when: rollouts, judging, training, evaluations, waits and pauses.',
     query: { from: 'first step', to: 'last step' },
     answer: (context, parts, query) => viewLanes(context, part(parts, 'run'), query),
   },

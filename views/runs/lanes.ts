@@ -1,6 +1,8 @@
-/** Times of all that happened: from Temporal's history where a server has it, else from the store. */
+/** Times of what happened, as the store knows them. Retries and lost workers are in Temporal's history. */
 import pLimit from 'p-limit';
 
+import type { RunState, StepSummary } from '../../core/contract.ts';
+import { formatReason } from '../../core/settings.ts';
 import {
   branchesPrefix,
   evalTimesKey,
@@ -19,34 +21,46 @@ import type { LaneSpan, LanesView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { readCount } from '../context/query.ts';
 import { requireHead } from './require-run.ts';
-import { inLanes, type PlacedSpan } from './lane-spans.ts';
-import { judgeSpans, LEAST_SECONDS, pauseSpans } from './recorded-spans.ts';
 import { runCacheOf } from './run-cache.ts';
 
 /** Steps that are shown if none are named, and at most. */
 const DEFAULT_STEPS = 20;
 const MAX_STEPS = 200;
+/** Shorter ones are not worth a span. */
+const LEAST_SECONDS = 0.1;
+
+type LaneName = LanesView['lanes'][number]['name'];
+
+interface PlacedSpan {
+  readonly lane: LaneName;
+  readonly span: LaneSpan;
+}
+
+const LANE_NAMES: readonly LaneName[] = ['rollout', 'judge', 'train', 'eval', 'wait'];
 
 export async function viewLanes(context: ViewContext, run: string, query: URLSearchParams): Promise<LanesView> {
   const { store } = context;
   const head = await requireHead(context, run);
-  const { file } = head;
-  const history = (await context.readHistory?.(run)) ?? null;
   const places = await listPlaces(store, run);
   const range = readRange(query, Math.max(0, ...places.map(({ step }) => step)));
-  const told = history === null ? [] : spansIn(history).filter(({ span }) => isWithin(span, range));
-  // Temporal forgets executions, and only the newest are read: the store tells of the steps before.
-  const covered = new Set(told.flatMap(({ lane, span }) => (lane === 'train' || lane === 'rollout' ? span.step : [])));
   const asked = places.filter(({ step }) => step >= range.from && step <= range.to);
-  // How long a group waited for rewards is in its ledger alone.
-  const read = file.config.external === undefined ? asked.filter(({ step }) => !covered.has(step)) : asked;
   const limit = pLimit(GROUPS_AT_ONCE);
-  const stored = (await Promise.all(read.map((place) => readSpans(store, place, limit)))).flat();
-  const kept = stored.filter(({ lane, span }) => lane === 'wait' || span.step === null || !covered.has(span.step));
-  const steps = read.length === 0 ? [] : await runCacheOf(store).readSteps(head);
-  const derived = [...judgeSpans(steps, kept), ...(history === null ? pauseSpans(head.state) : [])];
-  const spans = withinTime([...kept, ...derived, ...told]);
-  return { lanes: inLanes(spans), source: history === null ? 'store' : 'temporal' };
+  const stored = (await Promise.all(asked.map((place) => readSpans(store, place, limit)))).flat();
+  const steps = asked.length === 0 ? [] : await runCacheOf(store).readSteps(head);
+  const spans = withinTime([...stored, ...judgeSpans(steps, stored), ...pauseSpans(head.state)]);
+  return { lanes: inLanes(spans) };
+}
+
+/** In the order of time; a lane in which nothing happened is left out. */
+function inLanes(spans: readonly PlacedSpan[]): LanesView['lanes'] {
+  return LANE_NAMES.flatMap((name) => {
+    const own = spans.filter(({ lane }) => lane === name).map(({ span }) => span);
+    return own.length === 0 ? [] : [{ name, spans: own.toSorted(byStart) }];
+  });
+}
+
+function byStart(one: LaneSpan, other: LaneSpan): number {
+  return one.startedAt < other.startedAt ? -1 : one.startedAt > other.startedAt ? 1 : 0;
 }
 
 interface StepRange {
@@ -60,21 +74,12 @@ function readRange(query: URLSearchParams, last: number): StepRange {
   return { from: Math.max(0, from, to - MAX_STEPS + 1), to };
 }
 
-/** A pause, a message or a lost worker belongs to no step. */
-function isWithin({ step }: LaneSpan, { from, to }: StepRange): boolean {
-  return step === null || (step >= from && step <= to);
-}
-
-/** Without what belongs to no step and happened before the first of the steps, or after the last. */
+/** Without a pause that ended before the first of the steps. */
 function withinTime(spans: readonly PlacedSpan[]): PlacedSpan[] {
   const ofSteps = spans.filter(({ span }) => span.step !== null);
   if (ofSteps.length === 0) return [...spans];
   const start = ofSteps.map(({ span }) => span.startedAt).reduce((first, at) => (at < first ? at : first));
   return spans.filter(({ span }) => span.step !== null || span.endedAt === null || span.endedAt >= start);
-}
-
-function spansIn({ lanes }: LanesView): PlacedSpan[] {
-  return lanes.flatMap(({ name, spans }) => spans.map((span) => ({ lane: name, span })));
 }
 
 /** Steps of all branches: what a run did before it was rolled back took its time as well. */
@@ -135,11 +140,10 @@ function playedSpan(
 }
 
 /** The store does not keep why an earlier attempt ended. */
-function workedBy(host: unknown, attempt: unknown): Pick<LaneSpan, 'attempt' | 'host' | 'failure' | 'kind'> {
+function workedBy(host: unknown, attempt: unknown): Pick<LaneSpan, 'attempt' | 'host' | 'kind'> {
   return {
     attempt: typeof attempt === 'number' ? attempt : 1,
     host: typeof host === 'string' ? host : null,
-    failure: null,
     kind: 'work',
   };
 }
@@ -179,3 +183,30 @@ async function readTrainSpans(store: Store, place: StepPlace): Promise<PlacedSpa
 function secondsOf(value: unknown): number {
   return typeof value === 'number' && value > 0 ? value : 0;
 }
+
+/** The curve tells how long a step's groups were judged: from the end of the last one that was played. */
+function judgeSpans(steps: readonly StepSummary[], played: readonly PlacedSpan[]): PlacedSpan[] {
+  const ends = new Map<number, string>();
+  for (const { lane, span } of played)
+    if (lane === 'rollout' && span.step !== null && span.endedAt !== null && span.endedAt > (ends.get(span.step) ?? ''))
+      ends.set(span.step, span.endedAt);
+  return steps.flatMap(({ step, seconds }) => {
+    const startedAt = ends.get(step);
+    const judged = seconds['judge'] ?? 0;
+    if (startedAt === undefined || judged < LEAST_SECONDS) return [];
+    const endedAt = new Date(Date.parse(startedAt) + judged * 1000).toISOString();
+    const span = { ...ORDINARY, label: `step ${step} · judge`, step, startedAt, endedAt, kind: 'work' } as const;
+    return [{ lane: 'judge', span }];
+  });
+}
+
+/** The pause in which the run is; the store does not keep earlier ones. */
+function pauseSpans(state: Pick<RunState, 'state' | 'pause'> | null): PlacedSpan[] {
+  if (state?.state !== 'paused' || state.pause === null) return [];
+  const { since, reason } = state.pause;
+  const label = `paused${formatReason(reason)}`;
+  const span = { ...ORDINARY, label, step: null, startedAt: since, endedAt: null, kind: 'pause' } as const;
+  return [{ lane: 'wait', span }];
+}
+
+const ORDINARY = { group: null, attempt: 1, host: null } as const;

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { runCommand } from '../process/command.ts';
 
-const PROGRAM = process.platform === 'win32' ? 'nvidia-smi.exe' : 'nvidia-smi';
+const PROGRAM = 'nvidia-smi';
 const WITHIN_MS = 10_000;
 
 /** Null if this host has no such tool. */
@@ -16,7 +16,7 @@ export interface SmiAnswer {
 /** `query`: as `--query-gpu=name`. Where the tool is missing, no process is started. */
 export async function askNvidiaSmi(query: string, env: NodeJS.ProcessEnv): Promise<SmiAnswer | null> {
   if (!isOnPath(env)) return null;
-  const { code, output } = await runCommand('nvidia-smi', [query, '--format=csv,noheader,nounits'], {
+  const { code, output } = await runCommand(PROGRAM, [query, '--format=csv,noheader,nounits'], {
     env,
     timeoutMs: WITHIN_MS,
   });
@@ -45,6 +45,6 @@ export function visibleOf<T>(gpus: readonly T[], env: NodeJS.ProcessEnv): T[] {
 }
 
 function isOnPath(env: NodeJS.ProcessEnv): boolean {
-  const folders = (env['PATH'] ?? env['Path'] ?? '').split(delimiter).filter(Boolean);
+  const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean);
   return folders.some((folder) => existsSync(join(folder, PROGRAM)));
 }

@@ -31,7 +31,6 @@ export interface PythonOptions extends InstallOptions {
 }
 
 export const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
-const UVLOOP = process.platform === 'win32' ? [] : ['uvloop'];
 const NEEDED = [
   'torch',
   'transformers',
@@ -41,7 +40,7 @@ const NEEDED = [
   'starlette',
   'uvicorn',
   'orjson',
-  ...UVLOOP,
+  'uvloop',
 ];
 /** Modules that the GPU worker imports, too: loaded once, they are kept compiled in the environment. */
 const SLOW_TO_COMPILE = ['transformers.modeling_utils', 'torch._dynamo'];

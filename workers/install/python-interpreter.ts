@@ -24,8 +24,7 @@ const REMEDY = `install Python 3.${NEWEST_MINOR} (or set TEMPER_PYTHON to a Pyth
 
 function candidates(): string[][] {
   const named = [13, 12, 11].map((minor) => [`python3.${minor}`]);
-  const launcher = process.platform === 'win32' ? [13, 12, 11].map((minor) => ['py', `-3.${minor}`]) : [];
-  return [...named, ...launcher, ['python3'], ['python']];
+  return [...named, ['python3'], ['python']];
 }
 
 /** `needsVenv`: false if uv makes the environment. */

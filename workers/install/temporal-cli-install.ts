@@ -42,7 +42,7 @@ const GO_SOURCE = join(import.meta.dirname, 'temporal-server');
 /** Count of `go list -deps`, for an estimate of the time left. */
 const GO_PACKAGES = 1783;
 const GO_MODULES = 211;
-const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
+const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin' };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 interface Installation {

@@ -14,7 +14,7 @@ export interface TemporalCli {
 /** Updates with start, typed search attributes and activity pause work from here on. */
 const OLDEST_SERVER = '1.28.0';
 const VERSION_WITHIN_MS = 20_000;
-const PROGRAM = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
+const PROGRAM = 'temporal';
 
 export interface CliWanted {
   readonly env: NodeJS.ProcessEnv;

@@ -8,7 +8,6 @@ import type { Interpreter } from './python-interpreter.ts';
 
 /** Names one version, by hash. */
 const UV_LOCK = join(GPU_WORKER_FOLDER, 'requirements-uv.lock');
-const isWindows = process.platform === 'win32';
 
 export interface Uv {
   run(args: readonly string[], options?: Pick<CommandOptions, 'env' | 'timeoutMs' | 'onLine'>): Promise<CommandResult>;
@@ -17,7 +16,7 @@ export interface Uv {
 
 /** Path of a virtual environment's program. */
 export function programOf(environment: string, program: string): string {
-  return isWindows ? join(environment, 'Scripts', `${program}.exe`) : join(environment, 'bin', program);
+  return join(environment, 'bin', program);
 }
 
 export async function hasOwnUv(env: NodeJS.ProcessEnv): Promise<boolean> {

@@ -110,8 +110,7 @@ function connectTo(folders: ProjectFolders): Promise<Socket | null> {
 
 /** The file may be from before a kill or a restart of the machine, and another daemon may have its socket's path. */
 function isOwnDaemon(stack: StackFile, folders: ProjectFolders): boolean {
-  if (!isOwnSocketPath(stack.socket, folders)) return false;
-  return process.platform === 'win32' || isAlive({ ...stack, name: 'daemon' });
+  return isOwnSocketPath(stack.socket, folders) && isAlive({ ...stack, name: 'daemon' });
 }
 
 /** A held lock without a socket that answers is a stack that starts, ends, or is frozen. */
@@ -137,7 +136,6 @@ function startDaemon(folders: ProjectFolders, spec: StackSpec): StartedDaemon {
     // A separate session: Ctrl-C reaches the command line only, which then decides.
     detached: true,
     stdio: ['pipe', log, log],
-    windowsHide: true,
   });
   closeSync(log);
   child.stdin?.on('error', () => undefined);

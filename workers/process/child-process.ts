@@ -33,7 +33,7 @@ export function startChild(
 ): StartedChild {
   const [file, args] = leashed(program, rest);
   // stdin stays open for the lifetime of this process: workers end when it closes.
-  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin.on('error', () => undefined);
   const lastLines: string[] = [];
   const keep = (line: string) => {

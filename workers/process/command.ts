@@ -36,7 +36,6 @@ export async function runCommand(
     timeout: options.timeoutMs,
     signal: options.signal,
     killSignal: 'SIGKILL',
-    windowsHide: true,
   });
   collectLines(child, (line) => {
     lines.push(line);

@@ -29,7 +29,6 @@ function linuxStartTime(pid: number): string | null {
 }
 
 function otherStartTime(pid: number): string | null {
-  if (process.platform === 'win32') return null;
   const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -2,10 +2,9 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from 'fs-native-extensions';
-import { NO_FOLLOW } from './own-file.ts';
 
 const POLL_MS = 200;
-const OPEN = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | NO_FOLLOW;
+const OPEN = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /** The lock's release, or null if another process holds it. */
 export function tryFileLock(file: string): (() => void) | null {

@@ -14,8 +14,6 @@ import {
   type Stats,
 } from 'node:fs';
 
-/** Windows has no links that an ordinary user could make, and no such flag. */
-export const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const OTHERS_WRITE = 0o022;
 const OTHERS_LOOK = 0o077;
 
@@ -24,7 +22,7 @@ export function readOwnFile(file: string): string | null {
   let fd: number;
   try {
     // A pipe, which would never open, is refused below.
-    fd = openSync(file, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
+    fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
     return null;
   }
@@ -71,7 +69,6 @@ export function makePrivateFolder(path: string): boolean {
   }
 }
 
-/** Windows keeps no such owner. */
 export function isOwn({ uid }: Stats): boolean {
-  return process.geteuid === undefined || uid === process.geteuid();
+  return uid === process.geteuid!();
 }

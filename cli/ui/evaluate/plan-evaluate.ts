@@ -58,7 +58,6 @@ async function runEval(words: readonly string[], { project, env, store, signal }
     cwd: project,
     env: { ...others, ...storeVariable },
     stdio: ['ignore', 'pipe', 'pipe'],
-    windowsHide: true,
   });
   const stop = (): void => void child.kill('SIGINT');
   signal.addEventListener('abort', stop, { once: true });

@@ -1,16 +1,13 @@
 """Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
-import hashlib
 import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any
 
 import orjson
 
-from temper_gpu.commits.checkpoints import canonical_json
 from temper_gpu.commits.later_version import require_known_schema
 from temper_gpu.contract import MAX_ROLLOUT_BYTES, STORE_KEYS, GroupRef, TrainInput
 from temper_gpu.failures import TemperError
@@ -85,39 +82,6 @@ def require_groups(input: TrainInput) -> None:
             f"step {input.step} of {input.run} must train groups or examples, got neither; run one version of Temper "
             "on all hosts",
         )
-
-
-def with_groups(store: Store, input: TrainInput) -> TrainInput:
-    """Reads the groups of a large step from its verdict; the input has only their number and the hash of their list."""
-    named = input.group_list
-    if named is None:
-        return input
-    key = STORE_KEYS["verdict"].format(run=input.run, branch=input.branch, step=input.step)
-    try:
-        verdict = orjson.loads(store.read(key) or b"")
-        require_known_schema(verdict, key)
-        trained = sorted((group for group in verdict["groups"] if group["use"] == "trained"), key=itemgetter("group"))
-        groups = [GroupRef.model_validate({name: group[name] for name in _REF}) for group in trained]
-    except (KeyError, TypeError, ValueError) as error:
-        raise TemperError(
-            "StoreCorrupt", f"{key} must be the verdict on a step, got {error!r}; restore it from a copy of the run"
-        ) from error
-    if hash_groups(groups) != named.sha256:
-        raise TemperError(
-            "StoreCorrupt",
-            f"{key} must train the {named.count} groups that the run decided on, it trains {len(groups)}, and others; "
-            "restore it from a copy of the run, or roll back to the step before",
-        )
-    return input.model_copy(update={"groups": groups, "group_list": None})
-
-
-_REF = ("group", "rolloutsSha256", "judgedSha256")
-
-
-def hash_groups(groups: list[GroupRef]) -> str:
-    """Must equal `hashOf` in core/hashes.ts, whose canonical JSON has no newline."""
-    refs = [ref.model_dump(by_alias=True, exclude_none=True) for ref in groups]
-    return hashlib.sha256(canonical_json(refs).removesuffix(b"\n")).hexdigest()
 
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:

@@ -44,7 +44,7 @@ from temper_gpu.model.memory import give_back
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Datasets, TurnReader, refuse_turns
-from temper_gpu.training.groups import require_groups, with_groups
+from temper_gpu.training.groups import require_groups
 from temper_gpu.training.inputs import StepInputs, load_inputs, read_tensors
 from temper_gpu.training.metrics import Metrics, baseline_metrics, on_the_wire, policy_metrics
 from temper_gpu.training.optimizers import optimizer_fingerprint
@@ -206,7 +206,6 @@ class Trainer:
         if found is not None:
             return Outcome(found, True)
         clock = self._clock = Stopwatch("load")
-        input = with_groups(self._store, input)
         made = self._make(input, is_cancelled)
         parent, policy = made.parent.manifest, made.loaded.policy
         tensors = {**made.earlier, made.last: _tensors_of(policy)}
@@ -259,7 +258,7 @@ class Trainer:
 
     def join_step(self, input: TrainInput) -> None:
         """Computes this rank's share of a step that rank 0 commits."""
-        self._make(with_groups(self._store, input), never_cancelled)
+        self._make(input, never_cancelled)
 
     def _make(self, input: TrainInput, is_cancelled: IsCancelled) -> _Made:
         """load → step, for each policy."""

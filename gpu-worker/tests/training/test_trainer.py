@@ -13,11 +13,11 @@ import torch
 from safetensors.torch import load
 
 from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_parent
-from temper_gpu.contract import Checkpoint, GroupList, GroupRef, TrainConfig, TrainInput
+from temper_gpu.contract import Checkpoint, TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import trainer as trainer_module
-from temper_gpu.training.groups import Attempt, Call, Group, hash_groups
+from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
@@ -120,59 +120,6 @@ def test_a_step_asked_for_twice_is_found_not_made(store: FileStore, trainer: Tra
     assert (made.found, found.found) == (False, True)
     assert made.commit == found.commit
     assert trainer.initialise(initialise_input()).found
-
-
-def large(work: TrainInput) -> TrainInput:
-    """As a large step is told: without the list of its groups."""
-    named = GroupList(count=len(work.groups), sha256=hash_groups(work.groups))
-    return work.model_copy(update={"groups": [], "group_list": named})
-
-
-def write_verdict(store: FileStore, work: TrainInput, **changes: object) -> None:
-    """On the groups of a step, and on one that it does not train."""
-    refs = [ref.model_dump(by_alias=True) for ref in work.groups]
-    trained = [{**ref, "use": "trained", "rewards": [1.0, None]} for ref in refs]
-    unused = {**refs[0], "group": len(refs), "use": "no-variance", "rewards": [1.0]}
-    verdict = {"schema": 1, "inputsSha256": "0" * 64, "groups": [*reversed(trained), unused], **changes}
-    store.publish(
-        f"runs/{work.run}/branches/{work.branch}/steps/{work.step}/verdict.json", json.dumps(verdict).encode()
-    )
-
-
-def test_a_large_step_finds_its_groups_in_the_verdict_and_is_the_same_step(tmp_path: Path):
-    manifests: list[bytes] = []
-    for name in ("listed", "found"):
-        store = open_folder(tmp_path / name)
-        trainer = new_trainer(store)
-        work = train_input(store, begin(trainer), fresh(begin(trainer)))
-        write_verdict(store, work)
-        outcome = trainer.train(work if name == "listed" else large(work), never)
-        assert outcome.commit.manifest.groups == work.groups
-        # Other ranks are told as much.
-        new_trainer(store).join_step(large(work))
-        manifests.append(store.read(manifest_key("demo", 0, 1)) or b"")
-    assert manifests[0] == manifests[1] != b""
-
-
-def test_a_verdict_that_trains_other_groups_than_the_run_decided_on_is_refused(store: FileStore, trainer: Trainer):
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
-    write_verdict(store, work, groups=[])
-    with pytest.raises(TemperError, match=r"verdict.json must train the \d+ groups .* it trains 0") as caught:
-        trainer.train(large(work), never)
-    assert caught.value.type == "StoreCorrupt"
-
-
-def test_a_missing_verdict_of_a_large_step_is_a_corrupt_store(store: FileStore, trainer: Trainer):
-    work = large(train_input(store, begin(trainer), fresh(begin(trainer))))
-    with pytest.raises(TemperError, match="must be the verdict on a step") as caught:
-        trainer.train(work, never)
-    assert caught.value.type == "StoreCorrupt"
-
-
-def test_a_list_of_groups_has_the_hash_that_workflows_compute():
-    groups = [GroupRef(group=group, rollouts_sha256="a" * 64, judged_sha256="b" * 64) for group in (2, 10)]
-    # hashOf of core/hashes.ts.
-    assert hash_groups(groups) == "544ee56f1dd513610a833d187de33957245da49360a0d09bc66f649e568d1a60"
 
 
 def test_other_inputs_under_a_committed_step_are_a_conflict_that_names_both(store: FileStore, trainer: Trainer):

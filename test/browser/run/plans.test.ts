@@ -13,11 +13,11 @@ const time = (second: number): string => new Date(second * SECOND).toISOString()
 function span(from: number, to: number | null, more: Partial<LaneSpan> = {}): LaneSpan {
   const [startedAt, endedAt] = [time(from), to === null ? null : time(to)];
   const kind = 'work';
-  return { label: 'x', step: 1, group: 0, startedAt, endedAt, attempt: 1, host: null, failure: null, kind, ...more };
+  return { label: 'x', step: 1, group: 0, startedAt, endedAt, attempt: 1, host: null, kind, ...more };
 }
 
 test('spans at the same time get lines of their own, others share one', () => {
-  const view = { source: 'store', lanes: [{ name: 'rollout', spans: [span(0, 2), span(1, 3), span(2, 4)] }] } as const;
+  const view = { lanes: [{ name: 'rollout', spans: [span(0, 2), span(1, 3), span(2, 4)] }] } as const;
   const [lane] = placeLanes(view, 10 * SECOND);
   expect(lane!.spans.map(({ line }) => line)).toEqual([0, 1, 0]);
   expect(lane!.lines).toBe(2);
@@ -28,14 +28,14 @@ test('a span in progress reaches to now; lanes without spans are left out', () =
     { name: 'train', spans: [span(0, null)] },
     { name: 'judge', spans: [] },
   ] as const;
-  expect(periodOf({ source: 'store', lanes }, 7 * SECOND)).toEqual({ from: 0, to: 7 * SECOND });
-  expect(placeLanes({ source: 'store', lanes }, 7 * SECOND).map(({ name }) => name)).toEqual(['train']);
-  expect(periodOf({ source: 'store', lanes: [] }, 7 * SECOND)).toBeNull();
+  expect(periodOf({ lanes }, 7 * SECOND)).toEqual({ from: 0, to: 7 * SECOND });
+  expect(placeLanes({ lanes }, 7 * SECOND).map(({ name }) => name)).toEqual(['train']);
+  expect(periodOf({ lanes: [] }, 7 * SECOND)).toBeNull();
 });
 
 test('ordinary spans that share a pixel are drawn once; a retry is always drawn', () => {
-  const spans = [span(0, 0.1), span(0.2, 0.3), span(0.4, 0.5, { attempt: 2, kind: 'retry' }), span(50, 60)];
-  const [lane] = placeLanes({ source: 'temporal', lanes: [{ name: 'rollout', spans }] }, 100 * SECOND);
+  const spans = [span(0, 0.1), span(0.2, 0.3), span(0.4, 0.5, { attempt: 2 }), span(50, 60)];
+  const [lane] = placeLanes({ lanes: [{ name: 'rollout', spans }] }, 100 * SECOND);
   const shown = spansInSight(lane!, { from: 0, to: 100 * SECOND }, 100);
   expect(shown.map(({ span: { startedAt } }) => startedAt)).toEqual([time(0), time(0.4), time(50)]);
   expect(spansInSight(lane!, { from: 20 * SECOND, to: 40 * SECOND }, 100)).toEqual([]);

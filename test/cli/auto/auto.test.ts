@@ -177,7 +177,6 @@ test('a limit of cost stops before a call, and a higher one continues without pa
   const before = writer.answered.length;
   const { exitCode, stderr } = await project.auto(...words, '--max-cost-usd', '0.021');
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('estimate: ');
   expect(stderr).toContain('temper: --max-cost-usd 0.021 is used up: 11 answers');
   expect((await project.auto(...words, '--max-cost-usd', '1')).exitCode).toBe(0);
   // Proposals, four tries and their verdicts, the agent, three samples and their verdicts: no call twice.

@@ -7,7 +7,7 @@ test('a key opens what it was signed for, by the review key and for the store th
   const keys = new ReviewKeys('the review key', 'one store');
   const token = keys.sign(SCOPE);
   expect(keys.read(token, 'link')).toEqual(SCOPE);
-  expect(keys.read(token, 'session')).toBeNull();
+  expect(keys.read(token, 'run')).toBeNull();
   expect(new ReviewKeys('the review key', 'another store').read(token, 'link')).toBeNull();
   expect(new ReviewKeys('another review key', 'one store').read(token, 'link')).toBeNull();
   const [text, seal] = token.split('.');

@@ -74,7 +74,7 @@ describe('a link that is not valid opens nothing', () => {
   const links: [string, (served: Served) => string][] = [
     ['expired', (served) => served.linkTo('0.1.0.1', { expiresAt: Date.now() - 1 })],
     ['changed', (served) => served.linkTo('0.1.0.1').replace(/.$/, (end) => (end === 'A' ? 'B' : 'A'))],
-    ['that is a session key', (served) => served.linkTo('0.1.0.1', { kind: 'session' })],
+    ['that opens a whole run', (served) => served.linkTo('0.1.0.1', { kind: 'run' })],
     ['to an attempt that was not played', (served) => served.linkTo('0.1.7.1')],
     ['of another run', (served) => served.linkTo('0.1.0.1', { run: 'other' })],
     ['with the review key in it', () => '/r/a-review-key'],

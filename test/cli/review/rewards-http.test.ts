@@ -1,6 +1,5 @@
 /** Rewards over HTTP: what is given, and that what is refused changes nothing. */
 import { expect, test } from 'vitest';
-import { ReviewKeys } from '../../../cli/review/keys.ts';
 import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
 import { KEY, serveReview } from './served.ts';
 
@@ -128,19 +127,4 @@ test('says that it lives to anybody, and answers pages of other sites nothing', 
     origin: 'https://evil.example',
   });
   expect([status, Object.keys(headers).filter((name) => name.startsWith('access-control'))]).toEqual([405, []]);
-});
-
-test('a token opens one thing in one store', () => {
-  const keys = new ReviewKeys(KEY, 'store');
-  const scope = { kind: 'link', run: 'demo', attempt: '0.1.0.0', expiresAt: 5 } as const;
-  const token = keys.sign(scope);
-  expect(keys.read(token, 'link')).toEqual(scope);
-  expect([keys.read(token, 'session'), keys.read(token, 'run'), keys.read('', 'link')]).toEqual([null, null, null]);
-  expect(new ReviewKeys(KEY, 'other').read(token, 'link')).toBeNull();
-  expect(new ReviewKeys(`${KEY}.`, 'store').read(token, 'link')).toBeNull();
-  const [text = '', seal = ''] = token.split('.');
-  const other = Buffer.from(JSON.stringify(['link', 'demo', '0.1.0.1', 5])).toString('base64url');
-  expect(keys.read(`${other}.${seal}`, 'link')).toBeNull();
-  expect(keys.read(`${text}.${seal.slice(0, -1)}`, 'link')).toBeNull();
-  expect(token).not.toContain(KEY);
 });

@@ -155,7 +155,6 @@ test('calls before the turn keep their answers, those from it on are of the othe
 const viewsOf = (): ViewContext => ({
   store,
   index: undefined as never,
-  readHistory: null,
   readVocabulary: async () => null,
   now: Date.now,
 });

@@ -223,7 +223,7 @@ test('a line of the CSV file that a crash cut off is written again, and a new me
   expect(lines[2]?.endsWith(',3')).toBe(true);
 });
 
-test("TRL's names are an option", () => {
+test("metrics have ART's names", () => {
   const [step] = [{ reward: 0.5, metrics: { wins: 1 }, train: { rewardStd: 0.1, gradNorm: 2 }, learningRate: 1e-3 }];
   const summary = {
     ...step,
@@ -238,16 +238,7 @@ test("TRL's names are an option", () => {
     adapterSha256: 'a'.repeat(64),
   };
   const totals = { seconds: 6, attempts: 24, sampledTokens: 210 };
-  expect(metricsOfStep(summary, totals, 'trl')).toMatchObject({
-    reward: 0.5,
-    reward_std: 0.1,
-    grad_norm: 2,
-    frac_reward_zero_std: 0.25,
-    num_tokens: 210,
-    'completions/mean_length': 10,
-    'rewards/wins': 1,
-  });
-  expect(metricsOfStep(summary, totals, 'art')).toMatchObject({
+  expect(metricsOfStep(summary, totals)).toMatchObject({
     'train/reward': 0.5,
     'train/reward_std_dev': 0.1,
     'train/exception_rate': 1 / 8,

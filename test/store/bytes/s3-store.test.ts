@@ -4,9 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
-import { CreateMultipartUploadCommand, UploadPartCommand } from '@aws-sdk/client-s3';
-
-import { createS3Client, S3_TIMEOUTS } from '../../../store/bytes/s3-client.ts';
 import { openS3Store } from '../../../store/bytes/s3-store.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
@@ -69,31 +66,6 @@ test('a blob is measured without being read, and removed', async () => {
   await store.removeBlob(ref);
   await store.removeBlob(ref);
   expect(await store.blobBytes(ref)).toBeNull();
-});
-
-test('an upload in parts that its writer did not complete is found with what it holds, and given up', async () => {
-  const prefix = 'torn';
-  const store = await openS3Store({ bucket: BUCKET, prefix });
-  const client = await createS3Client(S3_TIMEOUTS);
-  const object = { Bucket: BUCKET, Key: `${prefix}/blobs/abc` };
-  const begin = async (Key: string) => {
-    const { UploadId } = await client.send(new CreateMultipartUploadCommand({ ...object, Key }));
-    await client.send(new UploadPartCommand({ ...object, Key, UploadId, PartNumber: 1, Body: bytes('abcde') }));
-  };
-  await begin(object.Key);
-  await begin('of-another-store/blobs/abc');
-  const unfinished = async () => {
-    const found = [];
-    for await (const upload of store.unfinished()) found.push(upload);
-    return found;
-  };
-  const [upload, ...others] = await unfinished();
-  expect([upload, others]).toMatchObject([{ key: 'blobs/abc', bytes: 5 }, []]);
-  expect(Date.now() - upload!.modifiedAtMs).toBeLessThan(60_000);
-  expect(await store.removeUnchanged({ ...upload!, modifiedAtMs: 0 })).toBe(false);
-  expect(await store.removeUnchanged(upload!)).toBe(true);
-  expect(await unfinished()).toEqual([]);
-  expect(await store.removeUnchanged(upload!)).toBe(false);
 });
 
 test.each(['s3://', 's3://a', 's3://bucket/../x', 's3://bucket//x', 's3://key:secret@bucket/x'])(

@@ -35,7 +35,6 @@ const spansOf = ({ lanes }: LanesView, name: string): readonly LaneSpan[] =>
 
 test('the store tells when groups were played and steps were trained, by whom, and at which attempt', async () => {
   const view = await viewLanes(contextOf(await timedRun(2)), 'demo', new URLSearchParams());
-  expect(view.source).toBe('store');
   expect(spansOf(view, 'rollout').map(({ step, group, host, attempt }) => [step, group, host, attempt])).toEqual([
     [1, 0, 'host-0', 1],
     [1, 1, 'host-1', 2],
@@ -77,37 +76,6 @@ test('the store tells how long groups were judged, and since when a run is pause
   expect(spansOf(view, 'judge')).toMatchObject([{ step: 2, startedAt: at(48), endedAt: at(50.5), kind: 'work' }]);
   expect(spansOf(view, 'wait')).toMatchObject([{ step: null, startedAt: at(70), endedAt: null, kind: 'pause' }]);
   expect(spansOf(view, 'wait')[0]!.label).toContain('the budget of $1 is used up');
-});
-
-test('what a server still knows goes before the store, which tells of the steps before', async () => {
-  const span = { label: 'step 2 · group 0', step: 2, group: 0, startedAt: at(41), endedAt: at(47), attempt: 3 };
-  const told = { ...span, host: 'host-9', failure: 'AgentFailed: once', kind: 'work' } as const;
-  const early = {
-    ...told,
-    label: 'set',
-    step: null,
-    group: null,
-    startedAt: at(-90),
-    endedAt: at(-90),
-    kind: 'message',
-  } as const;
-  const history: LanesView = {
-    lanes: [
-      { name: 'rollout', spans: [told] },
-      { name: 'wait', spans: [early] },
-    ],
-    source: 'temporal',
-  };
-  const context = contextOf(await timedRun(2), { readHistory: () => Promise.resolve(history) });
-  const view = await viewLanes(context, 'demo', new URLSearchParams());
-  expect(view.source).toBe('temporal');
-  expect(spansOf(view, 'rollout').map(({ step, host }) => [step, host])).toEqual([
-    [1, 'host-0'],
-    [1, 'host-1'],
-    [2, 'host-9'],
-  ]);
-  // Long before the first step that is shown.
-  expect(spansOf(view, 'wait')).toEqual([]);
 });
 
 test('a run that there is not has no lanes', async () => {

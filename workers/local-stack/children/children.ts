@@ -103,9 +103,7 @@ export function gpuWorker(context: ChildContext): ChildSpec {
   const { temporalAddress, namespace } = stack;
   const place = { port: ports.engine, temporalAddress, namespace };
   const env = workerEnvironment(gpuWorkerEnvironment(process.env), context);
-  env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH]
-    .filter(Boolean)
-    .join(process.platform === 'win32' ? ';' : ':');
+  env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH].filter(Boolean).join(':');
   env.PYTHONUNBUFFERED = '1';
   const command = [...(spec.gpuWorkerCommand ?? []), ...gpuWorkerArguments(spec, folders.models, place)];
   return {

@@ -9,17 +9,14 @@ import { isOwnFolder, isOwnSocket } from '../../project/own-file.ts';
 /** Longer paths cannot name a socket (104 bytes on macOS, 108 on Linux, with the final zero). */
 const MAX_SOCKET_PATH = 103;
 const TEMPORARY_PREFIX = 'temper-';
-const HAS_SOCKET_FILES = process.platform !== 'win32';
 
 export function chooseSocketPath(folders: ProjectFolders): string {
-  if (!HAS_SOCKET_FILES) return `\\\\.\\pipe\\temper-${process.pid}-${Date.now().toString(36)}`;
   if (Buffer.byteLength(folders.stackSocket) <= MAX_SOCKET_PATH) return folders.stackSocket;
   return join(mkdtempSync(join(tmpdir(), TEMPORARY_PREFIX)), SOCKET_NAME);
 }
 
 /** Whether only this user can be behind the socket: the path may come from an old file. */
 export function isOwnSocketPath(path: string, folders: ProjectFolders): boolean {
-  if (!HAS_SOCKET_FILES) return path.startsWith('\\\\.\\pipe\\temper-');
   const folder = dirname(path);
   // `.temper` may be a link to a larger disk: where it leads must be this user's.
   const isInState = path === folders.stackSocket && isOwnFolder(folder, statSync);
@@ -35,7 +32,6 @@ function isTemporary(path: string): boolean {
 
 /** And the temporary folder that was made for it. The socket itself may be gone: a server that closes removes it. */
 export function removeSocket(path: string, folders: ProjectFolders): void {
-  if (!HAS_SOCKET_FILES) return;
   if (isOwnSocketPath(path, folders)) rmSync(path, { force: true });
   const folder = dirname(path);
   if (isTemporary(path) && isOwnFolder(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
@@ -44,10 +40,6 @@ export function removeSocket(path: string, folders: ProjectFolders): void {
 export function listenOn(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    if (!HAS_SOCKET_FILES) {
-      server.listen(path, () => resolve());
-      return;
-    }
     rmSync(path, { force: true });
     // Never open to others, not even between its making and a chmod.
     const before = process.umask(0o177);
