@@ -1,14 +1,9 @@
 import type { temporal } from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate, pauseUpdate } from '../../workflows/messages.ts';
-import { CACHES, createGate, eventually, openTestBed, type RunHandle, type RunSetup, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, createGate, eventually, type RunHandle, type RunSetup } from './harness.ts';
 
 /** Rewards that were given so far: `give('1.0', 4)` gives 4 rewards to group 0 of step 1. */
 function createRewards() {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { JudgeSpending, RolloutInput } from '../../core/contract.ts';
 import { NOTHING_SPENT } from '../../core/judge-spending.ts';
@@ -11,13 +11,8 @@ import {
   setUpdate,
   stopUpdate,
 } from '../../workflows/messages.ts';
-import { CACHES, eventually, holdTraining, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, eventually, holdTraining, type RunHandle } from './harness.ts';
 
 const judge = 'openai/gpt-5-mini';
 const spent = (): JudgeSpending => ({ calls: 1, cached: 0, promptTokens: 900, completionTokens: 100, usd: 0.5 });

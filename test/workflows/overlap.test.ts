@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { ApplicationFailure } from '@temporalio/activity';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { GroupResult, RolloutInput, TrainInput } from '../../core/contract.ts';
 import {
@@ -13,22 +13,9 @@ import {
   stopUpdate,
 } from '../../workflows/messages.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
+import { bed } from './bed.ts';
 import type { ActivityName, FakeOptions, FakeRun } from './fake-activities.ts';
-import {
-  CACHES,
-  createGate,
-  eventually,
-  openTestBed,
-  type RunSetup,
-  type StartedRun,
-  type TestBed,
-} from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, createGate, eventually, type RunSetup, type StartedRun } from './harness.ts';
 
 type Placed = Pick<RolloutInput, 'branch' | 'step'>;
 const isAt = (input: unknown, step: number): boolean =>

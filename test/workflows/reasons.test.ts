@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 
 import { STORE_KEY } from '../../core/wire-constants.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
@@ -8,13 +8,8 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { progressQuery } from '../../workflows/messages.ts';
 import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
-import { eventually, holdTraining, openTestBed, STORE_ID, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { eventually, holdTraining, STORE_ID } from './harness.ts';
 
 test('the reasons that a person gives on the command line stand in the run', async () => {
   const project = await temporaryFolder();

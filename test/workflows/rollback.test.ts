@@ -1,28 +1,15 @@
 import { randomUUID } from 'node:crypto';
 
 import { ApplicationFailure } from '@temporalio/activity';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { Settings } from '../../core/settings.ts';
 import { pauseUpdate, progressQuery, resumeUpdate, rollbackUpdate, setUpdate } from '../../workflows/messages.ts';
 import type { ResumeFrom } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
+import { bed } from './bed.ts';
 import type { ActivityName, FakeRun } from './fake-activities.ts';
-import {
-  CACHES,
-  eventually,
-  holdTraining,
-  openTestBed,
-  type RunHandle,
-  type StartedRun,
-  type TestBed,
-} from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, eventually, holdTraining, type RunHandle, type StartedRun } from './harness.ts';
 
 const rollBack = (handle: RunHandle, step: number, settings: Settings | null = null, updateId: string = randomUUID()) =>
   handle.executeUpdate(rollbackUpdate, { args: [{ step, settings, reason: null }], updateId });

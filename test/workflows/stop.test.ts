@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 
 import { WorkflowUpdateFailedError } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { progressQuery, setUpdate, stopUpdate } from '../../workflows/messages.ts';
-import { CACHES, eventually, holdTraining, openTestBed, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, eventually, holdTraining } from './harness.ts';
 
 describe.each(CACHES)('an end that a person asks for, %s', (_, maxCachedWorkflows) => {
   test('a stopped run finishes its step and keeps the result', async () => {

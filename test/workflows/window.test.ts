@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate } from '../../workflows/messages.ts';
+import { bed } from './bed.ts';
 import type { FakeRun } from './fake-activities.ts';
-import { CACHES, eventually, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, eventually, type RunHandle } from './harness.ts';
 
 /** Groups whose rewards were given: `give('1.0', '1.2')`. */
 function createRewards() {
