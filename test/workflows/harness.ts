@@ -7,10 +7,11 @@ import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 import type { TrackInput, TrackResult } from '../../core/contract-outbound.ts';
-import type { SupervisedConfig } from '../../core/contract.ts';
+import type { RunState, SupervisedConfig } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { progressQuery } from '../../workflows/messages.ts';
 import type { TrainRunInput } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { isNightly } from '../run/tier.ts';
@@ -250,6 +251,12 @@ export async function eventually<T>(ask: () => Promise<T>, isRight: (answer: T) 
     await delay(50);
   }
 }
+
+export const untilProgress = (handle: RunHandle, isRight: (progress: RunState) => boolean): Promise<RunState> =>
+  eventually(() => handle.query(progressQuery), isRight);
+
+export const untilPaused = (handle: RunHandle): Promise<RunState> =>
+  untilProgress(handle, ({ state }) => state === 'paused');
 
 /** Holds the training of one step of branch 0 until the gate opens. */
 export function holdTraining(heldStep: number) {

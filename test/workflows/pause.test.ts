@@ -2,18 +2,13 @@ import { randomUUID } from 'node:crypto';
 
 import { describe, expect, test } from 'vitest';
 
-import { pauseUpdate, progressQuery, resumeUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
+import { pauseUpdate, resumeUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
-import { BOTH_CACHES, eventually, holdTraining, type RunHandle } from './harness.ts';
+import { BOTH_CACHES, eventually, holdTraining, type RunHandle, untilPaused } from './harness.ts';
 
 const pause = (handle: RunHandle, reason: string | null = null) =>
   handle.executeUpdate(pauseUpdate, { args: [{ reason }] });
 const resume = (handle: RunHandle) => handle.executeUpdate(resumeUpdate);
-const untilPaused = (handle: RunHandle) =>
-  eventually(
-    () => handle.query(progressQuery),
-    ({ state }) => state === 'paused',
-  );
 
 describe.each(BOTH_CACHES)('a paused run, %s', (_, maxCachedWorkflows) => {
   test('finishes its step, begins none, says what it waits for, and goes on as if nothing had been', async () => {

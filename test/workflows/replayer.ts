@@ -13,14 +13,16 @@ export function createReplayer(options: ReplayWorkerOptions): Replayer {
     for (let next = given.shift(); next !== undefined; next = given.shift()) yield next;
   }
   const results = Worker.runReplayHistories(options, histories());
+  const replayNext = async (before: Promise<unknown>, next: (typeof given)[number]): Promise<void> => {
+    await before;
+    given.push(next);
+    const { value } = await results.next();
+    if (value.error !== undefined) throw value.error;
+  };
   let last: Promise<unknown> = Promise.resolve();
   return {
     replay(workflowId, history) {
-      const replayed = last.then(async () => {
-        given.push({ workflowId, history });
-        const { value } = await results.next();
-        if (value.error !== undefined) throw value.error;
-      });
+      const replayed = replayNext(last, { workflowId, history });
       last = replayed.catch(() => undefined);
       return replayed;
     },

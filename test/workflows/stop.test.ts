@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 
 import { progressQuery, setUpdate, stopUpdate } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
-import { CACHES, eventually, holdTraining } from './harness.ts';
+import { CACHES, holdTraining, untilProgress } from './harness.ts';
 
 describe.each(CACHES)('an end that a person asks for, %s', (_, maxCachedWorkflows) => {
   test('a stopped run finishes its step and keeps the result', async () => {
@@ -81,10 +81,7 @@ test('a bad stop is refused before it enters the history', async () => {
 
 test('a run that waits for a GPU worker says for what, where and since when', async () => {
   await bed.play({ gpuWorker: false }, async ({ handle, input }) => {
-    const state = await eventually(
-      () => handle.query(progressQuery),
-      ({ phase }) => phase === 'initialise',
-    );
+    const state = await untilProgress(handle, ({ phase }) => phase === 'initialise');
     const [what, since = ''] = (state.waitingFor ?? '').split(', since ');
     expect(what).toBe(`make checkpoint 0 of pocket on queue ${input.queues.gpu}`);
     expect(Date.parse(since)).toBeLessThanOrEqual(Date.now());
