@@ -18,7 +18,15 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const COMPILED_VARIABLE = 'TEMPER_TEST_COMPILED';
 const COMPILED = ['core', 'store', 'play', 'outbound', 'views', 'sdk', 'workflows', 'activities', 'workers', 'cli'];
 /** Also has what the processes of stacks run of the tests, and what these import. */
-const ALSO_COMPILED = ['examples', 'test/crash/agents', 'test/crash/points', 'test/hold-stack.ts'];
+const ALSO_COMPILED = [
+  'examples',
+  'test/crash/agents',
+  'test/crash/points',
+  'test/hold-stack.ts',
+  'test/workflows/deploy-worker.ts',
+  'test/workflows/user-worker.ts',
+  'test/workflows/workflow-player.ts',
+];
 const TEMPLATES = 'cli/init/templates';
 const LINKED = ['node_modules', 'gpu-worker', 'README.md'];
 

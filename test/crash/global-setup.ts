@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { codeCommand, useCompiledCode } from '../compiled.ts';
+import { isNightly } from '../run/tier.ts';
 import { Project, ticTacToe } from '../stack.ts';
 
 declare module 'vitest' {
@@ -20,7 +21,7 @@ const DISK = 'size=256m';
 
 export async function setup(vitest: TestProject): Promise<() => Promise<void>> {
   const compiled = await useCompiledCode();
-  const folder = new Project({ config: { localStack: { standby: true } } }).folder;
+  const folder = new Project({ config: { localStack: { standby: isNightly() } } }).folder;
   const env = {
     TEMPER_CRASH_FOLDER: join(folder, 'points'),
     PYTHONPATH: fileURLToPath(new URL('short-of-memory', import.meta.url)),

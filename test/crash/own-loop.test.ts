@@ -7,6 +7,7 @@ import { beforeAll, expect, inject, test } from 'vitest';
 import { permutation } from '../../core/plan-deal.ts';
 import { createRandom, deriveSeed } from '../../core/seeds.ts';
 import { codeCommand } from '../compiled.ts';
+import { isNightly } from '../run/tier.ts';
 import { Project, succeed, type Command } from '../stack.ts';
 import { until } from '../until.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
@@ -78,7 +79,8 @@ test('a script with roles that is killed between its steps ends with both polici
   killed.child.kill('SIGKILL');
   await killed.ended;
   await succeed(start('killed', ROLE_LOOP).ended);
-  const bytes = project.committed('roles.calm');
-  expect(project.committed('roles.killed')).toEqual(bytes);
-  expect(await project.done('verify', 'roles.killed')).toContain('same bytes');
+  expect(project.committed('roles.killed')).toEqual(project.committed('roles.calm'));
+  // A step made again takes seven seconds of processor time, and the loop above has one on each landing.
+  const isWhole = await project.done('verify', 'roles.killed', ...(isNightly() ? [] : ['--no-recompute']));
+  expect(isWhole).toContain(isNightly() ? 'same bytes' : 'roles.killed is intact');
 });

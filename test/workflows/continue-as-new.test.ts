@@ -1,15 +1,10 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { RolloutInput, RunState } from '../../core/contract.ts';
+import { bed } from './bed.ts';
 import type { FakeRun } from './fake-activities.ts';
-import { CACHES, eventually, openTestBed, type RunSetup, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, eventually, type RunSetup } from './harness.ts';
 
 /** Replacements, an empty step and evaluations on the way, so that all that is carried matters. */
 function use({ step, group }: RolloutInput): 'trained' | 'no-variance' {

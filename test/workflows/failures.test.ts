@@ -1,15 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { RolloutInput } from '../../core/contract.ts';
+import { bed } from './bed.ts';
 import type { ActivityName, FakeOptions } from './fake-activities.ts';
-import { CACHES, createGate, openTestBed, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, createGate } from './harness.ts';
 
 /** Throws at the first execution of each piece of work. */
 function failOnce(type: string) {

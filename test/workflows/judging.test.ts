@@ -1,34 +1,17 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { JudgeSpending, RolloutInput } from '../../core/contract.ts';
 import { NOTHING_SPENT } from '../../core/judge-spending.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
-import {
-  pauseUpdate,
-  progressQuery,
-  resumeUpdate,
-  rollbackUpdate,
-  setUpdate,
-  stopUpdate,
-} from '../../workflows/messages.ts';
-import { CACHES, eventually, holdTraining, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { pauseUpdate, resumeUpdate, rollbackUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
+import { bed } from './bed.ts';
+import { CACHES, holdTraining, type RunHandle, untilPaused, untilProgress } from './harness.ts';
 
 const judge = 'openai/gpt-5-mini';
 const spent = (): JudgeSpending => ({ calls: 1, cached: 0, promptTokens: 900, completionTokens: 100, usd: 0.5 });
 const set = (handle: RunHandle, maxJudgeUsd: number) =>
   handle.executeUpdate(setUpdate, { args: [{ settings: { maxJudgeUsd }, reason: null }] });
 const resume = (handle: RunHandle) => handle.executeUpdate(resumeUpdate);
-const untilPaused = (handle: RunHandle) =>
-  eventually(
-    () => handle.query(progressQuery),
-    ({ state }) => state === 'paused',
-  );
 
 describe.each(CACHES)('a run whose agent names a judge, %s', (_, maxCachedWorkflows) => {
   test('is judged group by group between rollout and train, and trained with what was judged', async () => {
@@ -65,10 +48,7 @@ describe.each(CACHES)('a run whose agent names a judge, %s', (_, maxCachedWorkfl
       const { changes } = await set(handle, 3);
       expect(changes).toMatchObject([{ setting: 'maxJudgeUsd', from: 1.5, to: 3 }]);
       await resume(handle);
-      await eventually(
-        () => handle.query(progressQuery),
-        ({ state, step }) => state === 'paused' && step === 3,
-      );
+      await untilProgress(handle, ({ state, step }) => state === 'paused' && step === 3);
       expect(fake.judgings).toHaveLength(6);
       await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
       expect(await handle.result()).toMatchObject({ state: 'stopped', step: 3, judging: { usd: 3 } });

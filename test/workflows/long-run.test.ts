@@ -1,17 +1,12 @@
 import type { Client } from '@temporalio/client';
 import type { temporal } from '@temporalio/proto';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
 import { NOTHING_SPENT } from '../../core/judge-spending.ts';
 import { isNightly } from '../run/tier.ts';
-import { createGate, eventually, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { createGate, eventually, type RunHandle } from './harness.ts';
 
 const STEPS = 150;
 const EVERY = 10;

@@ -1,34 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
 import { ApplicationFailure } from '@temporalio/activity';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { GroupResult, RolloutInput, TrainInput } from '../../core/contract.ts';
-import {
-  pauseUpdate,
-  progressQuery,
-  resumeUpdate,
-  rollbackUpdate,
-  setUpdate,
-  stopUpdate,
-} from '../../workflows/messages.ts';
+import { pauseUpdate, resumeUpdate, rollbackUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
+import { bed } from './bed.ts';
 import type { ActivityName, FakeOptions, FakeRun } from './fake-activities.ts';
-import {
-  CACHES,
-  createGate,
-  eventually,
-  openTestBed,
-  type RunSetup,
-  type StartedRun,
-  type TestBed,
-} from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, createGate, eventually, type RunSetup, type StartedRun, untilPaused } from './harness.ts';
 
 type Placed = Pick<RolloutInput, 'branch' | 'step'>;
 const isAt = (input: unknown, step: number): boolean =>
@@ -140,10 +120,7 @@ describe.each(CACHES)('steps that overlap, %s', (_, maxCachedWorkflows) => {
       const answer = await handle.executeUpdate(pauseUpdate, { args: [{ reason: null }] });
       expect(answer).toMatchObject({ first: true, afterStep: 3 });
       held.release();
-      const resting = await eventually(
-        () => handle.query(progressQuery),
-        ({ state }) => state === 'paused',
-      );
+      const resting = await untilPaused(handle);
       expect(resting).toMatchObject({ step: 3, overlap: [] });
       expect(policies(fake)).toEqual({ 1: 0, 2: 0, 3: 1 });
       await handle.executeUpdate(resumeUpdate);

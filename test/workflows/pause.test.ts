@@ -1,26 +1,16 @@
 import { randomUUID } from 'node:crypto';
 
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { pauseUpdate, progressQuery, resumeUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
-import { CACHES, eventually, holdTraining, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { pauseUpdate, resumeUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
+import { bed } from './bed.ts';
+import { BOTH_CACHES, eventually, holdTraining, type RunHandle, untilPaused } from './harness.ts';
 
 const pause = (handle: RunHandle, reason: string | null = null) =>
   handle.executeUpdate(pauseUpdate, { args: [{ reason }] });
 const resume = (handle: RunHandle) => handle.executeUpdate(resumeUpdate);
-const untilPaused = (handle: RunHandle) =>
-  eventually(
-    () => handle.query(progressQuery),
-    ({ state }) => state === 'paused',
-  );
 
-describe.each(CACHES)('a paused run, %s', (_, maxCachedWorkflows) => {
+describe.each(BOTH_CACHES)('a paused run, %s', (_, maxCachedWorkflows) => {
   test('finishes its step, begins none, says what it waits for, and goes on as if nothing had been', async () => {
     const whole = await bed.play({ maxCachedWorkflows }, async ({ handle, fake }) => (await handle.result(), fake));
     const held = holdTraining(2);

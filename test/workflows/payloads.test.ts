@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { WorkflowHandle } from '@temporalio/client';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { z } from 'zod';
 
 import {
@@ -19,7 +19,8 @@ import {
   TrainInput,
 } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import { openTestBed, STORE_ID, type TestBed } from './harness.ts';
+import { bed } from './bed.ts';
+import { STORE_ID } from './harness.ts';
 
 const INPUTS: Record<string, z.ZodType> = {
   prepare: PrepareInput,
@@ -34,12 +35,6 @@ const INPUTS: Record<string, z.ZodType> = {
   allocate: AllocateInput,
   conclude: ConcludeInput,
 };
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
 
 const ONE_BY_ONE = ['prepare', 'initialise', 'evaluate', 'rollout', 'judge', 'train', 'checkpoint', 'record'];
 

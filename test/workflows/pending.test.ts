@@ -2,19 +2,14 @@ import { randomUUID } from 'node:crypto';
 
 import { ApplicationFailure, heartbeat } from '@temporalio/activity';
 import type { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
 import { worstReason } from '../../cli/watch/under-way.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
-import { createGate, eventually, openTestBed, STORE_ID, type StartedRun, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { createGate, eventually, STORE_ID, type StartedRun } from './harness.ts';
 
 const store = { id: () => Promise.resolve(STORE_ID), read: () => Promise.resolve(new Uint8Array()) };
 

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { hashOf } from '../../core/hashes.ts';
-import { CACHES, openTestBed, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES } from './harness.ts';
 
 const SAMPLER = { branch: 0, step: 9, manifestSha256: hashOf('m'), adapterSha256: hashOf('a') };
 

@@ -1,20 +1,15 @@
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 
 import { STORE_KEY } from '../../core/wire-constants.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { progressQuery } from '../../workflows/messages.ts';
+
 import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
-import { eventually, holdTraining, openTestBed, STORE_ID, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { holdTraining, STORE_ID, untilPaused } from './harness.ts';
 
 test('the reasons that a person gives on the command line stand in the run', async () => {
   const project = await temporaryFolder();
@@ -32,10 +27,7 @@ test('the reasons that a person gives on the command line stand in the run', asy
     await tell('pause', run, '--reason', 'lunch');
     await tell('set', run, 'learningRate=0.5', '--reason', 'it crawls');
     held.release();
-    const paused = await eventually(
-      () => handle.query(progressQuery),
-      ({ state }) => state === 'paused',
-    );
+    const paused = await untilPaused(handle);
     expect(paused.pause).toMatchObject({ reason: 'lunch' });
     await tell('rollback', run, '--step', '0', '--set', 'learningRate=0.25', '--reason', 'it diverged');
     await tell('stop', run, '--reason', 'enough');

@@ -1,12 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-import { Worker } from '@temporalio/worker';
-import { expect, inject, test } from 'vitest';
+import { afterAll, expect, inject, test } from 'vitest';
 
 import { quietRuntime } from './harness.ts';
+import { createReplayer } from './replayer.ts';
 
 quietRuntime();
+const replayer = createReplayer({ workflowBundle: { codePath: inject('workflowBundle') } });
+afterAll(() => replayer.close());
 const HISTORIES = fileURLToPath(new URL('../histories/', import.meta.url));
 const names = (await readdir(HISTORIES)).filter((name) => name.endsWith('.json'));
 
@@ -21,6 +23,5 @@ test('histories are there to be replayed', () => {
 /** Fails where today's code would not have done what a run in flight has done: use `patched()`, or keep the order. */
 test.each(names)("today's code replays %s", async (name) => {
   const history: unknown = JSON.parse(await readFile(HISTORIES + name, 'utf8'));
-  const replayed = Worker.runReplayHistory({ workflowBundle: { codePath: inject('workflowBundle') } }, history);
-  await expect(replayed).resolves.toBeUndefined();
+  await expect(replayer.replay(name, history)).resolves.toBeUndefined();
 });

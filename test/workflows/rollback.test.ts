@@ -1,28 +1,15 @@
 import { randomUUID } from 'node:crypto';
 
 import { ApplicationFailure } from '@temporalio/activity';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { Settings } from '../../core/settings.ts';
-import { pauseUpdate, progressQuery, resumeUpdate, rollbackUpdate, setUpdate } from '../../workflows/messages.ts';
+import { pauseUpdate, resumeUpdate, rollbackUpdate, setUpdate } from '../../workflows/messages.ts';
 import type { ResumeFrom } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
+import { bed } from './bed.ts';
 import type { ActivityName, FakeRun } from './fake-activities.ts';
-import {
-  CACHES,
-  eventually,
-  holdTraining,
-  openTestBed,
-  type RunHandle,
-  type StartedRun,
-  type TestBed,
-} from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, eventually, holdTraining, type RunHandle, type StartedRun, untilProgress } from './harness.ts';
 
 const rollBack = (handle: RunHandle, step: number, settings: Settings | null = null, updateId: string = randomUUID()) =>
   handle.executeUpdate(rollbackUpdate, { args: [{ step, settings, reason: null }], updateId });
@@ -132,10 +119,7 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
       await held.reached;
       await handle.executeUpdate(pauseUpdate, { args: [{ reason: null }] });
       await rollBack(handle, 1);
-      const state = await eventually(
-        () => handle.query(progressQuery),
-        (now) => now.branch === 1 && now.state === 'paused',
-      );
+      const state = await untilProgress(handle, (now) => now.branch === 1 && now.state === 'paused');
       expect(state).toMatchObject({ step: 1, lineage: [{ branch: 1, fromBranch: 0, fromStep: 1 }] });
       held.release();
       expect(trained(fake).filter((step) => step.startsWith('1/'))).toEqual([]);
@@ -153,10 +137,7 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
       const first = await rollBack(handle, 1, null, updateId);
       expect(await rollBack(handle, 1, null, updateId)).toEqual(first);
       expect(await rollBack(handle, 1)).toEqual({ ...first, first: false });
-      await eventually(
-        () => handle.query(progressQuery),
-        ({ branch }) => branch === 1,
-      );
+      await untilProgress(handle, ({ branch }) => branch === 1);
       expect(await rollBack(handle, 1)).toEqual({ ...first, first: false });
       await handle.executeUpdate(resumeUpdate);
       held.release();

@@ -30,6 +30,9 @@ function summary(scheduled: Scheduled, name: string): Promise<Record<string, unk
   return scheduled.schedule('show', name, '--json').then(({ stdout }) => JSON.parse(stdout) as Record<string, unknown>);
 }
 
+const untilSummary = (scheduled: Scheduled, name: string, isRight: (shown: Record<string, unknown>) => boolean) =>
+  eventually(() => summary(scheduled, name), isRight);
+
 test('each firing begins with what the last one ended with, under a seed of its own', async () => {
   await play({}, async (scheduled) => {
     const name = newName();
@@ -91,18 +94,12 @@ test('a firing while one runs is skipped', async () => {
     await scheduled.create(name, ...RARELY);
     await scheduled.schedule('trigger', name);
     await reached.opened;
-    await eventually(
-      () => summary(scheduled, name),
-      ({ state }) => state === 'running',
-    );
+    await untilSummary(scheduled, name, ({ state }) => state === 'running');
     const told = await scheduled.schedule('trigger', name);
     expect(told).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a run is in progress') as string });
     // A due time triggers it, too: past the command's own look.
     await scheduled.client.schedule.getHandle(scheduleId(scheduled.storeId, name)).trigger(ScheduleOverlapPolicy.SKIP);
-    await eventually(
-      () => summary(scheduled, name),
-      ({ skipped }) => skipped === 1,
-    );
+    await untilSummary(scheduled, name, ({ skipped }) => skipped === 1);
     released.open();
     expect(await scheduled.concluded(name, 1)).toHaveLength(1);
     expect(await summary(scheduled, name)).toMatchObject({ firings: 1 });
@@ -120,10 +117,7 @@ test('a run that fails pauses its schedule, with the reason; resumed, it begins 
     await scheduled.schedule('trigger', name);
     await scheduled.concluded(name, 1);
     await scheduled.schedule('trigger', name);
-    const paused = await eventually(
-      () => summary(scheduled, name),
-      ({ state }) => state === 'paused',
-    );
+    const paused = await untilSummary(scheduled, name, ({ state }) => state === 'paused');
     expect(paused).toMatchObject({ lastRun: { run: `${name}-2`, state: 'failed' }, nextTimes: [] });
     expect(paused['reason']).toContain(`the run ${name}-2 failed: LossNotFinite: loss is NaN`);
     const { stdout } = await scheduled.schedule('list');
@@ -154,10 +148,7 @@ test('a run that a person cancels pauses its schedule too', async () => {
     await scheduled.schedule('trigger', name);
     await reached.opened;
     await scheduled.client.workflow.getHandle(runWorkflowId(scheduled.storeId, `${name}-1`)).cancel();
-    const paused = await eventually(
-      () => summary(scheduled, name),
-      ({ state }) => state === 'paused',
-    );
+    const paused = await untilSummary(scheduled, name, ({ state }) => state === 'paused');
     expect(paused['reason']).toContain(`the run ${name}-1 was cancelled`);
     released.open();
   });
@@ -177,10 +168,7 @@ test('a backfill fires for each time that has passed, one run after the other', 
     ]);
     // The same times once more: their runs are there.
     await scheduled.schedule('backfill', name, ...span);
-    await eventually(
-      () => summary(scheduled, name),
-      ({ firings: taken, state }) => taken === 4 && state === 'active',
-    );
+    await untilSummary(scheduled, name, ({ firings: taken, state }) => taken === 4 && state === 'active');
     expect(await readFirings(scheduled.store, name)).toEqual(firings);
     expect(scheduled.fake.done.filter(({ name: activity }) => activity === 'prepare')).toHaveLength(2);
   });
@@ -271,10 +259,7 @@ test('a firing that no worker takes is seen to wait, and for what', async () => 
     const days = (Date.parse(nextTimes[0] ?? '') - Date.now()) / 86_400_000;
     expect(Math.round(days)).toBe(14);
     await scheduled.schedule('trigger', name);
-    const waiting = await eventually(
-      () => summary(scheduled, name),
-      ({ state }) => state !== 'active',
-    );
+    const waiting = await untilSummary(scheduled, name, ({ state }) => state !== 'active');
     expect(waiting).toMatchObject({ state: 'waiting', lastRun: null });
     expect(waiting['reason']).toContain('start temper dev --agent FILE');
     const { runningActions } = (await scheduled.describe(name)).info;

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { planLearningRate } from '../../core/plan-learning-rate.ts';
 import type { Settings } from '../../core/settings.ts';
 import { progressQuery, setUpdate } from '../../workflows/messages.ts';
-import { CACHES, holdTraining, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, holdTraining, type RunHandle } from './harness.ts';
 
 const set = (handle: RunHandle, settings: Settings, reason: string | null = null) =>
   handle.executeUpdate(setUpdate, { args: [{ settings, reason }] });

@@ -1,9 +1,8 @@
 /** Starts `deploy-worker.ts` as a process, with the keys of targets in its environment; it ends with its test. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { inject, onTestFinished } from 'vitest';
 
-import { nodeFlags } from '../../workers/process/module-path.ts';
+import { codeCommand } from '../compiled.ts';
 import { KEYS } from '../outbound/deploy/made-deployment.ts';
 
 interface WorkerOptions {
@@ -18,8 +17,8 @@ interface WorkerOptions {
 
 export function spawnDeployWorker({ taskQueue, storeUri, proof, env, logs }: WorkerOptions): ChildProcess {
   const args = [inject('temporalAddress'), taskQueue, inject('workflowBundle'), storeUri, proof];
-  const program = fileURLToPath(new URL('deploy-worker.ts', import.meta.url));
-  const child = spawn(process.execPath, [...nodeFlags(), program, ...args], {
+  const [node = '', ...program] = codeCommand('test/workflows/deploy-worker.ts');
+  const child = spawn(node, [...program, ...args], {
     env: { ...process.env, ...KEYS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 
 import { WorkflowUpdateFailedError } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { progressQuery, setUpdate, stopUpdate } from '../../workflows/messages.ts';
-import { CACHES, eventually, holdTraining, openTestBed, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, holdTraining, untilProgress } from './harness.ts';
 
 describe.each(CACHES)('an end that a person asks for, %s', (_, maxCachedWorkflows) => {
   test('a stopped run finishes its step and keeps the result', async () => {
@@ -86,10 +81,7 @@ test('a bad stop is refused before it enters the history', async () => {
 
 test('a run that waits for a GPU worker says for what, where and since when', async () => {
   await bed.play({ gpuWorker: false }, async ({ handle, input }) => {
-    const state = await eventually(
-      () => handle.query(progressQuery),
-      ({ phase }) => phase === 'initialise',
-    );
+    const state = await untilProgress(handle, ({ phase }) => phase === 'initialise');
     const [what, since = ''] = (state.waitingFor ?? '').split(', since ');
     expect(what).toBe(`make checkpoint 0 of pocket on queue ${input.queues.gpu}`);
     expect(Date.parse(since)).toBeLessThanOrEqual(Date.now());

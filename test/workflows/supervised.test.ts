@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { CACHES, openTestBed, SUPERVISED, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, SUPERVISED } from './harness.ts';
 
 describe.each(CACHES)('supervised steps, %s', (_, maxCachedWorkflows) => {
   test('alone play no agent, and are handed on by continue-as-new', async () => {

@@ -1,16 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { TrackInput } from '../../core/contract-outbound.ts';
 import { trackWorkflowId } from '../../core/queues.ts';
 import { goOnSignal } from '../../workflows/messages.ts';
-import { CACHES, createGate, openTestBed, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
+import { CACHES, createGate } from './harness.ts';
 
 describe.each(CACHES)('telling of a run, %s', (_, maxCachedWorkflows) => {
   test('each target is told by a workflow of its own; one that fails delays neither the run nor the other', async () => {

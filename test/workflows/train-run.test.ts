@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { StepSummary } from '../../core/contract.ts';
 import { planLearningRate } from '../../core/plan-learning-rate.ts';
+import { bed } from './bed.ts';
 import type { FakeOptions } from './fake-activities.ts';
-import { CACHES, createGate, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, createGate, type RunHandle } from './harness.ts';
 
 describe.each(CACHES)('a run, %s', (_, maxCachedWorkflows) => {
   test('prepares, initialises, evaluates, takes its steps, evaluates and is done', async () => {

@@ -1,17 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { planInitialise } from '../../core/plan-step.ts';
-import { createGate, openTestBed, type TestBed } from './harness.ts';
+import { bed } from './bed.ts';
+import { createGate } from './harness.ts';
 import { planWork, startStep } from './loop-step.ts';
-
-let bed: TestBed;
-
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-
-afterAll(() => bed.close());
 
 test('a step that is asked for again while it is trained is joined, and trained once', async () => {
   const [reached, released] = [createGate(), createGate()];

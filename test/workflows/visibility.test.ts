@@ -1,14 +1,8 @@
 import { defaultPayloadConverter } from '@temporalio/common';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from '../../workflows/search-attributes.ts';
-import { openTestBed, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { bed } from './bed.ts';
 
 test('a run is found by its name, agent, step, reward and phase', async () => {
   await bed.play({}, async ({ handle, input }) => {

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { progressQuery, rewardsSignal, rollbackUpdate, stopUpdate } from '../../workflows/messages.ts';
+import { rewardsSignal, rollbackUpdate, stopUpdate } from '../../workflows/messages.ts';
+import { bed } from './bed.ts';
 import type { FakeRun } from './fake-activities.ts';
-import { CACHES, eventually, openTestBed, type RunHandle, type TestBed } from './harness.ts';
-
-let bed: TestBed;
-beforeAll(async () => {
-  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
-});
-afterAll(() => bed.close());
+import { CACHES, type RunHandle, untilProgress } from './harness.ts';
 
 /** Groups whose rewards were given: `give('1.0', '1.2')`. */
 function createRewards() {
@@ -19,10 +14,7 @@ function createRewards() {
 
 const config = { judge: 'external', external: {}, steps: 3, groupsAhead: 2, maxRewardStaleness: 2 };
 const untilAwaited = (handle: RunHandle, waiting: number) =>
-  eventually(
-    () => handle.query(progressQuery),
-    ({ awaited }) => awaited?.waiting === waiting,
-  );
+  untilProgress(handle, ({ awaited }) => awaited?.waiting === waiting);
 const trained = ({ trainings }: FakeRun) =>
   trainings.map(({ step, groups }) => groups.map((ref) => `${ref.step ?? step}.${ref.group}`).join(' '));
 
@@ -36,16 +28,10 @@ describe('a run that plays groups ahead', () => {
         expect(first.awaited).toMatchObject({ step: 1, waiting: 4, groups: 4, complete: 0, needed: 2 });
         give('1.1', '1.3');
         await handle.signal(rewardsSignal);
-        await eventually(
-          () => handle.query(progressQuery),
-          ({ step, awaited }) => step === 1 && awaited?.waiting === 4,
-        );
+        await untilProgress(handle, ({ step, awaited }) => step === 1 && awaited?.waiting === 4);
         give('1.2', '2.1');
         await handle.signal(rewardsSignal);
-        await eventually(
-          () => handle.query(progressQuery),
-          ({ step, awaited }) => step === 2 && awaited?.waiting === 4,
-        );
+        await untilProgress(handle, ({ step, awaited }) => step === 2 && awaited?.waiting === 4);
         give('3.0', '3.1');
         await handle.signal(rewardsSignal);
         const state = await handle.result();
@@ -117,10 +103,7 @@ describe('a run that plays groups ahead', () => {
     const { missing, give } = createRewards();
     give('1.1', '1.2', '1.3', '2.0');
     await bed.play({ config, fake: { missing, hasWindow: true } }, async ({ handle, fake }) => {
-      await eventually(
-        () => handle.query(progressQuery),
-        ({ step, awaited }) => step === 2 && awaited !== null,
-      );
+      await untilProgress(handle, ({ step, awaited }) => step === 2 && awaited !== null);
       await handle.executeUpdate(rollbackUpdate, { args: [{ step: 1, settings: null, reason: null }] });
       give('2.1', '3.0');
       await handle.signal(rewardsSignal);

@@ -14,8 +14,8 @@ import type { Attempts } from '../../play/play-attempts.ts';
 import type { WorkflowAgentOptions } from '../../workers/workflow-agents/options.ts';
 import { workflowAgent } from '../../workers/workflow-agents/workflow-agent.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { nodeFlags } from '../../workers/process/module-path.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
+import { codeCommand } from '../compiled.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, prepareAttempts, type PlayOptions, type TestRollout } from '../play/play.ts';
 import { eventually, quietRuntime } from './harness.ts';
@@ -195,8 +195,8 @@ test('workers are killed on both sides, and the bytes are those of an undisturbe
 });
 
 function startProcess(file: string, args: readonly string[]): ChildProcess {
-  const program = fileURLToPath(new URL(file, import.meta.url));
-  return spawn(process.execPath, [...nodeFlags(), program, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const [node = '', ...program] = codeCommand(`test/workflows/${file}`);
+  return spawn(node, [...program, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 test('children, identical requests at once and a continued workflow have the same bytes in each run', async () => {
