@@ -1,20 +1,24 @@
 /** Agent and model folders as a user might have them, right and wrong. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { defineAgent } from '../../sdk/agent/define-agent.ts';
+import { resource } from '../../sdk/agent/resource.ts';
+import { csv } from '../../sdk/agent/sources.ts';
+import { mcp } from '../../sdk/mcp/mcp.ts';
+import { policy } from '../../sdk/roles/roles.ts';
+import { ruler } from '../../sdk/ruler/score.ts';
+import { toolLoop } from '../../sdk/tools/tool-loop.ts';
+import { tool } from '../../sdk/tools/tool.ts';
+import { defineConfig } from '../../workers/config/config.ts';
 
-/** Modules of `temper-rl` that agents of tests import: to load all of it takes longer than to play such an agent. */
-const SDK_MODULES = {
-  csv: 'agent/sources.ts',
-  defineAgent: 'agent/define-agent.ts',
-  policy: 'roles/roles.ts',
-  resource: 'agent/resource.ts',
-  ruler: 'ruler/score.ts',
-} as const;
+/** Of `temper-rl`, for agents that this process loads: a copy of it for each of them would take longer than to play it. */
+const SDK = { csv, defineAgent, defineConfig, mcp, policy, resource, ruler, tool, toolLoop };
+const SHARED = 'temper.tests.sdk';
+Object.assign(globalThis, { [Symbol.for(SHARED)]: SDK });
 
-/** Imports of an agent's file, in one line. */
-export function sdkImports(...names: readonly (keyof typeof SDK_MODULES)[]): string {
-  const urlOf = (name: keyof typeof SDK_MODULES) => new URL(`../../sdk/${SDK_MODULES[name]}`, import.meta.url).href;
-  return names.map((name) => `import { ${name} } from '${urlOf(name)}';`).join(' ');
+/** In the place of an agent file's imports, in one line. */
+export function sdkImports(...names: readonly (keyof typeof SDK)[]): string {
+  return `const { ${names.join(', ')} } = globalThis[Symbol.for('${SHARED}')];`;
 }
 
 export async function writeAgent(

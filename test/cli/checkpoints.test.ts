@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readCheckpointName } from '../../cli/command-line/values.ts';
 import { readRecomputePlan } from '../../cli/verify/read-recompute-plan.ts';
@@ -11,12 +8,11 @@ import { openStore } from '../../store/bytes/open-store.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
 import { verifyRun } from '../../store/records/verify/verify-run.ts';
 import type { Store } from '../../store/store.ts';
+import { startCommand, temperCommand } from '../stack.ts';
 import { until } from '../until.ts';
 import { makeBranch, makeRun } from '../store/records/made-run.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, runCli } from './run-cli.ts';
-
-const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 
 let project: string;
 let store: Store;
@@ -146,13 +142,10 @@ test('what verify finds broken, pull repairs from the copy that push made', asyn
 test('a push that is killed leaves no run behind, and the next one completes it', async () => {
   await makeRun(store, { steps: 20 });
   const target = join(project, 'backup');
-  const child = spawn(process.execPath, [TEMPER, 'checkpoints', 'demo', 'push', target], {
-    cwd: project,
-    stdio: 'ignore',
-  });
+  const { child, ended } = startCommand(project, [...temperCommand(), 'checkpoints', 'demo', 'push', target]);
   await until('some steps are copied', () => existsSync(join(target, 'runs/demo/branches/0/steps/3/manifest.json')));
   child.kill('SIGKILL');
-  await once(child, 'close');
+  await ended;
   expect(existsSync(join(target, 'runs/demo/run.json')), 'killed too late').toBe(false);
   const copied = JSON.parse(await run('checkpoints', 'demo', 'push', target, '--json')) as {
     present: number;

@@ -8,6 +8,7 @@ import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-init.ts';
 import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
 import manifest from '../../package.json' with { type: 'json' };
+import { temperCommand } from '../stack.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
@@ -145,7 +146,7 @@ describe('on a real terminal', () => {
   /** Each question with what is typed once it stands there. */
   const type = (...typed: [string, string][]) => {
     const python = process.env['TEMPER_PYTHON'] ?? 'python3';
-    const command = ['node', here('../../cli/temper.js'), 'init'];
+    const command = [...temperCommand(), 'init'];
     const { status, stdout } = spawnSync(python, [here('terminal.py'), JSON.stringify(typed), ...command], {
       cwd: folder,
       encoding: 'utf8',

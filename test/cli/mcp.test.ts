@@ -1,20 +1,19 @@
 /** `temper mcp`, by the official SDK's client. */
-import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { callTool, MAX_CHARACTERS, MCP_TOOLS } from '../../cli/mcp/tools.ts';
 import { openViewContext } from '../../cli/ui/view-context.ts';
 import { VIEW_ROUTES } from '../../views/routes/routes.ts';
+import { temperCommand } from '../stack.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
-
-const CLI = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 
 async function connect(cwd: string, store: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
   const env = { PATH: process.env['PATH'] ?? '', TEMPER_CACHE: `${cwd}/cache` };
+  const [command, ...args] = temperCommand();
   await client.connect(
-    new StdioClientTransport({ command: process.execPath, args: [CLI, 'mcp', '--store', store], cwd, env }),
+    new StdioClientTransport({ command: command!, args: [...args, 'mcp', '--store', store], cwd, env }),
   );
   onTestFinished(() => client.close());
   return client;

@@ -1,8 +1,6 @@
 /** A project whose temporal.config.ts names a bucket: every command that reads works on it. */
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { isFinal } from '../../cli/watch/follow-run.ts';
@@ -11,10 +9,10 @@ import type { Viewer } from '../../cli/watch/viewer.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
+import { runTemper } from '../stack.ts';
+import { writeAgent } from './agents.ts';
 import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
-
-const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 
 let server: S3Server;
 beforeAll(async () => {
@@ -44,7 +42,7 @@ test('runs, show and report read a run from the bucket', async () => {
 
 test('train and doctor say in one line what is wrong with the bucket', async () => {
   const project = await projectWith('s3://no-such-bucket/runs');
-  const trained = await runCli(project, ['train', AGENT, '--base-model', 'pocket']);
+  const trained = await runCli(project, ['train', await writeAgent(project), '--base-model', 'pocket']);
   expect(trained).toMatchObject({ exitCode: 2, stdout: '' });
   expect(trained.stderr.replace(/http:\S+/, 'ENDPOINT')).toContain('refused (NoSuchBucket): there is no such bucket');
   const checked = await runCli(project, ['doctor', '--json'], { env: process.env });
@@ -80,9 +78,9 @@ test('doctor finds a good bucket writable', async () => {
 
 test('a command that reads a bucket says nothing of the SDK that it uses', async () => {
   const env = { ...process.env, AWS_ENDPOINT_URL: 'http://127.0.0.1:9', TEMPER_STORE: `s3://${BUCKET}/none` };
-  const told = await outputOf(['runs'], await temporaryFolder(), env);
+  const { output } = await runTemper(await temporaryFolder(), ['runs'], env);
   // The AWS SDK warns on Node 20 in words of its own, which say nothing that a user of Temper could act on.
-  expect(told).toMatch(/^temper: the store s3:\S+ at \S+ refused[^\n]*\n$/);
+  expect(output).toMatch(/^temper: the store s3:\S+ at \S+ refused[^\n]*\n$/);
 });
 
 test('who looks at a run goes on looking while the store is away', async () => {
@@ -118,10 +116,3 @@ test('who looks at a run goes on looking while the store is away', async () => {
   expect(states.at(-1)).toBe('completed');
   expect(notes).toHaveLength(2);
 });
-
-const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
-
-const outputOf = (args: string[], cwd: string, env: NodeJS.ProcessEnv) =>
-  new Promise<string>((resolve) =>
-    execFile(process.execPath, [TEMPER, ...args], { cwd, env }, (_, stdout, stderr) => resolve(stdout + stderr)),
-  );

@@ -1,14 +1,14 @@
 /** Options that a run would inherit, of its parent or of its project, are switched off by flags. */
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
-import { readProjectFlags } from '../../cli/planning/project-flags.ts';
+import { flagText } from '../../cli/planning/project-flags.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
+import { defineConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
@@ -40,20 +40,13 @@ test('a fork drops what its parent has', async () => {
 });
 
 /** The plan of the run that `train` of temporal.config.ts and flags make. */
-async function planned(train: object, ...flags: string[]) {
-  await writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ train })};\n`);
-  const words = [
-    ...(await readProjectFlags({ project, env: {} }, trainCommand.flags)),
-    'agent.ts',
-    '--base-model',
-    'pocket',
-    ...BFLOAT16,
-    ...flags,
-  ];
+async function planned(train: TemperConfig['train'], ...flags: string[]) {
+  const configured = flagText(defineConfig({ train }));
+  const words = [...configured, 'agent.ts', '--base-model', 'pocket', ...BFLOAT16, ...flags];
   return (await planTrain(contextOf(trainCommand, project, words))).config;
 }
 
-test.each<[object, string[]]>([
+test.each<[TemperConfig['train'], string[]]>([
   [{ 'leave-one-out': true }, ['--no-leave-one-out']],
   [{ 'lora-rslora': true, 'lora-dora': true }, ['--no-lora-rslora', '--no-lora-dora']],
   [{ 'full-fine-tuning': true }, ['--no-full-fine-tuning']],

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 
@@ -10,6 +10,7 @@ import { SCRIPT } from '../../examples/auto/script.ts';
 import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
 import agent from '../../examples/auto/sums/agent.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
+import { codeFile } from '../compiled.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
 
 const FILES = ['agent.ts', 'temporal.config.ts', 'scenarios.jsonl', 'scenarios.held-out.jsonl', 'rubric-check.json'];
@@ -26,10 +27,10 @@ test('the command of its page writes the files that the folder shows, and asks t
   });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'node_modules'));
-  symlinkSync(ROOT, join(folder, 'node_modules/temper-rl'));
+  symlinkSync(dirname(codeFile('package.json')), join(folder, 'node_modules/temper-rl'));
   const blocks = blocksOf('examples/auto/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
   const [line = ''] = blocks.flatMap((code) => /^npx (temper auto .*)$/m.exec(code)?.[1] ?? []);
-  const command = line.replace('temper', join(ROOT, 'cli/temper.js')).replace('http://127.0.0.1:4712/v1', model.url);
+  const command = line.replace('temper', codeFile('cli/temper.js')).replace('http://127.0.0.1:4712/v1', model.url);
   await promisify(execFile)('sh', ['-c', `node ${command} --until rubric`], { cwd: folder });
   for (const file of FILES) {
     const written = read(join(folder, 'sums'), file).replaceAll(model.url, 'http://127.0.0.1:4712/v1');

@@ -15,6 +15,7 @@ import { SCRIPT } from '../../examples/mcp/script.ts';
 import small from '../../examples/mcp/small-mcp.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { playAgent, type PlayedAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
+import { codeFile } from '../compiled.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
 
 const FOLDER = join(ROOT, 'examples/mcp');
@@ -105,7 +106,7 @@ test('the command of its page generates scenarios of the same tasks, all solved 
   const blocks = blocksOf('examples/mcp/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
   const [line = ''] = blocks.flatMap((code) => /^npx (temper scenarios .*)$/m.exec(code)?.[1] ?? []);
   const out = join(folder, 'notes.jsonl');
-  const few = `node cli/${line.replace('temper', 'temper.js')} --model '${model.url}#scripted' --count 6 --held-out 2 --out '${out}'`;
+  const few = `node ${line.replace('temper', codeFile('cli/temper.js'))} --model '${model.url}#scripted' --count 6 --held-out 2 --out '${out}'`;
   const env = { ...process.env, TEMPER_STORE: pathToFileURL(join(folder, 'store')).href };
   await promisify(execFile)('sh', ['-c', few], { cwd: ROOT, env });
   const tasks = ['notes.jsonl', 'notes.held-out.jsonl'].map((file) => readTasks(join(folder, file)));

@@ -9,6 +9,7 @@ import { connectHosted } from '../../play/judge/judge-client.ts';
 import type { HostedJudge } from '../../play/judge/judge-model.ts';
 import { createRuler } from '../../sdk/ruler/create-ruler.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';
+import { writeAgent } from '../cli/agents.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 
@@ -129,14 +130,9 @@ test.each([`http://user:${SECRET}@h/v1`, `http://${SECRET}@h/v1`, `https://h/v1?
       expect(error).toEqual(refused);
       expect(String(error)).not.toContain(SECRET);
     }
-    const { exitCode, stderr } = await runCli(await temporaryFolder(), [
-      'eval',
-      new URL('../cli/agents.ts', import.meta.url).pathname,
-      '--model',
-      'm',
-      '--base-url',
-      url,
-    ]);
+    const project = await temporaryFolder();
+    const agent = await writeAgent(project);
+    const { exitCode, stderr } = await runCli(project, ['eval', agent, '--model', 'm', '--base-url', url]);
     expect(exitCode).toBe(2);
     expect(stderr).not.toContain(SECRET);
   },

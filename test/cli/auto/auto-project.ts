@@ -1,11 +1,13 @@
-/** A folder of a user's who has installed this tree as `temper-rl`. */
+/** A folder of a user's who has installed `temper-rl`. */
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
+import { codeFile } from '../../compiled.ts';
+import { sdkImports, write } from '../agents.ts';
 import { runCli, type CliResult } from '../run-cli.ts';
 
-const TREE = fileURLToPath(new URL('../../../', import.meta.url));
+const ENTRIES = ['.', './config', './mcp'].map((name) => [name, './index.js']);
+const NAMES = ['defineAgent', 'defineConfig', 'mcp', 'ruler', 'tool', 'toolLoop'] as const;
 
 export const TASK = 'Add two numbers.';
 export const FOLDER = 'add-two-numbers';
@@ -27,13 +29,23 @@ export async function removeProjects(): Promise<void> {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
 }
 
-/** `made`: the folder of another project, to begin with. */
-export async function autoProject(env: NodeJS.ProcessEnv = {}, made?: string): Promise<AutoProject> {
+interface AutoProjectOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** The folder of another project, to begin with. */
+  readonly made?: string;
+  /** Processes load it; else this one's own copy is enough. */
+  readonly hasPackage?: boolean;
+}
+
+export async function autoProject({
+  env = {},
+  made,
+  hasPackage = false,
+}: AutoProjectOptions = {}): Promise<AutoProject> {
   const cwd = await mkdtemp(join(tmpdir(), 'temper-auto-'));
   folders.push(cwd);
   await writeFile(join(cwd, 'package.json'), '{"type":"module"}');
-  await mkdir(join(cwd, 'node_modules'));
-  await symlink(TREE, join(cwd, 'node_modules', 'temper-rl'));
+  await addPackage(join(cwd, 'node_modules', 'temper-rl'), hasPackage);
   const folder = join(cwd, FOLDER);
   if (made !== undefined) await cp(made, folder, { recursive: true });
   const read = (name: string) => readFile(join(folder, name), 'utf8');
@@ -45,4 +57,11 @@ export async function autoProject(env: NodeJS.ProcessEnv = {}, made?: string): P
     readJson: async <T>(name: string) => JSON.parse(await read(name)) as T,
     write: (name, text) => writeFile(join(folder, name), text),
   };
+}
+
+async function addPackage(folder: string, isWhole: boolean): Promise<void> {
+  await mkdir(dirname(folder));
+  if (isWhole) return symlink(dirname(codeFile('package.json')), folder);
+  await write(join(folder, 'package.json'), JSON.stringify({ type: 'module', exports: Object.fromEntries(ENTRIES) }));
+  await write(join(folder, 'index.js'), `${sdkImports(...NAMES)}\nexport { ${NAMES.join(', ')} };\n`);
 }

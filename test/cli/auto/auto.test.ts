@@ -31,7 +31,7 @@ const SMALL = ['--model', 'openai/writer', '--count', '4', '--held-out', '1'];
 const UNTIL_RUBRIC = ['--until', 'rubric'];
 
 async function make(server: ScriptedAuthor, ...words: string[]): Promise<AutoProject> {
-  const project = await autoProject(keyFor(server));
+  const project = await autoProject({ env: keyFor(server) });
   const { exitCode, stderr } = await project.auto(TASK, ...SMALL, '--attempts', '0', ...UNTIL_RUBRIC, ...words);
   expect(exitCode, stderr).toBe(0);
   return project;
@@ -40,7 +40,7 @@ async function make(server: ScriptedAuthor, ...words: string[]): Promise<AutoPro
 let first: string;
 
 /** A copy of what was made first. */
-const made = () => autoProject(keyFor(writer), first);
+const made = () => autoProject({ env: keyFor(writer), made: first });
 
 describe('a folder that was made up to the rubric', () => {
   test('has files that a person can read, an agent that names its judge, and no key', async () => {
@@ -135,7 +135,7 @@ describe('a folder that was made up to the rubric', () => {
 
 test('scenarios and an agent that are there before are used: nothing is asked but the samples and their verdicts', async () => {
   const from = await made();
-  const project = await autoProject(keyFor(writer));
+  const project = await autoProject({ env: keyFor(writer) });
   await mkdir(project.folder);
   for (const name of ['scenarios.jsonl', 'scenarios.held-out.jsonl', 'agent.ts'])
     await project.write(name, await from.read(name));
@@ -159,7 +159,7 @@ describe('a rubric under which the judge is wrong', () => {
   });
 
   test('stops the command after a few, with what was wrong and how to go on', async () => {
-    const project = await autoProject(keyFor(hopeless));
+    const project = await autoProject({ env: keyFor(hopeless) });
     const { exitCode, stderr } = await project.auto(TASK, ...SMALL, '--attempts', '0', ...UNTIL_RUBRIC);
     expect(exitCode).toBe(2);
     expect(stderr.split('\n').at(-1)).toMatch(
@@ -172,7 +172,7 @@ describe('a rubric under which the judge is wrong', () => {
 });
 
 test('a limit of cost stops before a call, and a higher one continues without paying again', async () => {
-  const project = await autoProject(keyFor(writer));
+  const project = await autoProject({ env: keyFor(writer) });
   const words = [TASK, ...SMALL, ...UNTIL_RUBRIC, '--price', PRICE];
   const before = writer.answered.length;
   const { exitCode, stderr } = await project.auto(...words, '--max-cost-usd', '0.021');

@@ -1,16 +1,13 @@
 /** `temper auto` in processes that are killed in each stage before the run: the same files, and no answer is asked for twice. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startCommand, temperCommand } from '../../stack.ts';
 import { until } from '../../until.ts';
 import type { ScriptedAuthor } from '../scenarios/scripted-author.ts';
 import { autoProject, removeProjects, TASK, type AutoProject } from './auto-project.ts';
 import { startWriter } from './scripted-writer.ts';
 
-const TEMPER = fileURLToPath(new URL('../../../cli/temper.js', import.meta.url));
 const FILES = ['scenarios.jsonl', 'scenarios.held-out.jsonl', 'agent.ts', 'rubric-check.json', 'temporal.config.ts'];
 const COUNT = 4;
 /** Proposals, tries with their verdicts; the agent; three samples with their verdicts. */
@@ -40,16 +37,16 @@ function storedIn(folder: string): number {
 
 async function killAfter(answers: number, { cwd, folder }: AutoProject): Promise<void> {
   writer.onCall = () => writer.answered.length < answers;
-  const child = spawn(process.execPath, [TEMPER, 'auto', ...words()], { cwd, stdio: 'ignore' });
+  const { child, ended } = startCommand(cwd, [...temperCommand(), 'auto', ...words()]);
   await until('the answers are stored', async () => storedIn(folder) >= answers);
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  await ended;
 }
 
 const filesOf = (project: AutoProject) => Promise.all(FILES.map((name) => project.read(name)));
 
 test('killed in each stage and called again, it makes the files of an undisturbed command, each answer asked for once', async () => {
-  const [killed, undisturbed] = [await autoProject(), await autoProject()];
+  const [killed, undisturbed] = [await autoProject({ hasPackage: true }), await autoProject()];
   for (const answers of KILLS) await killAfter(answers, killed);
   writer.onCall = () => true;
   expect(await killed.auto(...words())).toMatchObject({ exitCode: 0 });

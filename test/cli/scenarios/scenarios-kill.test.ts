@@ -1,16 +1,13 @@
 /** The command as a process, killed at several calls: the files are the same, and no answer is paid for twice. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { startCommand, temperCommand } from '../../stack.ts';
 import { temporaryProject } from '../fixture-store.ts';
 import { runCli } from '../run-cli.ts';
 import { startAuthor, type AuthorScript, type ScriptedAuthor } from './scripted-author.ts';
 
-const TEMPER = fileURLToPath(new URL('../../../cli/temper.js', import.meta.url));
 const EVERYTHING = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js');
 const FLAGS = ['--model', 'openai/gpt-5-mini', '--count', '2', '--attempts', '1', '--concurrency', '1'];
 const ARGUMENTS = ['scenarios', '--from-mcp', `node ${EVERYTHING}`, '--tools', 'get-sum', ...FLAGS];
@@ -50,14 +47,15 @@ async function generateKilled(
   kills: readonly number[],
   ...[project, env, author]: Parameters<Parameters<typeof generate>[0]>
 ) {
-  const start = () => spawn(process.execPath, [TEMPER, ...ARGUMENTS], { cwd: project, env, stdio: 'ignore' });
+  const start = () => startCommand(project, [...temperCommand(), ...ARGUMENTS], env);
   for (const call of kills) {
-    const child = start();
+    const { child, ended } = start();
     author.onCall = () => author.answered.length + 1 < call || !child.kill('SIGKILL');
-    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+    await ended;
+    expect(child.signalCode).toBe('SIGKILL');
   }
   author.onCall = () => true;
-  expect(await once(start(), 'exit')).toEqual([0, null]);
+  expect((await start().ended).code).toBe(0);
 }
 
 test('killed before an attempt, in the middle of one after its tool answered, and before a verdict', async () => {

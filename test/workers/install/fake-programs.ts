@@ -1,5 +1,5 @@
 /** A PATH of stand-in programs: scripts in a folder, and nothing of the machine's own but what ties processes together. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,6 +8,8 @@ export interface FakePrograms {
   readonly env: NodeJS.ProcessEnv;
   /** A program whose body is JavaScript; `args` are its arguments. */
   add(name: string, body: string): void;
+  /** One whose body is a script of /bin/sh, which starts in a tenth of the time. */
+  addShell(name: string, body: string): void;
   remove(): void;
 }
 
@@ -16,17 +18,13 @@ export function fakePrograms(): FakePrograms {
   const bin = join(folder, 'bin');
   mkdirSync(bin);
   if (existsSync('/usr/bin/setpriv')) symlinkSync('/usr/bin/setpriv', join(bin, 'setpriv'));
+  const write = (name: string, text: string) => writeFileSync(join(bin, name), text, { mode: 0o755 });
   return {
     folder,
     env: { PATH: bin, HOME: folder },
-    add(name, body) {
-      const file = join(bin, name);
-      writeFileSync(
-        file,
-        `#!${process.execPath}\nconst fs = require('node:fs'), args = process.argv.slice(2);\n${body}\n`,
-      );
-      chmodSync(file, 0o755);
-    },
+    add: (name, body) =>
+      write(name, `#!${process.execPath}\nconst fs = require('node:fs'), args = process.argv.slice(2);\n${body}\n`),
+    addShell: (name, body) => write(name, `#!/bin/sh\n${body}\n`),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

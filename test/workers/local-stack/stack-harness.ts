@@ -3,13 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openLocalStack, type LocalStack } from '../../../workers/local-stack/client.ts';
+import type * as client from '../../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../../workers/local-stack/options.ts';
 import type { StackEvent } from '../../../workers/events.ts';
 import { processStartTime } from '../../../workers/process/processes.ts';
 import { readStackFile, type StackFile } from '../../../workers/local-stack/protocol/stack-file.ts';
+import { codeFile } from '../../compiled.ts';
 import { holdStack as hold, type Holder } from '../../stack.ts';
 import { until as untilTrue } from '../../until.ts';
+
+/** As compiled, if it is: then the processes that it starts are, too. */
+const { openLocalStack } = (await import(codeFile('workers/local-stack/client.ts'))) as typeof client;
 
 const standIn = (name: string) => fileURLToPath(new URL(`stand-ins/${name}`, import.meta.url));
 
@@ -33,7 +37,7 @@ export function removeProject(project: string): void {
 export async function openStack(
   project: string,
   options: Partial<LocalStackOptions> = {},
-): Promise<{ stack: LocalStack; events: StackEvent[] }> {
+): Promise<{ stack: client.LocalStack; events: StackEvent[] }> {
   const events: StackEvent[] = [];
   const onEvent = (event: StackEvent) => void events.push(event);
   const stack = await openLocalStack({

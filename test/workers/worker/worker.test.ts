@@ -3,9 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { examine } from '../../../workers/doctor/doctor.ts';
-import { modulePath, nodeFlags } from '../../../workers/process/module-path.ts';
 import { openProjectStore } from '../../../workers/config/project-store.ts';
-import { sdkImports } from '../../cli/agents.ts';
+import { codeCommand, codeFile } from '../../compiled.ts';
 import { makeProject, openStack, removeProject, STAND_INS, until } from '../local-stack/stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
@@ -23,7 +22,10 @@ function project(): string {
 function writeAgent(folder: string): string {
   const file = join(folder, 'agent.ts');
   const definition = `{ name: 'coin', scenarios: [{ id: 'a' }, { id: 'b' }], rollout: () => 1 }`;
-  writeFileSync(file, `${sdkImports('defineAgent')}\nexport default defineAgent(${definition});\n`);
+  writeFileSync(
+    file,
+    `import { defineAgent } from '${codeFile('sdk/agent/define-agent.ts')}';\nexport default defineAgent(${definition});\n`,
+  );
   return file;
 }
 
@@ -54,7 +56,8 @@ it('ends when its leash is gone, also while no server is there', async () => {
   const folder = project();
   const options = JSON.stringify({ project: folder, agents: [], leash: true });
   const env = { ...process.env, TEMPORAL_ADDRESS: '127.0.0.1:9', TEMPORAL_TLS: 'false' };
-  const child = spawn(process.execPath, [...nodeFlags(), modulePath('./worker/worker-main'), options], {
+  const [node = '', ...words] = codeCommand('workers/worker/worker-main.ts');
+  const child = spawn(node, [...words, options], {
     env,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
