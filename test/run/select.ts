@@ -41,7 +41,10 @@ export function selectJobs(all: readonly Job[], choice: Choice): Selected {
   const alone = all.filter((job) => isFile(job) && !shared.includes(job) && isNamed(job));
   const apart = all.filter((job) => !shared.includes(job)).flatMap((job) => fileOf(job) ?? []);
   const jobs = [...played, ...alone];
-  if (jobs.length === 0) throw new TypeError(`no job has ${choice.names.join(' or ')} in its title (test/run/jobs.ts)`);
+  if (jobs.length === 0)
+    throw new TypeError(
+      `no job has ${choice.names.join(' or ')} in its title; test/run/jobs.ts lists them, and the nightly ones need --all`,
+    );
   return { jobs, apart };
 }
 
