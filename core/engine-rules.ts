@@ -27,15 +27,9 @@ export function withPolicies<Engine extends Pick<EngineSettings, 'kind' | 'vllm'
   return { ...engine, vllm: { ...engine.vllm, policies } };
 }
 
-/** Refuses settings that no engine or trainer can compute, whatever the machine. */
-function checkEngine(engine: EngineSettings): void {
-  checkQuantization(engine);
-  checkCompiledLayers(engine);
-}
-
 /** Refuses settings that a GPU worker cannot be started with, once it is decided what samples. */
 export function checkStartedEngine(engine: EngineSettings): void {
-  checkEngine(engine);
+  checkQuantization(engine);
   checkSharding(engine);
   const other = engine.kind === 'vllm' ? 'embedded' : 'vllm';
   const idle = fieldOnlyOf(other, engine);
@@ -54,7 +48,7 @@ export function checkTraining(engine: EngineSettings, { lora }: { readonly lora:
     throw unquantizable(
       'a LoRA adapter to train, because weights in 4 bits are frozen, got --full-fine-tuning; leave that out',
     );
-  checkEngine(engine);
+  checkQuantization(engine);
   if (lora === null && engine.shardBaseModel)
     throw badConfig(
       '--full-fine-tuning needs the whole base model on each device: only frozen weights can be sharded; leave --shard-base-model (engine.shardBaseModel) or --full-fine-tuning out',
@@ -118,31 +112,6 @@ function checkQuantization({ loadIn4bit, kind, shardBaseModel }: EngineSettings)
 function unquantizable(rule: string): TemperError {
   return badConfig(
     `--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with ${rule}, or leave --load-in-4bit out`,
-  );
-}
-
-/** The GPU worker itself refuses `auto` on a host without GPUs. */
-function checkCompiledLayers({ compileLayers, device, loadIn4bit, shardBaseModel }: EngineSettings): void {
-  if (!compileLayers) return;
-  if (device === 'cpu')
-    throw uncompilable('a GPU (on a CPU nothing gets faster)', '--device cpu (engine.device)', 'pass --device cuda');
-  if (loadIn4bit)
-    throw uncompilable(
-      'whole weights (those in 4 bits are not compiled)',
-      '--load-in-4bit (engine.loadIn4bit)',
-      'leave that out',
-    );
-  if (shardBaseModel)
-    throw uncompilable(
-      'a whole base model on each device (parts of it are not compiled)',
-      '--shard-base-model (engine.shardBaseModel)',
-      'leave that out',
-    );
-}
-
-function uncompilable(rule: string, got: string, remedy: string): TemperError {
-  return badConfig(
-    `engine.compileLayers in temporal.config.ts must come with ${rule}, got ${got}; ${remedy}, or remove it`,
   );
 }
 
