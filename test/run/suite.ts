@@ -19,6 +19,7 @@ import {
   type FileTime,
   type Report,
 } from './reports.ts';
+import { isNightly } from './tier.ts';
 import { readProcessorTime, withProcessorTime, type Timing } from './timings.ts';
 import { variablesOf, type Tools } from './tools.ts';
 
@@ -26,6 +27,11 @@ import { variablesOf, type Tools } from './tools.ts';
 const LANES = 4;
 /** Three times what the longest job of a landing takes beside four busy processes. */
 const LIMIT_MINUTES = 45;
+/**
+ * Models of tests are so small that a second thread costs a seventh more than it saves. Tests of threads set their number
+ * themselves, and the numeric ones are played again with all.
+ */
+const ONE_THREAD = { OMP_NUM_THREADS: '1' };
 /** Runners say at their end what failed. */
 const FAILURE_LINES = 60;
 
@@ -123,8 +129,10 @@ export class Suite {
     const report = join(this.#folder, `${title.replaceAll('/', ' ')}.report`);
     if (run.by === 'checks') return checks(this.#tools.python).map((step) => ({ ...step, read: countOne }));
     if (run.by === 'vitest') return [this.#vitest(title, run.project, run.file, report)];
-    if (run.by === 'pytest')
-      return [this.#pytest(title, run.file === undefined ? this.#ignored() : [run.file], report)];
+    if (run.by === 'pytest') {
+      const env = isNightly() ? {} : ONE_THREAD;
+      return [{ ...this.#pytest(title, run.file === undefined ? this.#ignored() : [run.file], report), env }];
+    }
     if (run.by === 'numbers') {
       const env = limitedBy(run.limits, this.#tools.python);
       return [{ ...this.#pytest(title, ['-m', 'numerics', ...run.files], report), env }];
