@@ -48,8 +48,6 @@ PARTS: dict[str, tuple[Callable[[Bench], None], float]] = {
     "traps": (gpu_kernels.traps, 3),
     "invariance": (gpu_kernels.invariance, 3),
     "ranks": (gpu_parity.ranks, 15),
-    # The last one: what it takes depends on what is compiled for each layer.
-    "compiled": (gpu_speed.compile_layers, 60),
 }
 
 

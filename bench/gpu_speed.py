@@ -225,20 +225,6 @@ def mfu_of(policy: TrainablePolicy, computed: float, took: float) -> float:
     return 4.0 * (policy.base.num_parameters - embedding) * computed / took / PEAK_FLOPS
 
 
-def compile_layers(bench: Bench) -> None:
-    """Four layers alone; to compile them takes as long as to compile all."""
-    base = random_base(bench, shape(bench, num_hidden_layers=4), half(bench))
-    rows = group_of_rows(bench, base, 512)
-    for name in ("four layers", "four layers, compiled"):
-        policy = policy_of(bench, base, "compiled" in name)
-        with repeatable(bench.device):
-            started = time.perf_counter()
-            is_there = policy.compiled_layers is not None
-            bench.tell(f"trainer, {name}: start", f"{is_there}, {time.perf_counter() - started:.1f} s")
-            for is_recomputed in (False, True):
-                train(bench, policy, rows, Case("rows", is_recomputed, 8192, before=name))
-
-
 def head(bench: Bench) -> None:
     """The output head alone, of 12,288 sampled tokens, forward and backward."""
     num_tokens, size, vocabulary = (48, 64, 500) if bench.is_small else (12288, 3584, 152064)
@@ -265,9 +251,9 @@ def head(bench: Bench) -> None:
         bench.tell(what, f"{took * 1e3:.1f} ms, peak {gib(bench.peak())}", took)
 
 
-def policy_of(bench: Bench, base: BaseModel, compiles: bool = False) -> TrainablePolicy:
+def policy_of(bench: Bench, base: BaseModel) -> TrainablePolicy:
     bench.clean()
-    policy = TrainablePolicy(base, LORA, compiles=compiles)
+    policy = TrainablePolicy(base, LORA)
     start = {name: torch.randn(p.shape) * 0.01 for name, p in policy.parameters.items()}
     policy.load(start, initial_optimizer_tensors(start))
     return policy

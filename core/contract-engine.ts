@@ -38,8 +38,6 @@ export const EngineSettings = z
     shardBaseModel: z.boolean().default(false),
     /** The linear layers of the base model take 4 bits per weight (NF4). */
     loadIn4bit: z.boolean().default(false),
-    /** PyTorch compiles the decoder layers that train. */
-    compileLayers: z.boolean().default(false),
     /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
     kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().default(null),
     /** The most of that memory for prompts that are kept for reuse; 0 keeps none, null: a quarter. */

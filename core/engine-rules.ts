@@ -30,7 +30,6 @@ export function withPolicies<Engine extends Pick<EngineSettings, 'kind' | 'vllm'
 /** Refuses settings that no engine or trainer can compute, whatever the machine. */
 function checkEngine(engine: EngineSettings): void {
   checkQuantization(engine);
-  checkCompiledLayers(engine);
 }
 
 /** Refuses settings that a GPU worker cannot be started with, once it is decided what samples. */
@@ -118,31 +117,6 @@ function checkQuantization({ loadIn4bit, kind, shardBaseModel }: EngineSettings)
 function unquantizable(rule: string): TemperError {
   return badConfig(
     `--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with ${rule}, or leave --load-in-4bit out`,
-  );
-}
-
-/** The GPU worker itself refuses `auto` on a host without GPUs. */
-function checkCompiledLayers({ compileLayers, device, loadIn4bit, shardBaseModel }: EngineSettings): void {
-  if (!compileLayers) return;
-  if (device === 'cpu')
-    throw uncompilable('a GPU (on a CPU nothing gets faster)', '--device cpu (engine.device)', 'pass --device cuda');
-  if (loadIn4bit)
-    throw uncompilable(
-      'whole weights (those in 4 bits are not compiled)',
-      '--load-in-4bit (engine.loadIn4bit)',
-      'leave that out',
-    );
-  if (shardBaseModel)
-    throw uncompilable(
-      'a whole base model on each device (parts of it are not compiled)',
-      '--shard-base-model (engine.shardBaseModel)',
-      'leave that out',
-    );
-}
-
-function uncompilable(rule: string, got: string, remedy: string): TemperError {
-  return badConfig(
-    `engine.compileLayers in temporal.config.ts must come with ${rule}, got ${got}; ${remedy}, or remove it`,
   );
 }
 

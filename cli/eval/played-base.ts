@@ -25,8 +25,8 @@ export function findPlayedBase(checkpoints: readonly CheckpointTarget[]): Played
 export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfig {
   const { dtype, loadIn4bit, checkpoint } = played;
   checkTrainedWeights(`${checkpoint} must be played`, { ...engine, loadIn4bit });
-  // Parts of packed weights are not supported, nor compiled layers of them, and nothing is trained.
-  const ofWholeWeights = loadIn4bit ? { shardBaseModel: false, compileLayers: false } : {};
+  // Parts of packed weights are not supported, and nothing is trained.
+  const ofWholeWeights = loadIn4bit ? { shardBaseModel: false } : {};
   return { ...engine, dtype, loadIn4bit, ...ofWholeWeights };
 }
 

@@ -42,7 +42,7 @@ function engineOf(configured: EngineConfig, flags: Context['flags'], kind: Engin
   const merged = mergeEngineConfig(configured, engineOverrides(flags), kind);
   const engine = { ...merged, threads: flags.threads ?? configured.threads };
   // Training settings of the project are for its other GPU workers.
-  return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false, compileLayers: false } : engine;
+  return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false } : engine;
 }
 
 function placeOf(flags: Context['flags']): Partial<GpuWorkerSettings> {

@@ -41,7 +41,6 @@ export async function startPolicyEngine(
     dtype: dtype ?? trained.dtype,
     devices: 1,
     shardBaseModel: false,
-    compileLayers: false,
     // Beside other weights, too.
     loadIn4bit: loadIn4bit || trained.loadIn4bit,
   };

@@ -119,7 +119,6 @@ class EngineSettings(Strict):
     devices: Annotated[int, Field(ge=1, le=64)] = 1
     shard_base_model: Annotated[bool, Field(alias="shardBaseModel")] = False
     load_in4bit: Annotated[bool, Field(alias="loadIn4bit")] = False
-    compile_layers: Annotated[bool, Field(alias="compileLayers")] = False
     kv_cache_bytes: Annotated[
         int | None, Field(alias="kvCacheBytes", ge=1048576, le=9007199254740991)
     ] = None

@@ -30,7 +30,6 @@ const FIELDS: Readonly<Record<string, readonly [value: unknown, besides?: object
   'engine.devices': [2],
   'engine.shardBaseModel': [true, { engine: { devices: 2 } }],
   'engine.loadIn4bit': [true],
-  'engine.compileLayers': [true],
   'engine.kvCacheBytes': [2 ** 30],
   'engine.prefixCacheBytes': [0],
   'engine.slots': [64],

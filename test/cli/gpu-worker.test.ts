@@ -105,12 +105,12 @@ test('base models are in 4 bits by flag or configuration, but not for vLLM', asy
 test('one that only samples takes no training, whatever the project says of it', async () => {
   const key = { TEMPER_ENGINE_KEY: 'a key' };
   const project = await temporaryFolder();
-  const engine = { devices: 2, shardBaseModel: true, compileLayers: true };
+  const engine = { devices: 2, shardBaseModel: true };
   writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   const { started } = await start(['--no-train'], key, 0, project);
   expect(started.settings).toMatchObject({
     role: 'sample',
-    engine: { devices: 1, shardBaseModel: false, compileLayers: false },
+    engine: { devices: 1, shardBaseModel: false },
   });
   for (const flags of [['--devices', '2'], ['--shard-base-model']])
     expect(await complaintIn(project, ['gpu-worker', '--no-train', ...flags], { env: key })).toBe(

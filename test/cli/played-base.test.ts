@@ -10,8 +10,6 @@ test('the stack is started as the checkpoint was trained, whatever the configura
   const { engine } = defineConfig({ engine: { dtype: 'bfloat16', loadIn4bit: true, slots: 32 } });
   expect(engineFor(plain, engine)).toEqual({ ...engine, dtype: 'float32', loadIn4bit: false });
   const sharded = defineConfig({ engine: { devices: 2, shardBaseModel: true } }).engine;
-  const compiled = defineConfig({ engine: { compileLayers: true } }).engine;
-  expect([plain, packed].map((played) => engineFor(played, compiled).compileLayers)).toEqual([true, false]);
   expect(engineFor(plain, sharded)).toMatchObject({ devices: 2, shardBaseModel: true });
   expect(engineFor(packed, sharded)).toMatchObject({ dtype: 'bfloat16', loadIn4bit: true, shardBaseModel: false });
   expect(() => engineFor(packed, defineConfig({ engine: { kind: 'vllm' } }).engine)).toThrow(

@@ -23,30 +23,6 @@ it.each([
   expect(() => check({ loadIn4bit: true })).not.toThrow();
 });
 
-it.each([
-  [
-    'a CPU',
-    { device: 'cpu' },
-    'a GPU (on a CPU nothing gets faster), got --device cpu (engine.device); pass --device cuda',
-  ],
-  [
-    'packed weights',
-    { loadIn4bit: true },
-    'whole weights (those in 4 bits are not compiled), got --load-in-4bit (engine.loadIn4bit); leave that out',
-  ],
-  [
-    'parts of the base model',
-    { devices: 2, shardBaseModel: true },
-    'a whole base model on each device (parts of it are not compiled), got --shard-base-model (engine.shardBaseModel); leave that out',
-  ],
-] as const)('a GPU worker compiles no layers on %s', (_, other, rule) => {
-  expect(() => check({ ...other, compileLayers: true })).toThrow(
-    `engine.compileLayers in temporal.config.ts must come with ${rule}, or remove it`,
-  );
-  expect(() => check(other)).not.toThrow();
-  for (const device of ['auto', 'cuda', 'cuda:1']) expect(() => check({ device, compileLayers: true })).not.toThrow();
-});
-
 it('vLLM keeps the policies of a step loaded, and no fewer than are configured', () => {
   const policiesOf = (engine: object, needed?: number) =>
     withPolicies(EngineSettings.parse(engine), needed).vllm.policies;

@@ -129,7 +129,6 @@ export const JOBS: readonly Job[] = [
   nightly('gpu-worker/tests/process/test_export.py', `${GPU}/process/export.py`, `${GPU}/commits`),
   nightly('gpu-worker/tests/process/test_traced_plans.py', `${GPU}/process`, `${GPU}/engine/vllm`),
   nightly('gpu-worker/tests/training/test_adamw_8bit.py', `${GPU}/training/optimizers.py`),
-  nightly('gpu-worker/tests/training/test_compiled_layers.py', `${GPU}/training`, `${GPU}/model`),
   nightly('gpu-worker/tests/training/test_killed_ranks.py', `${GPU}/training/ranks`, `${GPU}/commits`),
   long(nightly('test/workflows/long-run.test.ts', 'workflows')),
 ];

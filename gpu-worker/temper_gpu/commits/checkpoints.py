@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 DEFAULT_DTYPE = "float32"
 # `quantization` in a manifest's platform, if the base model was in 4 bits (NF4).
 QUANTIZED = "nf4"
-# `layers` there, if PyTorch had compiled the trained decoder layers.
-COMPILED = "compiled"
 
 
 class Manifest(contract.Manifest):
@@ -63,11 +61,6 @@ class Manifest(contract.Manifest):
     def is_packed(self) -> bool:
         """Whether it was trained on a base model in 4 bits."""
         return self.platform.get("quantization") == QUANTIZED
-
-    @property
-    def has_compiled_layers(self) -> bool:
-        """Whether it was trained with decoder layers that PyTorch had compiled."""
-        return self.platform.get("layers") == COMPILED
 
     @property
     def dtype(self) -> str:

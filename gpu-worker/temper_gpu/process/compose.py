@@ -39,7 +39,7 @@ from temper_gpu.process.host import ModelFolders, choose_device, describe_device
 from temper_gpu.process.leash import on_leash
 from temper_gpu.process.needs import Machine, open_machine, refuse_without_room_to_train, switching_needs
 from temper_gpu.process.room import Room
-from temper_gpu.process.training import choose_devices, open_trainer, require_gpu_to_compile, require_shardable
+from temper_gpu.process.training import choose_devices, open_trainer, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.server.metrics import Metrics
 from temper_gpu.server.prompts import Prompts
@@ -48,7 +48,6 @@ from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
 from temper_gpu.server.template_kwargs import CLOCK, parse_template_kwargs
 from temper_gpu.store import Store
-from temper_gpu.training.compiled_layers import require_compilable
 from temper_gpu.training.examples import Dataset, TurnReader, check_examples
 from temper_gpu.training.group import RankSettings
 from temper_gpu.training.optimizers import packed_moments
@@ -94,8 +93,6 @@ async def _run(settings: GpuWorkerSettings, leash: bool, keys: Keys, listener: s
     devices = choose_devices(engine.devices, device, engine.vllm.devices)
     if engine.shard_base_model:
         require_shardable(engine.kind, device)
-    if engine.compile_layers:
-        require_gpu_to_compile(device)
     sampling = open_sampling(settings, machine, keys.vllm)
     any_base = settings.role == "sample-any-base"
     targets = Targets(StoreResolver(store), sampling.engines, None if any_base else sampling.models)
@@ -256,8 +253,6 @@ def check_run(
             "are sharded; start the GPU worker without --shard-base-model, or leave --full-fine-tuning out",
         )
     base, given = models.get(work.base_model), work.chat_template_sha256
-    if machine.settings.compile_layers:
-        require_compilable(work.lora, base.instantiate(base.attention), base.name)
     if work.lora is None:
         require_whole_weights(base)
     if work.optimizer_kind != "adamw":

@@ -36,4 +36,4 @@ def open_trainer(settings: RankSettings, rank: int, ranks: Ranks) -> Trainer:
     kind = OutlineLibrary if engine.shard_base_model else ModelLibrary
     library = kind(folders, dtype, device, load_in_4bit=engine.load_in4bit)
     turns = ChatTurns(StoredTemplates(store).text)
-    return Trainer(library, store, nullcontext(), lambda base_model: {}, turns, ranks, compiles=engine.compile_layers)
+    return Trainer(library, store, nullcontext(), lambda base_model: {}, turns, ranks)

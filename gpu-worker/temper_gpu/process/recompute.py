@@ -122,8 +122,7 @@ def recompute(settings: GpuWorkerSettings, step: Step) -> dict[str, Any]:
     # A single device cannot share the base model.
     shards = engine.shard_base_model and len(devices) > 1
     packs = engine.load_in4bit or (recorded is not None and recorded.manifest.is_packed)
-    compiles = device.type == "cuda" and not shards and recorded is not None and recorded.manifest.has_compiled_layers
-    chosen = {"shard_base_model": shards, "load_in4bit": packs, "compile_layers": compiles}
+    chosen = {"shard_base_model": shards, "load_in4bit": packs}
     worker = settings.model_copy(update={"engine": engine.model_copy(update=chosen)})
     ranks = RankSettings(worker, devices, dtype_name(dtype))
     weights_on = torch.device("cpu") if shards else device

@@ -55,16 +55,6 @@ def require_shardable(engine: str, first: torch.device) -> None:
         )
 
 
-def require_gpu_to_compile(first: torch.device) -> None:
-    """The device `auto` may have become a CPU."""
-    if first.type != "cuda":
-        raise TemperError(
-            "BadConfig",
-            f"--compile-layers (engine.compileLayers in temporal.config.ts) must come with a GPU, got {first}, where "
-            "nothing gets faster; remove it",
-        )
-
-
 def num_devices(first: torch.device) -> int:
     if first.type == "cuda":
         return torch.cuda.device_count() - (first.index or 0)
@@ -83,7 +73,7 @@ def open_trainer(
     """One rank for each device. The others open models and store by the settings."""
     given = (models, store, device_lock, sampler, read_turns)
     if len(settings.devices) == 1:
-        return Trainer(*given, switching=switching, compiles=settings.worker.engine.compile_layers)
+        return Trainer(*given, switching=switching)
     # Imported here, because ranks import the package that imports this file.
     from temper_gpu.process.ranks import enter
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.commits.checkpoints import COMPILED, DEFAULT_DTYPE, QUANTIZED
+from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, QUANTIZED
 from temper_gpu.model.instructions import limits
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
@@ -107,11 +107,6 @@ def base_fingerprint(base: BaseModel) -> dict[str, str | int]:
 def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:
     """Identifies the number of ranks, because sums depend on it; empty for one rank."""
     return {"devices": num_ranks} if num_ranks > 1 else {}
-
-
-def layers_fingerprint(are_compiled: bool) -> dict[str, str | int]:
-    """Identifies compiled layers; empty for plain ones."""
-    return {"layers": COMPILED} if are_compiled else {}
 
 
 @cache

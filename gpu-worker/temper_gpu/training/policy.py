@@ -7,9 +7,8 @@ Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 import logging
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.attention_inputs import attention_inputs, find_tree_kernel
-from temper_gpu.training.compiled_layers import CompiledLayers, find_compiled_layers, require_compilable
 from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
 from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
@@ -39,8 +37,6 @@ from temper_gpu.training.tree_kernel import Kernel, is_long_enough
 # Upper bound of the logits that exist at a time (fp32: 256 MB). A whole prompt would need far more.
 MAX_LOGITS = 1 << 26
 _PROBE_TOKENS = 4
-# Length of the row that layers are compiled on.
-_COMPILED_TOKENS = 128
 # Largest difference of hidden states between two ways to compute the same tokens, relative to their norm.
 SAME_BOUND = 1e-3
 SAME_BOUNDS = {torch.bfloat16: 0.05}
@@ -64,12 +60,11 @@ class TrainablePolicy:
         lora: LoraConfig | None,
         ranks: Ranks = ALONE,
         optimizer: OptimizerKind = "adamw",
-        compiles: bool = False,
         scores_forward: bool | None = None,
     ) -> None:
         """`lora`: None trains all weights. `ranks`: each has a copy of what trains; rank 0 alone has the
-        optimizer's state. `compiles`: whether its decoder layers are compiled. `scores_forward`: whether the gradients
-        of a frozen output head are found in the forward pass; None: on a GPU. Both give other last bits."""
+        optimizer's state. `scores_forward`: whether the gradients of a frozen output head are found in the forward
+        pass, which gives other last bits; None: on a GPU."""
         self.base = base
         self.lora = lora
         self.ranks = ranks
@@ -83,9 +78,6 @@ class TrainablePolicy:
         # Models beside a fully trained one are compared with it, so all of them score alike.
         is_plain = lora is not None and not ranks.shards and self._logits_cap is None and is_frozen(self._head)
         self._scores_forward = is_asked and is_plain
-        self._compiles = compiles
-        if compiles:
-            require_compilable(lora, self.model, base.name)
         self._require_plain_head()
 
     @property
@@ -151,9 +143,7 @@ class TrainablePolicy:
         return scores
 
     def _score(self, batch: MicroBatch, trains_entropy: bool) -> TokenScores:
-        is_of_rows = batch.attention.is_chains and torch.is_grad_enabled()
-        compiled = self.compiled_layers if is_of_rows else None
-        hidden_ND = self._hidden_states(batch, compiled=compiled).index_select(0, batch.sources_N)
+        hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._head.weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
@@ -186,7 +176,6 @@ class TrainablePolicy:
         batch: MicroBatch,
         narrows: bool | None = None,
         recomputes: bool | None = None,
-        compiled: CompiledLayers | None = None,
     ) -> Tensor:
         """[S, D] of the predicting tokens. `narrows`: whether the last layer computes only these. `recomputes`: whether
         the backward pass recomputes layers. None chooses by speed and by free memory."""
@@ -205,8 +194,7 @@ class TrainablePolicy:
         self.model.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
-        computing = nullcontext() if compiled is None else compiled.computing()
-        with computing, computed_again(decoder.layers if is_recomputed else ()):
+        with computed_again(decoder.layers if is_recomputed else ()):
             hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
@@ -228,35 +216,6 @@ class TrainablePolicy:
     @cached_property
     def tree_kernel(self) -> Kernel | None:
         return find_tree_kernel(self.base)
-
-    @cached_property
-    def compiled_layers(self) -> CompiledLayers | None:
-        if not self._compiles:
-            return None
-        layers = self.model.get_decoder().layers[:-1]
-        return find_compiled_layers(layers, self.dtype, self._probe_gradients)
-
-    @torch.enable_grad()
-    def _probe_gradients(self, compiled: CompiledLayers | None) -> Tensor:
-        """Gradients of one row and of two, with layers that are kept and that are recomputed."""
-        found: list[Tensor] = []
-        for count, recomputes in product((1, 2), (False, True)):
-            ids = [n % self.base.config.vocab_size for n in range(count * _COMPILED_TOKENS)]
-            length = len(ids) // count
-            nothing = [0.0] * (length - 1)
-            rows = [
-                Row(ids[n * length : (n + 1) * length], "attempt", list(range(1, length)), nothing, nothing, nothing)
-                for n in range(count)
-            ]
-            [batch] = pack(rows, 1, len(ids), self.device)
-            hidden_SD = self._hidden_states(batch, False, recomputes, compiled)
-            # Weights differ, because a norm's outputs all have the same length.
-            weights_D = torch.arange(hidden_SD.shape[1], device=self.device).cos()
-            gradients = torch.autograd.grad(
-                (hidden_SD.float() @ weights_D).sum(), list(self.parameters.values()), allow_unused=True
-            )
-            found += [gradient.flatten() for gradient in gradients if gradient is not None]
-        return torch.cat(found)
 
     @cached_property
     def knows_trees(self) -> bool:

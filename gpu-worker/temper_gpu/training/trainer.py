@@ -51,7 +51,6 @@ from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import (
     base_fingerprint,
     fix_threads,
-    layers_fingerprint,
     platform_fingerprint,
     ranks_fingerprint,
     repeatable,
@@ -123,8 +122,7 @@ class Trainer:
     """Trains one step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
     `sampler`: fields of manifests about the engine of a base model. `read_turns`: tokenizes the chats of supervised
-    steps. `ranks`: the processes that compute a step together. `switching`: set if the lock supports it. `compiles`:
-    whether decoder layers are compiled.
+    steps. `ranks`: the processes that compute a step together. `switching`: set if the lock supports it.
     """
 
     def __init__(
@@ -136,7 +134,6 @@ class Trainer:
         read_turns: TurnReader = refuse_turns,
         ranks: Ranks = ALONE,
         switching: Switching | None = None,
-        compiles: bool = False,
     ) -> None:
         self._library = library
         self._store = store
@@ -145,7 +142,6 @@ class Trainer:
         self._read_turns = read_turns
         self._ranks = ranks
         self._switching = switching
-        self._compiles = compiles
         self._loaded: _Loaded | None = None
         self._datasets = Datasets(store)
         self._clock = Stopwatch("load")
@@ -231,7 +227,6 @@ class Trainer:
             metrics=on_the_wire(made.metrics),
             platform=self._platform(policy.base)
             | ranks_fingerprint(self._ranks.count)
-            | layers_fingerprint(policy.compiled_layers is not None)
             | optimizer_fingerprint(input.train.optimizer.kind),
             seed=input.seed,
             train=input.train,
@@ -344,7 +339,7 @@ class Trainer:
         shape = (base.name, "" if lora is None else lora.model_dump_json(), kind)
         if self._loaded is None or self._loaded.shape != shape:
             self._loaded = None  # Frees the old policy before the new one is made.
-            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind, self._compiles))
+            self._loaded = _Loaded(shape, TrainablePolicy(base, lora, self._ranks, kind))
         self._load_weights(self._loaded, parent, name)
         return self._loaded
 
@@ -359,8 +354,6 @@ class Trainer:
 
 def _take_step(policy: TrainablePolicy, step: _Inputs, is_cancelled: IsCancelled, trace: TokenTrace) -> Metrics:
     with repeatable(policy.device):
-        # Probed in each step, with rows or without, because the manifest records it.
-        _ = policy.compiled_layers
         if isinstance(step, SupervisedInputs):
             return supervised_step(policy, step, is_cancelled)
         return train_step(policy, step, is_cancelled, trace)

@@ -173,11 +173,6 @@ def test_a_run_whose_template_writes_the_date_names_the_day(tmp_path: Path, caps
             with_settings(devices=2, shard_base_model=True),
             "only frozen weights are sharded; start the GPU worker",
         ),
-        (
-            False,
-            with_settings(compile_layers=True),
-            "trains all weights; start the GPU worker without --compile-layers",
-        ),
         (True, with_settings(load_in4bit=True), "pocket is loaded in 4 bits; start the GPU worker without"),
     ],
 )

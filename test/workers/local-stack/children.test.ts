@@ -52,7 +52,6 @@ describe('the GPU worker', () => {
       expect(sharded.engine.shardBaseModel).toBe(true);
     for (const packed of [await settings({}, { loadIn4bit: true }), await settings({ engine: { loadIn4bit: true } })])
       expect(packed.engine.loadIn4bit).toBe(true);
-    expect((await settings({ engine: { compileLayers: true } })).engine.compileLayers).toBe(true);
   });
 
   it('is told where it listens, and where models, store and queues are; its key is not among the settings', async () => {

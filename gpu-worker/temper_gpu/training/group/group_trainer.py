@@ -28,8 +28,7 @@ class GroupTrainer(Trainer):
         switching: Switching | None = None,
     ) -> None:
         self._joined = Joined(0, len(settings.devices), self._watch, settings.parts_on(0))
-        compiles = settings.worker.engine.compile_layers
-        super().__init__(library, store, device_lock, sampler, read_turns, self._joined, switching, compiles)
+        super().__init__(library, store, device_lock, sampler, read_turns, self._joined, switching)
         self._enter = enter
         self._settings = settings
         self.group: RankGroup | None = None
