@@ -168,7 +168,7 @@ class Library(ModelLibrary):
 def test_a_model_of_which_few_sizes_are_proven_is_doubted(
     base, monkeypatch: pytest.MonkeyPatch, num_sizes: int, is_doubted: bool
 ):
-    def prove(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
+    def prove(base: BaseModel, sizes: Sizes, max_slots: int, beside: bool) -> Sizes:
         if not num_sizes:
             raise Unproven("every size depends on places")
         return Sizes(sizes.allowed[-num_sizes:], 0)
