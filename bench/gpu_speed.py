@@ -87,8 +87,7 @@ def serve(bench: Bench, name: str, base: BaseModel, source: HeldAdapter, largest
     details, took = found.health().details, time.perf_counter() - started
     bench.tell(
         f"engine, {name}: start",
-        f"{took:.1f} s, sizes {details['sizes']} of {found.candidates.allowed}, proven {details['proven']}, mixing "
-        f"{details['mixing']}",
+        f"{took:.1f} s, sizes {details['sizes']} of {found.candidates.allowed}, proven {details['proven']}",
     )
     rng, vocabulary = np.random.default_rng(0), base.config.vocab_size
     length, answers = (40, (4, 12)) if bench.is_small else (512, (32, 96))

@@ -82,11 +82,11 @@ export const ADAPTERS: readonly Mutant[] = [
         'self._models[policy] if policy in self._models else self._adapters',
         'self._adapters',
       ],
-      [
-        'policies with weights of their own share passes',
-        'return key if key in self._models else self._adapters.batch_group(key)',
-        'return self._adapters.batch_group(None)',
-      ],
     ],
+  ),
+  ...breaking(
+    'gpu-worker/temper_gpu/engine/embedded/scheduler.py',
+    'gpu-worker/tests/engine/embedded/test_full_policies.py',
+    [['policies share passes', 'if sequence.policy == self._turns[-1]]', ']']],
   ),
 ];

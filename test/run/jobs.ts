@@ -125,7 +125,6 @@ export const JOBS: readonly Job[] = [
   long(nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp')),
   nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
   nightly('test/real-model/real-model.test.ts', 'test/real-model'),
-  nightly('gpu-worker/tests/engine/embedded/test_mixed_passes.py', `${GPU}/engine`, `${GPU}/model`),
   nightly('gpu-worker/tests/process/test_export.py', `${GPU}/process/export.py`, `${GPU}/commits`),
   nightly('gpu-worker/tests/process/test_traced_plans.py', `${GPU}/process`, `${GPU}/engine/vllm`),
   nightly('gpu-worker/tests/training/test_adamw_8bit.py', `${GPU}/training/optimizers.py`),

@@ -78,8 +78,7 @@ def _float_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def compute_as_one(layer: Any) -> None:
-    """The forward of a PEFT layer without dropout or magnitudes. It is a method, because PyTorch's compiler would
-    recompile a partial function for each layer."""
+    """The forward of a PEFT layer without dropout or magnitudes."""
     layer.forward = MethodType(_forward, layer)
 
 

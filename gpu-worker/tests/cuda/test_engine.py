@@ -6,12 +6,10 @@ seen here."""
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 import torch
 
-from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.constraints import Constraints
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import find_sizes
@@ -41,7 +39,7 @@ def answers(base: BaseModel, asked: Sequence[Asked]) -> tuple[list[Generation], 
     """All at once, in this thread: modes of PyTorch are a thread's own."""
     sizes = Sizes((16, 32, 64, 128), 0.0)
     settings = EmbeddedSettings(num_threads=1, kv_cache_bytes=16 << 20, max_slots=16, gather_s=0.0)
-    policies = Policies(base, sizes, "any", settings.max_policies, DeviceLock())
+    policies = Policies(base, settings.max_policies, DeviceLock())
     scheduler = Scheduler(base, sizes, policies, settings)
     constraints, detokenizer = Constraints(base), Detokenizer(base.tokenizer)
     running: list[Running] = []
@@ -107,7 +105,6 @@ def test_the_proof_at_start_runs():
     torch.use_deterministic_algorithms(False)
     sizes = Sizes((16, 64), 0.0)
     with FakeGpu() as gpu:
-        found, mixing = find_sizes(on_gpu(tiny_base("qwen2")), sizes, 16)
+        found = find_sizes(on_gpu(tiny_base("qwen2")), sizes, 16)
     assert set(found.allowed) <= set(sizes.allowed)
-    assert mixing in get_args(Mixing)
     assert gpu.launched["_scaled_dot_product_efficient_attention"] > 0

@@ -9,7 +9,6 @@ from transformers import Qwen2Config
 
 from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
-from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import FullWeights, initial_weights
 from temper_gpu.model.live_bytes import peak_bytes
@@ -67,9 +66,9 @@ def test_the_parts_are_those_of_the_tensors(
     # Two files are as large as four of the weights: more than gradients and a micro-batch of the pocket model's take.
     assert ("commit" in parts) == (4 * parts["gradients"] > parts["gradients"] + parts["micro-batch"])
 
-    policies = Policies(base, sizes_for(base.num_parameters, None, CPU), "any", 8, nullcontext())
+    policies = Policies(base, 8, nullcontext())
     policies.load(held(FullWeights("1", start)), 1)
-    own = {t.data_ptr(): t for t in policies.for_pass([("1", 1)]).parameters() if t.data_ptr() not in frozen}
+    own = {t.data_ptr(): t for t in policies.for_pass("1").parameters() if t.data_ptr() not in frozen}
     # In float32 the very tensors that were read.
     assert policies._loaded["1"].num_bytes == nbytes(start.values() if dtype == torch.float32 else own.values())
     assert parts["policies"] % policies._loaded["1"].num_bytes == 0

@@ -31,7 +31,6 @@ from temper_gpu.engine.embedded.needs import (
 )
 from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
-from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.live_bytes import peak_bytes
@@ -93,10 +92,10 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     moments = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
     assert optimizer_bytes(pocket, LORA) == nbytes(moments)
 
-    policies = Policies(base, sizes_for(base.num_parameters, None, CPU), "any", 8, nullcontext())
+    policies = Policies(base, 8, nullcontext())
     adapter = Adapter("1", start, LORA.rank, LORA.alpha)
     policies.load(held(adapter), 1)
-    model = policies.for_pass([("1", 1)])
+    model = policies.for_pass("1")
     own = [tensor for tensor in held_by(model) if tensor.data_ptr() not in weights]
     each, _ = needs.policy_of(pocket, needs.Machine(CPU, dtype, EmbeddedSettings()), LORA)
     planned = loaded_policies(pocket, dtype, each, 8)

@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded import needs as embedded
-from temper_gpu.engine.embedded.needs import capacity_of, decode_bytes, pass_bytes, prefill_bytes, trial_model
+from temper_gpu.engine.embedded.needs import capacity_of, decode_bytes, pass_bytes, prefill_bytes, trial_module
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.engine.vllm.settings import VllmSettings
@@ -120,8 +120,8 @@ def test_a_forward_pass_takes_what_is_reckoned_without_numbers(kind: str, dtype:
     """All layers are run here, and few are reckoned."""
     base, settings = random_base(CONFIGS[kind], dtype), EmbeddedSettings(max_slots=32)
     merged, sizes = dtype == torch.float32, sizes_for(base.num_parameters, settings.max_pass_tokens, CPU)
-    adapted = trial_model(base, sizes, merged)
+    module = trial_module(base, merged)
     with torch.inference_mode():
-        real = max(prefill_bytes(adapted, base, sizes, 128), decode_bytes(adapted, base, sizes, 32))
+        real = max(prefill_bytes(module, base, sizes, 128), decode_bytes(module, base, sizes, 32))
     planned = pass_bytes(shape_of(base.config), dtype, settings, 128, merged, CPU)
     assert planned == pytest.approx(real, rel=0.05)

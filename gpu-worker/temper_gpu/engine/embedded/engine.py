@@ -11,11 +11,10 @@ from dataclasses import replace
 
 import torch
 
-from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.constraints import Constraints
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.policies import Policies, is_merged
-from temper_gpu.engine.embedded.proof import Unproven, prove_mixing, prove_sizes
+from temper_gpu.engine.embedded.proof import Unproven, prove_sizes
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.scheduler import Scheduler
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
@@ -80,8 +79,8 @@ class EmbeddedEngine:
         self._num_threads = threads_for(base.num_parameters, settings.num_threads)
         self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens, base.device)
         with self._device_lock, threads(self._num_threads):
-            self.sizes, self._mixing = find_sizes(base, self.candidates, settings.max_slots)
-        self._policies = Policies(base, self.sizes, self._mixing, settings.max_policies, self._device_lock)
+            self.sizes = find_sizes(base, self.candidates, settings.max_slots)
+        self._policies = Policies(base, settings.max_policies, self._device_lock)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
         self._thread.start()
@@ -125,7 +124,6 @@ class EmbeddedEngine:
             details={
                 "sizes": self.sizes.allowed,
                 "threads": self._num_threads,
-                "mixing": self._mixing,
                 "proven": self.sizes.is_proven,
                 "kv_cache_usage": self._scheduler.kv_cache_usage(),
                 "prefix_cache_bytes": self._scheduler.num_prefix_bytes(),
@@ -331,18 +329,17 @@ def threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
+def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> Sizes:
     """The first time that the model is run here: what it cannot do shows."""
     try:
-        if is_merged(base.dtype, base.device, bool(base.packed)):
-            return prove_sizes(base, candidates, max_slots), "none"
-        return prove_mixing(base, candidates, max_slots)
+        beside = not is_merged(base.dtype, base.device, bool(base.packed))
+        return prove_sizes(base, candidates, max_slots, beside)
     except Unproven:
         if base.device.type == "cpu":
             raise
         # A GPU has no narrower instructions.
         log.warning(UNPROVEN, base.name, extra={"model": base.name})
-        return replace(candidates, is_proven=False), "none"
+        return replace(candidates, is_proven=False)
     except Exception as error:
         if isinstance(error, TemperError) or is_out_of_memory(error):
             raise

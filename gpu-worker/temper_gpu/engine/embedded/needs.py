@@ -91,39 +91,35 @@ def pass_bytes(
     sizes = sizes_for(count_parameters(model), settings.max_pass_tokens, device)
     num_layers = min(few_layers(model)[0] + 1, model.config.num_hidden_layers)
     base = without_numbers(shortened(model.config, num_layers), dtype, META)
-    adapted = trial_model(base, sizes, merged)
+    module = trial_module(base, merged)
     max_slots = sizes.most_slots(settings.max_slots)
     with torch.inference_mode(), AlikeRouting(model.config):
-        decode = decode_bytes(adapted, base, sizes, max_slots) + paired_bytes(base, device)
-        return max(prefill_bytes(adapted, base, sizes, context), decode)
+        decode = decode_bytes(module, base, sizes, max_slots) + paired_bytes(base, device)
+        return max(prefill_bytes(module, base, sizes, context), decode)
 
 
-def trial_model(base: BaseModel, sizes: Sizes, merged: bool) -> AdaptedModel:
+def trial_module(base: BaseModel, merged: bool) -> PreTrainedModel:
     """The base model, if adapters are merged: their passes are like its own."""
-    adapted = AdaptedModel(base, sizes)
-    if not merged:
-        adapted.place_trial(["trial"])
-    return adapted
+    model = AdaptedModel(base)
+    return model.for_pass(None) if merged else model.for_trial_pass()
 
 
-def prefill_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_tokens: int) -> int:
+def prefill_bytes(module: PreTrainedModel, base: BaseModel, sizes: Sizes, num_tokens: int) -> int:
     """The end of a prompt this long, which reads the most keys."""
     cache = SlotCache(base.config, base.dtype, base.device)
     cache.resize(MIN_TABLE_ROWS - 1, num_tokens)
     size = piece_size(num_tokens)
     start = max(0, -(-(num_tokens - sizes.largest) // size)) * size
     pieces = cut(np.zeros(num_tokens, dtype=np.int64), 0, start, sizes.largest)
-    module = _shared_by_all(adapted, num_tokens - start)
     return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).prefill(module, pieces)))
 
 
-def decode_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_slots: int) -> int:
+def decode_bytes(module: PreTrainedModel, base: BaseModel, sizes: Sizes, num_slots: int) -> int:
     """Bytes of decoding all slots: the vocabulary dominates, not the few keys."""
     cache = SlotCache(base.config, base.dtype, base.device)
     cache.resize(num_slots, KEY_BLOCK)
     slots, zeros = np.arange(num_slots), np.zeros(num_slots, dtype=np.int64)
     prefixes = [()] * num_slots
-    module = _shared_by_all(adapted, num_slots)
     return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).decode(module, slots, zeros, zeros, prefixes)))
 
 
@@ -132,13 +128,6 @@ def paired_bytes(base: BaseModel, device: torch.device) -> int:
     cache = SlotCache(base.config, base.dtype, META)
     each = CHUNK * cache.bytes_per_token // base.config.num_hidden_layers
     return MAX_PAIRS * each if device.type in PAIRED_ON else 0
-
-
-def _shared_by_all(adapted: AdaptedModel, num_tokens: int) -> PreTrainedModel:
-    """A pass with as many tokens of the base model as of each policy."""
-    first, *others = adapted.policies
-    each = num_tokens // (1 + len(others))
-    return adapted.for_pass([(first, num_tokens - each * len(others)), *((other, each) for other in others)])
 
 
 def _sample(logits_SV: Tensor) -> None:

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -12,8 +12,7 @@ import torch
 from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.engine.embedded.activations import instantiate
-from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing, Run
-from temper_gpu.engine.embedded.sizes import Sizes
+from temper_gpu.engine.embedded.adapted import AdaptedModel
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import FullWeights, replaced_weights
@@ -73,16 +72,12 @@ class MergedModels:
     def drop(self, key: str) -> None:
         del self._models[key]
 
-    def batch_group(self, key: str | None) -> Hashable:
-        return key
-
-    def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
-        return self._models[runs[0][0]]
+    def for_pass(self, policy: str | None) -> PreTrainedModel:
+        return self._models[policy]
 
 
 class WholeModels:
-    """Policies with full weights: modules that share neither storage nor passes. Other policies are placed as
-    adapters."""
+    """Policies with full weights: modules that share no storage. Other policies are placed as adapters."""
 
     def __init__(self, base: BaseModel, adapters: "MergedModels | AdaptedModel") -> None:
         self._base = base
@@ -99,12 +94,8 @@ class WholeModels:
         if self._models.pop(key, None) is None:
             self._adapters.drop(key)
 
-    def batch_group(self, key: str | None) -> Hashable:
-        return key if key in self._models else self._adapters.batch_group(key)
-
-    def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
-        policy = runs[0][0]
-        return self._models[policy] if policy in self._models else self._adapters.for_pass(runs)
+    def for_pass(self, policy: str | None) -> PreTrainedModel:
+        return self._models[policy] if policy in self._models else self._adapters.for_pass(policy)
 
 
 @dataclass
@@ -125,8 +116,6 @@ class Policies:
     def __init__(
         self,
         base: BaseModel,
-        sizes: Sizes,
-        mixing: Mixing,
         max_policies: int,
         device_lock: AbstractContextManager[object],
     ) -> None:
@@ -135,17 +124,13 @@ class Policies:
         self._max_policies = max_policies
         self._max_bytes = most_bytes(base.num_parameters * base.dtype.itemsize)
         self._is_merged = is_merged(base.dtype, base.device, bool(base.packed))
-        self._placed = WholeModels(base, MergedModels(base) if self._is_merged else AdaptedModel(base, sizes, mixing))
+        self._placed = WholeModels(base, MergedModels(base) if self._is_merged else AdaptedModel(base))
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._changed = threading.Condition()
 
-    def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
-        """The module that computes the next pass, whose tokens are these policies'; only between `use` and `leave`."""
-        return self._placed.for_pass(runs)
-
-    def batch_group(self, key: str | None) -> Hashable:
-        """Policies of one group may share a pass."""
-        return self._placed.batch_group(key)
+    def for_pass(self, policy: str | None) -> PreTrainedModel:
+        """The module that computes the next pass, which is this policy's; only between `use` and `leave`."""
+        return self._placed.for_pass(policy)
 
     def use(self, key: str | None) -> bool:
         """Keeps a loaded policy until `leave`; false if it is not loaded, or leaves."""

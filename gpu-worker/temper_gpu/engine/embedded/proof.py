@@ -6,23 +6,20 @@ changing neighbours, also at positions behind whole chunks of keys, shared and n
 be the expected ones; a size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave
 a single size, which is slower, not wrong.
 
-Where adapters stay beside the weights, the same is done with an adapter on every layer. Then passes of several policies
-are compared with what each policy alone gives; policies of different groups compute alone.
+Where adapters stay beside the weights, the same is done with an adapter on every layer.
 
 Each draw is one pass: what precedes a piece of a long prompt is copied from what is expected, not computed again. So a
 model of billions of parameters, whose largest size is small, is run on about 3,000 tokens, in one or two of its layers.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers.modeling_utils import PreTrainedModel
 
-from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing
+from temper_gpu.engine.embedded.adapted import AdaptedModel
 from temper_gpu.engine.embedded.attention import CHUNK
 from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
@@ -47,13 +44,10 @@ MAX_PROMPTS = 128
 NUM_DRAWS, NUM_DRAWS_OF_LARGE, LARGE = 2, 1, 256
 # A second layer shows what the first makes of every token; a model this large takes too long for it.
 MAX_PARAMETERS_FOR_TWO_LAYERS = 2e9
-# Key of a computed number: "prefill" or "decode", the prompt, the first position, and whether with an adapter.
-Key = tuple[str, int, int, bool]
+# Key of a computed number: "prefill" or "decode", the prompt, and the first position.
+Key = tuple[str, int, int]
 # Keys and values of every layer, and where a token is sampled also its logits and log-probability.
 Answers = dict[Key, list[Tensor]]
-# Policies of a trial, both with the same adapter; None is the base model.
-Owners = tuple[str | None, ...]
-ADAPTED: Owners = ("one", "other")
 
 
 class Unproven(TemperError):
@@ -63,31 +57,18 @@ class Unproven(TemperError):
         super().__init__("BadConfig", message)
 
 
-def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
-    """The sizes that agree bit for bit with the largest one that agrees with itself."""
-    proven, _ = prove_alone(first_layers(base), sizes, max_slots, None)
-    return proven
-
-
-def prove_mixing(base: BaseModel, sizes: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
-    """Sizes for adapters beside the weights, proven with and without one, and which policies may share a pass."""
+def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int, beside: bool = False) -> Sizes:
+    """The sizes that agree bit for bit with the largest one that agrees with itself. `beside`: also with an adapter
+    beside the weights."""
     few = first_layers(base)
-    sizes, plain = prove_alone(few, sizes, max_slots, None)
-    sizes, adapted = prove_alone(few, sizes, max_slots, ADAPTED[0])
-    choices: tuple[tuple[Mixing, Owners], ...] = (("any", (None, *ADAPTED)), ("alike", ADAPTED))
-    with torch.inference_mode():
-        for mixing, owners in choices:
-            trial = Trial(few, sizes, max_slots, owners)
-            expected = plain | adapted
-            trial.know(expected)
-            if all(trial.agrees(size, expected) for size in sizes.allowed):
-                return sizes, mixing
-    return sizes, "none"
+    for is_adapted in (False, True) if beside else (False,):
+        sizes = _prove(few, sizes, max_slots, is_adapted)
+    return sizes
 
 
-def prove_alone(base: BaseModel, sizes: Sizes, max_slots: int, owner: str | None) -> tuple[Sizes, Answers]:
+def _prove(base: BaseModel, sizes: Sizes, max_slots: int, is_adapted: bool) -> Sizes:
     with torch.inference_mode():
-        trial = Trial(base, sizes, max_slots, (owner,))
+        trial = Trial(base, sizes, max_slots, is_adapted)
         # A piece of a long prompt must fit into the largest size.
         for index in (i for i in reversed(range(len(sizes.allowed))) if sizes.allowed[i] >= LONG_PIECE or i == 0):
             expected: Answers = {}
@@ -96,7 +77,7 @@ def prove_alone(base: BaseModel, sizes: Sizes, max_slots: int, owner: str | None
                 continue
             # The largest that decodes is what others' decoding is compared with.
             allowed = [size for size in reversed(sizes.allowed[:index]) if trial.agrees(size, expected)]
-            return replace(sizes, allowed=(*reversed(allowed), sizes.allowed[index])), expected
+            return replace(sizes, allowed=(*reversed(allowed), sizes.allowed[index]))
     narrow = " ".join(f"{name}={value}" for name, value in NARROW.items())
     raise Unproven(
         f"a forward pass of {base.name} must not depend on a token's position in it, but on this machine it does at "
@@ -130,26 +111,22 @@ def layer_of(name: str) -> int | None:
 
 class Trial:
     """Slot tables: one for prefill in changing mixtures; two for decode in which every slot holds a prompt, one of them
-    with a few long prompts. Each of several owners has all prompts, one owner's after another's."""
+    with a few long prompts."""
 
-    def __init__(self, base: BaseModel, sizes: Sizes, max_slots: int, owners: Owners) -> None:
+    def __init__(self, base: BaseModel, sizes: Sizes, max_slots: int, is_adapted: bool) -> None:
         self._rng = np.random.default_rng(0)
-        self._base, self._sizes, self._max_slots, self._owners = base, sizes, max_slots, owners
-        self._model = AdaptedModel(base, sizes)
-        if adapted := [owner for owner in owners if owner is not None]:
-            self._model.place_trial(adapted)
-        lengths = [length for length in LENGTHS if length < base.context_window]
-        prompts = [self._rng.integers(0, base.config.vocab_size, length) for length in lengths]
-        self._num_each = len(lengths)
-        self._lengths, self._prompts = lengths * len(owners), prompts * len(owners)
+        self._base, self._sizes, self._max_slots = base, sizes, max_slots
+        model = AdaptedModel(base)
+        self._module = model.for_trial_pass() if is_adapted else model.for_pass(None)
+        self._lengths = [length for length in LENGTHS if length < base.context_window]
+        self._prompts = [self._rng.integers(0, base.config.vocab_size, length) for length in self._lengths]
         # Prompts of which every piece is known.
         self._learned: list[int] = []
-        num_short = min(NUM_SHORT, self._num_each)
+        num_short = min(NUM_SHORT, len(self._lengths))
         short = self._rng.integers(0, num_short, max_slots)
-        short += self._num_each * self._rng.integers(0, len(owners), max_slots)
         mixed = short.copy()
         for number, slot in enumerate(slot for slot in LONG_SLOTS if slot < max_slots):
-            mixed[slot] = (number % len(owners) + 1) * self._num_each - 1 - number // len(owners) % NUM_LONG
+            mixed[slot] = len(self._lengths) - 1 - number % NUM_LONG
         self._table = self._new_table(MAX_PROMPTS, self._lengths[-1])
         self._filled = (
             (self._new_table(max_slots, self._lengths[num_short - 1]), short),
@@ -164,15 +141,6 @@ class Trial:
             if max(len(piece.tokens) for piece in self._pieces(index)) <= size
         ]
         self._prefill_agrees(size, [(index, self._pieces(index)) for index in self._learned], expected)
-        self._fill_tables(expected)
-
-    def know(self, expected: Answers) -> None:
-        """Takes over the results of other trials."""
-        self._learned = [
-            index
-            for index in range(len(self._lengths))
-            if all(self._key("prefill", index, piece.start) in expected for piece in self._pieces(index))
-        ]
         self._fill_tables(expected)
 
     def _fill_tables(self, expected: Answers) -> None:
@@ -211,7 +179,7 @@ class Trial:
                 computed = self._cached(self._table, slot, piece.start, piece.end)
                 if piece.is_last:
                     computed += outputs[slot]
-                if not is_expected(expected, self._key("prefill", index, piece.start), computed):
+                if not is_expected(expected, ("prefill", index, piece.start), computed):
                     return False
         return True
 
@@ -219,14 +187,13 @@ class Trial:
         indices = [int(index) for index in held[slots]]
         tokens = np.array([self._prompts[index][0] for index in indices])
         positions = np.array([self._lengths[index] for index in indices])
-        module = self._module([(index, 1) for index in indices])
         prefixes = [self._chunks(index) for index in indices]
-        logits = self._forward(table, len(slots)).decode(module, slots, tokens, positions, prefixes)
+        logits = self._forward(table, len(slots)).decode(self._module, slots, tokens, positions, prefixes)
         outputs = self._outputs(logits, indices)
         for slot, index, output in zip(slots, indices, outputs, strict=True):
             position = self._lengths[index]
             computed = [*self._cached(table, int(slot), position, position + 1), *output]
-            if not is_expected(expected, self._key("decode", index, position), computed):
+            if not is_expected(expected, ("decode", index, position), computed):
                 return False
         return True
 
@@ -240,8 +207,7 @@ class Trial:
             while waiting and len(waiting[0].tokens) <= room:
                 taken.append(waiting.pop(0))
                 room -= len(taken[-1].tokens)
-            module = self._module([(drawn[piece.slot][0], len(piece.tokens)) for piece in taken])
-            logits = forward.prefill(module, taken)
+            logits = forward.prefill(self._module, taken)
             slots = [piece.slot for piece in taken if piece.is_last]
             if slots:
                 outputs |= zip(slots, self._outputs(logits, [drawn[slot][0] for slot in slots]), strict=False)
@@ -264,22 +230,11 @@ class Trial:
                 room -= num_tokens
         return [drawn[place] for place in self._rng.permutation(len(drawn))]
 
-    def _owner(self, index: int) -> str | None:
-        return self._owners[index // self._num_each]
-
-    def _key(self, what: str, index: int, start: int) -> Key:
-        return what, index % self._num_each, start, self._owner(index) is not None
-
-    def _module(self, runs: Sequence[tuple[int, int]]) -> PreTrainedModel:
-        """The module for a pass of prompts with their numbers of tokens."""
-        return self._model.for_pass([(self._owner(index), num_tokens) for index, num_tokens in runs])
-
-    def _chunks(self, index: int) -> list[tuple[str | None, int, int]]:
+    def _chunks(self, index: int) -> list[tuple[int, int]]:
         """Names of the chunks that requests with this prompt share."""
-        number = index % self._num_each
         is_whole_prompt = self._lengths[index] != LENGTHS[ANSWERED]
         num_chunks = self._lengths[index] // CHUNK if is_whole_prompt else 0
-        return [(self._owner(index), number, chunk) for chunk in range(num_chunks)]
+        return [(index, chunk) for chunk in range(num_chunks)]
 
     def _pieces(self, index: int) -> list[Piece]:
         prompt = self._prompts[index]
@@ -289,7 +244,7 @@ class Trial:
         """Keys and values of a prompt's pieces before `end`."""
         for piece in self._pieces(index):
             if piece.start < end:
-                known = expected[self._key("prefill", index, piece.start)]
+                known = expected[("prefill", index, piece.start)]
                 cached = self._cached(table, slot, piece.start, piece.end)
                 for tensor, numbers in zip(cached, known, strict=False):
                     tensor.copy_(numbers)
@@ -308,7 +263,7 @@ class Trial:
 
     def _outputs(self, logits: Tensor, indices: list[int]) -> list[list[Tensor]]:
         """Row by row, for the rows of these prompts: logits, and the log-probability of what is sampled."""
-        seeds = [*(index % self._num_each for index in indices), *[0] * (len(logits) - len(indices))]
+        seeds = [*indices, *[0] * (len(logits) - len(indices))]
         _, logprobs = sample(logits, [1.0] * len(logits), uniforms(seeds, [0] * len(logits)))
         return [[logits[row], torch.tensor(logprobs[row])] for row in range(len(indices))]
 

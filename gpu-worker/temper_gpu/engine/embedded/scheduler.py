@@ -6,7 +6,6 @@ waiting -> (a slot) -> prefill, piece by piece -> decode, one token a pass -> do
 import math
 import time
 from collections import deque
-from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import takewhile
 from threading import Condition
@@ -61,10 +60,8 @@ class Scheduler:
         self._waiting: dict[str | None, deque[Sequence]] = {}
         self._last_arrival = 0.0
         self._next_sweep = 0.0
-        # Policies that may share a pass are one batch group (policies.py). `_prefilled` holds groups whose last pass
-        # was prefill.
-        self._turns: deque[Hashable] = deque()
-        self._prefilled: set[Hashable] = set()
+        # Policies, the one whose turn it is last.
+        self._turns: deque[str | None] = deque()
         self._admitting: Sequence | None = None
         self._trials = Trials()
         # Length in tokens, since a pass ran out of memory: a proof that requests up to it fit now.
@@ -129,7 +126,7 @@ class Scheduler:
         if not sequences:
             return
         started = time.perf_counter()
-        if self._is_prefill_next(sequences):
+        if any(not sequence.is_prefilled for sequence in sequences):
             self._prefill([sequence for sequence in sequences if not sequence.is_prefilled])
         else:
             self._decode([sequence for sequence in sequences if sequence.is_prefilled])
@@ -247,33 +244,19 @@ class Scheduler:
         return has_slot
 
     def _sequences_in_turn(self) -> list[Sequence]:
-        """Sequences of the policies that share the next pass, by slot. Batch groups take turns."""
+        """Sequences of the policy that computes the next pass, by slot. Policies take turns."""
         sequences = self._slots.sequences.values()
-        groups = {policy: self._policies.batch_group(policy) for policy in dict.fromkeys(s.policy for s in sequences)}
-        present = dict.fromkeys(groups.values())
-        self._turns = deque([group for group in self._turns if group in present])
-        self._turns.extend(group for group in present if group not in self._turns)
-        self._prefilled.intersection_update(present)
+        present = dict.fromkeys(sequence.policy for sequence in sequences)
+        self._turns = deque([policy for policy in self._turns if policy in present])
+        self._turns.extend(policy for policy in present if policy not in self._turns)
         if not self._turns:
             return []
         self._turns.rotate(-1)
-        return [sequence for sequence in sequences if groups[sequence.policy] == self._turns[-1]]
-
-    def _is_prefill_next(self, sequences: list[Sequence]) -> bool:
-        """Prefill goes first: decode passes are worth their fixed cost when many slots take part. But one policy's
-        prompts leave every second pass to policies that only decode."""
-        prompting = {sequence.policy for sequence in sequences if not sequence.is_prefilled}
-        is_alone = all(sequence.policy in prompting for sequence in sequences)
-        group = self._turns[-1]
-        if not prompting or (group in self._prefilled and not is_alone):
-            self._prefilled.discard(group)
-            return False
-        self._prefilled.add(group)
-        return True
+        return [sequence for sequence in sequences if sequence.policy == self._turns[-1]]
 
     def _prefill(self, sequences: list[Sequence]) -> None:
         chosen = self._pieces(sequences)
-        model = self._policies.for_pass([(sequence.policy, len(piece.tokens)) for sequence, piece in chosen])
+        model = self._policies.for_pass(sequences[0].policy)
         logits_SV = self._forward.prefill(model, [piece for _, piece in chosen])
         self.counters.prefill_passes += 1
         for sequence, piece in chosen:
@@ -347,7 +330,7 @@ class Scheduler:
         slots.compact()
         sequences = sorted(sequences, key=lambda sequence: sequence.slot)
         taken = np.array([sequence.slot for sequence in sequences])
-        model = self._policies.for_pass([(sequence.policy, 1) for sequence in sequences])
+        model = self._policies.for_pass(sequences[0].policy)
         prefixes = [sequence.chunks for sequence in sequences]
         logits_SV = self._forward.decode(model, taken, slots.tokens[taken], slots.positions[taken], prefixes)
         slots.positions[taken] += 1

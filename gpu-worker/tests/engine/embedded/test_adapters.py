@@ -1,5 +1,6 @@
 """Adapters below float32: beside the weights, where a merge would lose them; and what is lost is seen."""
 
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -11,11 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from temper_gpu.engine.embedded import adapted, policies
-from temper_gpu.engine.embedded.adapted import AdaptedLinear
+from temper_gpu.engine.embedded.adapted import AdaptedLinear, AdaptedModel
+from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.policies import Policies
+from temper_gpu.engine.embedded.proof import prove_sizes
 from temper_gpu.engine.embedded.sizes import Sizes
-from temper_gpu.engine.interface import Generation
+from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import (
     LORA_A,
@@ -73,7 +76,7 @@ def ask_policy(engine: EmbeddedEngine, adapter: Adapter, seeds: range, together:
 
 
 def open_policies(base: BaseModel, most: int = 8, lock: AbstractContextManager[object] | None = None) -> Policies:
-    return Policies(base, Sizes((16, 32), 0), "any", most, lock or threading.Lock())
+    return Policies(base, most, lock or threading.Lock())
 
 
 def share_left(changed_MO: Tensor, plain_MO: Tensor, wanted_MO: Tensor) -> float:
@@ -127,13 +130,91 @@ def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(
     merging.close()
 
 
+def adapters_of(base: BaseModel) -> list[AdapterSource | None]:
+    """The base model; an adapter on all layers, of one block of ranks and of two; one on two layers."""
+    made = first_step(base, 1, 8, 3e-3), first_step(base, 2, 100, 3e-3), tiny_adapter(base, 3)
+    return [None, *map(held, made)]
+
+
+def prompted(index: int) -> GenerationRequest:
+    """Prompts begin alike; some answers are longer than the room that requests begin with."""
+    rng, is_long = random.Random(index), index % 5 == 0
+    prompt = request(index % 3, 40 if is_long else rng.choice([1, 15, 16, 70, 130]), 1).prompt_token_ids
+    end = request(index, rng.choice([1, 5, 16]), 1).prompt_token_ids
+    return GenerationRequest((*prompt, *end), 230 if is_long else 1 + index % 9, [1.0, 0.7, 0][index % 3], index)
+
+
+def test_policies_answer_beside_each_other_as_each_request_alone(bfloat16: BaseModel):
+    """With a prefix cache, and with memory for few of the requests at once."""
+    lock, adapters = DeviceLock(), adapters_of(bfloat16)
+    per_token = 2 * 2 * 2 * 16 * bfloat16.dtype.itemsize
+    sizes = {"kv_cache_bytes": 4096 * per_token, "prefix_cache_bytes": 1096 * per_token, "max_pass_tokens": 128}
+    tight, roomy = open_engine(bfloat16, lock, **sizes), open_engine(bfloat16, max_pass_tokens=128)
+    asked = [prompted(index) for index in range(24)]
+    alone = [ask(roomy, each, adapters[index % 4]) for index, each in enumerate(asked)]
+    assert len({tuple(ask(roomy, asked[8], adapter).logprobs) for adapter in adapters}) == 4
+    for adapter in adapters:
+        ask(tight, request(0, 5, 1), adapter)
+    before = tight.counters()
+    with lock:
+        futures = [tight.submit(adapters[index % 4], each, 300) for index, each in enumerate(asked)]
+    assert [future.result(300) for future in futures] == alone
+    counters = tight.counters()
+    assert counters["preemptions"] > before["preemptions"] and counters["prefix_hits"] > before["prefix_hits"]
+    tight.close()
+    roomy.close()
+
+
+def test_long_prompts_of_one_policy_leave_passes_to_another_that_decodes(bfloat16: BaseModel):
+    lock, policy = DeviceLock(), held(first_step(bfloat16, 1, 8, 3e-3))
+    engine = open_engine(bfloat16, lock, max_pass_tokens=64, prefix_cache_bytes=0)
+    ask(engine, request(0, 5, 1), policy)
+    passes_before = engine.counters()["prefill_passes"]
+    passes: list[float] = []
+    with lock:
+        short = engine.submit(policy, request(1, 5, 10), 300)
+        long = [engine.submit(None, request(seed, 320, 2), 300) for seed in range(8)]
+        short.add_done_callback(lambda _: passes.append(engine.counters()["prefill_passes"] - passes_before))
+    assert all(future.result(300).token_ids for future in long)
+    assert engine.counters()["prefill_passes"] - passes_before >= 40
+    assert passes[0] <= 12
+    engine.close()
+
+
+def test_the_proof_notices_an_adapter_whose_numbers_depend_on_the_size(
+    bfloat16: BaseModel, monkeypatch: pytest.MonkeyPatch
+):
+    product = AdaptedLinear.forward
+
+    def careless(self: AdaptedLinear, x: Tensor) -> Tensor:
+        is_hit = bool(self.policies) and x.numel() == 48 * x.shape[-1]
+        return product(self, x) * (1.01 if is_hit else 1)
+
+    monkeypatch.setattr(AdaptedLinear, "forward", careless)
+    plain, beside = (prove_sizes(bfloat16, Sizes((16, 48, 128), 0), 128, is_beside) for is_beside in (False, True))
+    assert beside.allowed == tuple(size for size in plain.allowed if size != 48)
+    assert 48 in plain.allowed
+
+
+def test_layers_that_no_policy_adapts_any_more_are_as_they_were(bfloat16: BaseModel):
+    model, ids = AdaptedModel(bfloat16), torch.arange(16)[None]
+    before = model.for_pass(None).get_submodule("model.layers.0.self_attn.q_proj")
+    x = bfloat16.tensors["model.embed_tokens.weight"][ids]
+    expected = before(x)
+    model.place("a", first_step(bfloat16, 1, 8, 3e-3))
+    after = model.for_pass("a").get_submodule("model.layers.0.self_attn.q_proj")
+    assert not torch.equal(after(x), expected)
+    model.drop("a")
+    assert torch.equal(model.for_pass("a").get_submodule("model.layers.0.self_attn.q_proj")(x), expected)
+
+
 def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: BaseModel):
     with pytest.raises(TypeError, match="round the adapter away"):
         merged_weights(bfloat16, first_step(bfloat16, 1))
     loaded = open_policies(bfloat16)
     adapter = first_step(bfloat16, 1)
     loaded.load(Held("a", lambda: adapter), 1)
-    layer = loaded.for_pass([("a", 1)]).get_submodule("model.layers.1.mlp.down_proj")
+    layer = loaded.for_pass("a").get_submodule("model.layers.1.mlp.down_proj")
     assert isinstance(layer, AdaptedLinear)
     for weight in (layer.frozen.weight, layer.policies["a"].frozen.weight):
         assert weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()

@@ -37,7 +37,7 @@ def test_an_attention_that_depends_on_how_many_are_attended_with_is_noticed(base
     sizes = Sizes((16, 48, 128, 256, 512), 0)
     with suppress(TemperError):
         assert len(prove_sizes(base, sizes, 128).allowed) < len(sizes.allowed)
-    monkeypatch.setattr(engine_module, "prove_sizes", lambda base, sizes, max_slots: sizes)
+    monkeypatch.setattr(engine_module, "prove_sizes", lambda base, sizes, *_: sizes)
     engine = open_proving_engine(base)
     requests = [request(seed, 12, 4) for seed in range(8)]
     alone = [ask(engine, asked) for asked in requests]
@@ -135,9 +135,9 @@ def test_on_a_gpu_an_engine_without_a_proof_starts_without_its_promise_and_says_
     def prove(*_) -> None:
         raise Unproven("every size depends on places")
 
-    monkeypatch.setattr(engine_module, "prove_mixing", prove)
-    sizes, mixing = find_sizes(on_a_gpu(base), Sizes((16, 128), 0), 128)
-    assert (sizes, mixing) == (Sizes((16, 128), 0, is_proven=False), "none")
+    monkeypatch.setattr(engine_module, "prove_sizes", prove)
+    sizes = find_sizes(on_a_gpu(base), Sizes((16, 128), 0), 128)
+    assert sizes == Sizes((16, 128), 0, is_proven=False)
     assert "--engine vllm" in caplog.text
 
 
@@ -145,8 +145,8 @@ def test_on_a_gpu_an_engine_without_a_proof_starts_without_its_promise_and_says_
 def test_manifests_say_where_answers_may_depend_on_the_load(
     base, monkeypatch: pytest.MonkeyPatch, is_proven: bool, recorded: dict[str, str]
 ):
-    def find(base: BaseModel, sizes: Sizes, max_slots: int) -> tuple[Sizes, str]:
-        return replace(sizes, is_proven=is_proven), "none"
+    def find(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
+        return replace(sizes, is_proven=is_proven)
 
     monkeypatch.setattr(engine_module, "find_sizes", find)
     host = EngineHost(Library(base), EmbeddedSettings(num_threads=1, max_pass_tokens=256))
@@ -168,7 +168,7 @@ class Library(ModelLibrary):
 def test_a_model_of_which_few_sizes_are_proven_is_doubted(
     base, monkeypatch: pytest.MonkeyPatch, num_sizes: int, is_doubted: bool
 ):
-    def prove(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
+    def prove(base: BaseModel, sizes: Sizes, max_slots: int, beside: bool) -> Sizes:
         if not num_sizes:
             raise Unproven("every size depends on places")
         return Sizes(sizes.allowed[-num_sizes:], 0)

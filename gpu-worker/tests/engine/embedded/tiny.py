@@ -21,7 +21,6 @@ from transformers import (
 
 from pocket_build.tokenizer import build_tokenizer
 from temper_gpu.engine.embedded import engine as engine_module
-from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
@@ -103,13 +102,13 @@ def proving_once() -> Iterator[None]:
         yield
 
 
-Find = Callable[[BaseModel, Sizes, int], tuple[Sizes, Mixing]]
-_found: dict[tuple[Any, ...], tuple[Sizes, Mixing]] = {}
+Find = Callable[[BaseModel, Sizes, int], Sizes]
+_found: dict[tuple[Any, ...], Sizes] = {}
 
 
-def _find_sizes_once(find: Find, base: BaseModel, candidates: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
+def _find_sizes_once(find: Find, base: BaseModel, candidates: Sizes, max_slots: int) -> Sizes:
     """Tests of the proof have others of its functions."""
-    functions = (find, engine_module.prove_sizes, engine_module.prove_mixing)
+    functions = (find, engine_module.prove_sizes)
     stored = (base.dtype, base.device, bool(base.packed))
     shape = (base.config.to_json_string(), *stored, engine_module.is_merged(*stored), torch.get_num_threads())
     key = (*functions, *shape, candidates, max_slots)
