@@ -14,6 +14,13 @@ export interface Bundle {
 /** `ui` for `temper ui`, `report` for the file that `temper report` writes. */
 export type BundleName = 'ui' | 'report';
 
+/**
+ * uPlot asks for the browser's language when it is loaded: on a system without one, Chromium's is `en-US@posix`, which
+ * JavaScript refuses.
+ */
+const VALID_LANGUAGE = `try { Intl.getCanonicalLocales(navigator.language); }
+catch { Object.defineProperty(navigator, 'language', { value: 'en-US' }); }`;
+
 export async function bundlePage(name: BundleName): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: import.meta.dirname,
@@ -30,6 +37,7 @@ export async function bundlePage(name: BundleName): Promise<Bundle> {
     jsxImportSource: 'preact',
     charset: 'utf8',
     legalComments: 'none',
+    banner: { js: VALID_LANGUAGE },
     logLevel: 'error',
   });
   const textOf = (ending: string): string => outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? '';

@@ -16,8 +16,8 @@ export async function setup(vitest: TestProject): Promise<() => Promise<void>> {
     vitest.provide('browser', null);
     return () => Promise.resolve();
   }
-  // Without a language, or with C, Chromium takes `en-US@posix`, which is none for the scripts of a page.
-  const env = { ...process.env, LC_ALL: 'en_US.UTF-8' };
+  // The worst: then Chromium's language is `en-US@posix`, which is none for the scripts of a page.
+  const env = { ...process.env, LC_ALL: 'C' };
   const server = await chromium.launchServer({ executablePath, args: [...CHROMIUM_ARGUMENTS], env });
   vitest.provide('browser', server.wsEndpoint());
   return () => server.close();

@@ -2,6 +2,9 @@
 import { breaking, type Mutant } from './mutant.ts';
 
 export const BROWSER: readonly Mutant[] = [
+  ...breaking('browser/bundle.ts', 'test/browser/frame.test.ts', [
+    ['a browser without a language shows no page', '    banner: { js: VALID_LANGUAGE },\n', ''],
+  ]),
   ...breaking('browser/attempt/curl.ts', 'test/browser/attempt/parts.test.ts', [
     [
       'a recorded request runs commands of its own in the terminal',
