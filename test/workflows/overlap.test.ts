@@ -65,8 +65,10 @@ const use = ({ step, group }: RolloutInput): GroupResult['use'] =>
 
 describe.each(CACHES)('steps that overlap, %s', (_, maxCachedWorkflows) => {
   const playWhole = async (setup: RunSetup): Promise<FakeRun> =>
-    bed.play({ maxCachedWorkflows, ...setup }, async ({ handle, fake }) => {
+    bed.play({ maxCachedWorkflows, ...setup }, async ({ handle, client, fake }) => {
       expect(await handle.result()).toMatchObject({ state: 'completed', step: setup.config?.steps });
+      const first = await client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId).describe();
+      expect(first.status.name).toBe(setup.config?.continueAsNewEvery ? 'CONTINUED_AS_NEW' : 'COMPLETED');
       return fake;
     });
 
