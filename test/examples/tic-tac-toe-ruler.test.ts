@@ -20,19 +20,6 @@ function attempt(id: string, ...turns: (readonly [board: string, answer: string]
   return { id, messages: conversations.at(-1)!, additionalHistories: conversations.slice(0, -1) };
 }
 
-test.each([
-  ['a line', 'xx.oo....', '3', 1, 'Completes a line with the answer "3" in turn 1.'],
-  ['a full board', 'xoxxoxo.o', '8', 0.5, 'Fills the board with the answer "8" in turn 1.'],
-  ['a free cell that decides nothing', '.........', '5', 0, /^Leaves the opponent a line/],
-  ['a taken cell', 'x...o....', '5', 0, 'Makes no legal move with the answer "5" in turn 1.'],
-  ['a win that was there', 'xx.oo....', '9', 0, /overlooks a win in turn 1\.$/],
-  ['a threat that was there', 'x..oo...x', '2', 0, /leaves a threat open in turn 1\.$/],
-])('the judge scores %s', (_what, board, answer, score, explanation) => {
-  const opinion = judgePlay(turn(board, answer));
-  expect(opinion.score).toBe(score);
-  expect(opinion.explanation).toMatch(explanation);
-});
-
 describe('asked by RULER over HTTP', () => {
   let judge: JudgeServer;
   const asked: (readonly string[])[] = [];

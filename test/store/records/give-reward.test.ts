@@ -15,14 +15,14 @@ import {
   type RefusedReward,
   type RewardRefusal,
 } from '../../../store/records/give-reward.ts';
-import { writeWaitingRun } from '../../cli/waiting-run.ts';
+import { awaitRewards } from '../../cli/review/awaited-run.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'temper-give-'));
   store = new FileStore(root);
-  await writeWaitingRun(store);
+  await awaitRewards(store);
   await (await openGiver(store, 'demo')).give({ attempt: '0.1.1.0', reward: 1, key: 'k' });
   await closeLedger(store, { run: 'demo', branch: 0, step: 1, group: 1 }, 'timeout');
 });
@@ -31,7 +31,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const REFUSED: Readonly<Record<Exclude<RewardRefusal, 'abandoned-branch'>, GivenReward>> = {
   'bad-attempt': { attempt: '1', reward: 1 },
   'unknown-attempt': { attempt: '0.1.0.9', reward: 1 },
-  'failed-attempt': { attempt: '0.1.1.2', reward: 1 },
+  'failed-attempt': { attempt: '0.1.1.3', reward: 1 },
   'bad-value': { attempt: '0.1.0.0', reward: Number.NaN },
   decided: { attempt: '0.1.1.1', reward: 1 },
   'key-reused': { attempt: '0.1.1.0', reward: 2, key: 'k' },

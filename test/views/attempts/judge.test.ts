@@ -12,7 +12,7 @@ import { requirePlayed } from '../../../views/attempts/read-played.ts';
 import { temporaryFolder } from '../../cli/fixture-store.ts';
 import { judge } from '../../play/judge/judging.ts';
 import { startScriptedJudge, type ScriptedJudge } from '../../play/judge/scripted-judge.ts';
-import { attemptOf, callOf, system, user } from './records.ts';
+import { attemptOf, callOf, system, user } from '../../store/records/made-attempt.ts';
 
 let scripted: ScriptedJudge;
 beforeAll(async () => {

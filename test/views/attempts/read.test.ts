@@ -12,7 +12,7 @@ import { viewTokens } from '../../../views/attempts/tokens.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { temporaryFolder, writeFixtureRun, type FixtureOptions } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
-import { attemptOf, callOf, user } from './records.ts';
+import { attemptOf, callOf, user } from '../../store/records/made-attempt.ts';
 
 async function fixture(options: FixtureOptions = {}): Promise<Store> {
   return writeFixtureRun(await temporaryFolder(), { steps: 3, ...options });

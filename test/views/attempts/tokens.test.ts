@@ -7,7 +7,7 @@ import { decodePieces } from '../../../views/attempts/decode-pieces.ts';
 import { viewTokens } from '../../../views/attempts/tokens.ts';
 import type { Vocabulary } from '../../../views/context/context.ts';
 import { contextOf } from '../context.ts';
-import { attemptOf, callOf, said, system, user } from './records.ts';
+import { attemptOf, callOf, said, system, user } from '../../store/records/made-attempt.ts';
 
 /** Ids below 256 are bytes; 261 ends a turn. */
 const BYTES: Vocabulary = {

@@ -12,7 +12,7 @@ import { closeLedger } from '../../../store/records/given-rewards.ts';
 import { openGiver } from '../../../store/records/give-reward.ts';
 import { wakeIfComplete, wakeRun, wakeWaitingRuns } from '../../../workers/rewards/wake-run.ts';
 import { fixtureState } from '../../cli/fixture-store.ts';
-import { writeWaitingRun } from '../../cli/waiting-run.ts';
+import { awaitRewards } from '../../cli/review/awaited-run.ts';
 
 let root: string;
 let store: FileStore;
@@ -21,7 +21,7 @@ beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'temper-wake-'));
   store = new FileStore(root);
   told = [];
-  await writeWaitingRun(store);
+  await awaitRewards(store);
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -33,7 +33,7 @@ const client = clientThat(async (id, name) => void told.push(`${name} ${id.split
 
 async function completeGroup1(): Promise<void> {
   const giver = await openGiver(store, 'demo');
-  for (const attempt of ['0.1.1.0', '0.1.1.1']) await giver.give({ attempt, reward: 1 });
+  for (const attempt of ['0.1.1.0', '0.1.1.1', '0.1.1.2']) await giver.give({ attempt, reward: 1 });
 }
 
 test('a run is told once a group is complete, and not after it was decided', async () => {
@@ -49,9 +49,9 @@ test('a starting worker tells the runs of its agents that go on', async () => {
   await completeGroup1();
   expect(await wakeWaitingRuns(client, store, [])).toEqual([]);
   expect(await wakeWaitingRuns(client, store, ['other'])).toEqual([]);
-  expect(await wakeWaitingRuns(client, store, ['other', 'support'])).toEqual(['demo']);
+  expect(await wakeWaitingRuns(client, store, ['other', 'toy'])).toEqual(['demo']);
   await store.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 1), state: 'cancelled' }));
-  expect(await wakeWaitingRuns(client, store, ['support'])).toEqual([]);
+  expect(await wakeWaitingRuns(client, store, ['toy'])).toEqual([]);
   expect(told).toEqual(['rewards demo']);
 });
 
