@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import type { RolloutContext } from '../../play/agent.ts';
 import { AgentResources } from '../../play/resources/agent-resources.ts';
@@ -12,6 +9,7 @@ import { Leases } from '../../store/records/leases.ts';
 import { resource } from '../../sdk/index.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne, prepareAttempts, say, type PlayOptions } from './play.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 4, part: '0' };
 
@@ -24,8 +22,7 @@ beforeAll(async () => {
 afterAll(() => engine.close());
 beforeEach(() => {
   events = [];
-  const root = mkdtempSync(join(tmpdir(), 'temper-leases-'));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = temporaryFolder();
   leases = new Leases(new FileStore(root), 'test');
 });
 

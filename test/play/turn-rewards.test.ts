@@ -6,15 +6,10 @@ import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../play/agent.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
-import {
-  decodeRollouts,
-  encodeRollouts,
-  inPlayOrder,
-  type AttemptRecord,
-  type Rollouts,
-} from '../../store/records/trajectories.ts';
+import { decodeRollouts, encodeRollouts, inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { memoryJournal, playAttempts, playOne, type TestRollout } from './play.ts';
+import { rolloutsOf } from '../store/records/made-attempt.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -30,11 +25,6 @@ const turnsOf = ({ calls }: AttemptRecord) =>
   calls
     .map(({ request, turn, reward }) => [request.messages[0]?.content, turn, reward])
     .toSorted(([left], [right]) => String(left).localeCompare(String(right)));
-
-function rolloutsOf(attempts: AttemptRecord[]): Rollouts {
-  const header = { schema: 1, inputsSha256: 'a', branch: 0, step: 1, adapterSha256: null, attempts: 1 } as const;
-  return { header, attempts };
-}
 
 /** Lengths of the records of a journal's segment, in bytes. */
 function readLengths(segment: Uint8Array): number[] {

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -16,14 +16,14 @@ import { listRuns, readState, requireRun } from '../../../store/records/run-read
 import { recordSchedule } from '../../../store/records/schedules.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeRun } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-delete-'));
+  root = temporaryFolder();
   store = new FileStore(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const files = (folder = ''): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8', withFileTypes: true })

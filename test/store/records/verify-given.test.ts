@@ -1,12 +1,10 @@
 /** `temper verify` on the ledger of a group: rows without a gap, none after the decision, and a verdict that follows. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { givenKey } from '../../../store/layout.ts';
 import { addGift, closeLedger, type RewardRow } from '../../../store/records/given-rewards.ts';
 import { judgeByGiven } from '../../../store/records/given-verdict.ts';
@@ -15,6 +13,7 @@ import { encodeRollouts, type Judged } from '../../../store/records/trajectories
 import { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyGiven } from '../../../store/records/verify/given.ts';
 import { attemptOf, rolloutsOf } from './made-attempt.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 1, group: 0 };
 const RULES = { external: {}, minimumGroupSize: 2, overlongBuffer: 0, overlongPenalty: 1 };
@@ -24,13 +23,12 @@ let root: string;
 let store: FileStore;
 let played: StoredRollouts;
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'temper-verify-given-'));
+  root = temporaryFolder();
   store = new FileStore(root);
   const attempts = [0, 1].map((attempt) => attemptOf(attempt, [], { reward: null }));
   played = await parseRollouts(await encodeRollouts(rolloutsOf(attempts)), 'rollouts');
   for (const attempt of [0, 1]) await addGift(store, PLACE, rewardOf(attempt, attempt));
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const rewardOf = (attempt: number, reward: number): RewardRow => {
   return { schema: 1, kind: 'reward', attempt, reward, by: 'ann', note: null, at: AT, key: null };

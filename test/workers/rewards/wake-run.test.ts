@@ -1,29 +1,24 @@
 /** Runs are told only if a group is complete and not decided: each time makes their history longer. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { stateKey } from '../../../store/layout.ts';
 import { closeLedger } from '../../../store/records/given-rewards.ts';
 import { openGiver } from '../../../store/records/give-reward.ts';
 import { wakeIfComplete, wakeRun, wakeWaitingRuns } from '../../../workers/rewards/wake-run.ts';
 import { fixtureState } from '../../cli/fixture-store.ts';
 import { awaitRewards } from '../../cli/review/awaited-run.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 
-let root: string;
 let store: FileStore;
 let told: string[];
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'temper-wake-'));
-  store = new FileStore(root);
+  store = temporaryStore();
   told = [];
   await awaitRewards(store);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function clientThat(signal: (id: string, name: string) => Promise<void>): Client {
   const getHandle = (id: string) => ({ signal: (name: string) => signal(id, name) });
