@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
 import { flagText } from '../../cli/planning/project-flags.ts';
@@ -16,7 +16,7 @@ import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { makeRun } from '../store/records/made-run.ts';
-import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { fakePython } from './fake-python.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryFolder, temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
@@ -51,14 +51,6 @@ const scheduling = (...words: string[]) =>
   ]);
 const configure = (config: object) =>
   writeFile(join(project, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
-
-/** A Python that runs this program where it is not asked for its packages. */
-function fakePython(program: string): NodeJS.ProcessEnv {
-  const programs = fakePrograms();
-  onTestFinished(() => programs.remove());
-  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${program} }`);
-  return { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
-}
 
 describe('all weights', () => {
   beforeEach(async () => {

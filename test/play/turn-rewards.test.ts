@@ -1,21 +1,18 @@
 import { SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../play/agent.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
 import { decodeRollouts, encodeRollouts, inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { startFakeEngine } from '../fake-engine.ts';
 import { memoryJournal, playAttempts, playOne, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 import { rolloutsOf } from '../store/records/made-attempt.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 function ask({ openai, model }: Pick<RolloutContext, 'openai' | 'model'>, content: string, more: object = {}) {
   return openai.chat.completions.create({ model, messages: [{ role: 'user', content }], ...more });
