@@ -12,6 +12,7 @@ import { readWaiting } from '../../store/records/production-firings.ts';
 import { findPromoted, readPromotions, recordPromotion } from '../../store/records/promotions.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
 import { encodeRollouts } from '../../store/records/trajectories.ts';
+import { attemptOf, rolloutsOf } from '../store/records/made-attempt.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { rate, record, recordedCall } from '../store/records/recorded.ts';
 import { call, openWorld, type World } from './world.ts';
@@ -90,19 +91,8 @@ async function ended(run: string, parent: Checkpoint, before: number[], after: n
     [0, before],
     [2, after],
   ] as const) {
-    const attempts = rewards.map((reward, attempt) => ({
-      attempt,
-      status: 'ok' as const,
-      failure: null,
-      reward,
-      metrics: {},
-      logs: [],
-      truncated: false,
-      unclaimedAnswers: 0,
-      calls: [],
-    }));
-    const place = { branch: 0, step, adapterSha256: null, attempts: attempts.length };
-    const bytes = await encodeRollouts({ header: { schema: 1, inputsSha256: 'x', ...place }, attempts });
+    const attempts = rewards.map((reward, attempt) => attemptOf(attempt, [], { reward }));
+    const bytes = await encodeRollouts(rolloutsOf(attempts, { step }));
     await world.store.publish(evalRolloutsKey({ run, branch: 0, step }), bytes);
   }
   const state: RunState = { ...newRunState(config), step: 2 };

@@ -1,7 +1,7 @@
 /** `--chat-template`: what is refused before anything starts, and what a run records of it. How it is used: gpu-worker/tests/server. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { proveChatTemplate } from '../../cli/planning/chat-template.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
@@ -13,7 +13,7 @@ import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { makeRun } from '../store/records/made-run.ts';
-import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { fakePython } from './fake-python.ts';
 import { writeAgent, writeModel } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf, runCli } from './run-cli.ts';
@@ -53,22 +53,16 @@ describe('a file that is no template is refused', () => {
 });
 
 test('Python refuses a template that fails with the model, before anything is started', async () => {
-  const programs = fakePrograms();
-  onTestFinished(() => programs.remove());
   const refusal = "console.error('BadConfig: ' + args.slice(2).join(' ') + ' fails in line 7'); process.exit(2);";
-  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${refusal} }`);
-  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  const env = fakePython(refusal);
   const { exitCode, stderr } = await runCli(project, [...TOY, '--chat-template', 'chat.jinja'], { env });
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('fails in line 7')]);
   expect(stderr).toContain(`--model pocket --chat-template ${join(project, 'chat.jinja')}`);
 });
 
 test('the own template of a model that does not ship with Temper is tried, too, unless a run inherits one', async () => {
-  const programs = fakePrograms();
-  onTestFinished(() => programs.remove());
   const refusal = "console.error('BadConfig: ' + args.slice(1).join(' ')); process.exit(2);";
-  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${refusal} }`);
-  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  const env = fakePython(refusal);
   const folder = await writeModel(join(project, 'mine'), ['config.json', 'model.safetensors', 'chat_template.jinja']);
   const { exitCode, stderr } = await runCli(project, ['train', 'agent.ts', '--base-model', folder], { env });
   const words = `temper_gpu.process.check_template --model mine --source ${folder}`;

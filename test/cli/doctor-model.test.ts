@@ -1,9 +1,9 @@
 /** `temper doctor --model` prints what Python finds; what that is, gpu-worker/tests/process/test_plan.py checks. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ModelReport } from '../../workers/doctor/model-report.ts';
-import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { fakePython } from './fake-python.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { EngineSettings, ModelPlanInput } from '../../core/contract-engine.ts';
 import { complaintIn, runCli } from './run-cli.ts';
@@ -41,13 +41,10 @@ const REPORT: ModelReport = {
 };
 
 async function doctor(flags: readonly string[], report: ModelReport, config: object = {}) {
-  const programs = fakePrograms();
-  onTestFinished(() => programs.remove());
   const folder = await temporaryFolder();
   writeFileSync(join(folder, 'chat.jinja'), 'template');
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
-  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${answer} }`);
-  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  const env = fakePython(answer);
   writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   const { stdout, ...result } = await runCli(folder, ['doctor', '--model', ...flags], { env });
   return { ...result, stdout: stdout.replaceAll(folder, 'PROJECT') };

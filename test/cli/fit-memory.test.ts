@@ -1,12 +1,12 @@
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fitToMemory } from '../../cli/planning/fit-memory.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
 import { planSft } from '../../cli/sft/plan-sft.ts';
-import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { fakePython } from './fake-python.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { contextOf } from './run-cli.ts';
@@ -26,8 +26,6 @@ async function fitted(
   device: { needed: number; fits: boolean },
   { weights = 300 << 20, longest }: Fitting = {},
 ) {
-  const programs = fakePrograms();
-  onTestFinished(() => programs.remove());
   const project = await temporaryFolder();
   await writeAgent(project);
   mkdirSync(join(project, 'mine'));
@@ -48,8 +46,7 @@ async function fitted(
   const tokens =
     'work.context ?? (work.compared === 1 ? 1024 : engine.loadIn4bit ? 2048 : engine.devices === 2 && engine.shardBaseModel ? 8192 : work.fit ? 4096 : work.microBatchTokens)';
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, memory: { ...${JSON.stringify(memory)}, microBatchTokens: ${tokens} } }))`;
-  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${input} ${answer} }`);
-  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  const env = fakePython(`${input} ${answer}`);
   const others = ['--base-model', './mine', ...flags];
   if (longest !== undefined) {
     const chat = (content: string) =>

@@ -13,6 +13,7 @@ import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { encodeRollouts, type AttemptRecord, type CallRecord, type Judged } from '../../store/records/trajectories.ts';
+import { attemptOf, callOf, user } from '../store/records/made-attempt.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
 
@@ -194,36 +195,15 @@ function game(scenario: number, attempt: number, step: number, answer?: string):
 }
 
 function call(board: string, answer: string, index: number): CallRecord {
-  return {
-    key: SHA('f'),
-    occurrence: 0,
-    label: null,
-    request: { messages: [{ role: 'user', content: board }], temperature: 1, max_tokens: 2 },
-    message: { role: 'assistant', content: answer },
-    finishReason: 'stop',
+  return callOf([user(board)], answer, {
+    request: { messages: [user(board)], temperature: 1, max_tokens: 2 },
     promptTokenIds: board.split('').map((character) => character.codePointAt(0)!),
     tokenIds: [answer.codePointAt(0)!, 261],
     logprobs: [-0.3 - index * 0.4, -0.01],
-    adapterSha256: SHA('a'),
-  };
+  });
 }
 
-function attemptRecord(
-  attempt: number,
-  reward: number,
-  calls: CallRecord[],
-  outcome: Record<string, true>,
-): AttemptRecord {
+function attemptRecord(attempt: number, reward: number, calls: CallRecord[], outcome: Record<string, true>) {
   const metrics = { win: false, draw: false, illegal: false, ...outcome, moves: calls.length };
-  return {
-    attempt,
-    status: 'ok',
-    failure: null,
-    reward,
-    metrics,
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls,
-  };
+  return attemptOf(attempt, calls, { reward, metrics });
 }

@@ -49,14 +49,11 @@ const fork = (source: string, ...flags: string[]) => complaint(source, agent, '-
 describe('refuses', () => {
   test.each([
     ['demo@last', 'must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"'],
-    ['../demo@1', 'got "../demo@1"'],
     ['nope@1', 'no run nope in the store file://PROJECT/.temper/store (it has demo); start it with temper train'],
-    ['nope@latest', 'no run nope in the store'],
     ['demo@7', 'demo@7 is not committed (the newest before it is demo@2); pass that, or demo@latest'],
     ['demo~1@1', 'demo~1@1 is not committed'],
     ['demo@best', 'no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
     ['demo@1 --group-size 1', '--group-size must be at least 2'],
-    ['demo@1 --grop-size 16', 'did you mean --group-size?'],
     ['demo@1 --lora-rank 8', '--lora-rank must stay 16 (the run continues the adapter of demo@1), got 8; leave it out'],
     // Before a model of the hub is asked for.
     ['demo@1 --base-model nobody/nothing --lora-rank 8', '--lora-rank must stay 16'],
@@ -70,7 +67,6 @@ describe('refuses', () => {
 
   test('a fork without a name, or without an agent', async () => {
     expect(await complaint('demo@1', agent)).toContain('--run is missing; pass --run NAME, the name of the new run');
-    expect(await complaint('demo@1', agent, '--run', 'New')).toContain('--run must be lower case letters');
     expect(await complaint('demo@1')).toContain('AGENT is missing; usage: temper fork CHECKPOINT AGENT --run NEW');
   });
 

@@ -6,6 +6,7 @@ import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { RecordingWriter, type NewRecording } from '../../store/records/recordings.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
+import { callOf, user } from '../store/records/made-attempt.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, runCli } from './run-cli.ts';
 
@@ -99,18 +100,7 @@ const answer = (text: string, more: Partial<NewRecording> = {}): NewRecording =>
   api: 'responses',
   policy: 'demo@2',
   untrainable: null,
-  call: {
-    key: text,
-    occurrence: 0,
-    label: null,
-    request: { messages: [{ role: 'user', content: text }] },
-    message: { role: 'assistant', content: `re: ${text}` },
-    finishReason: 'stop',
-    promptTokenIds: [1],
-    tokenIds: [2],
-    logprobs: [-1],
-    adapterSha256: null,
-  },
+  call: callOf([user(text)], `re: ${text}`, { key: text, adapterSha256: null }),
   ...more,
 });
 

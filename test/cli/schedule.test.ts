@@ -43,9 +43,6 @@ test('runs have the layout of micro-batches of the one that they continue, unles
 
 test.each([
   ['', 'ACTION is missing; see temper schedule --help'],
-  ['lsit', 'unknown command schedule lsit; did you mean temper schedule list?'],
-  ['list', 'no local stack is running in this project'],
-  ['pause', 'NAME is missing; usage: temper schedule pause NAME [--reason TEXT]'],
   ['backfill nightly --to 2026-01-01', '--from is missing; pass --from 2026-11-21T03:00:00Z'],
   [
     'backfill nightly --from monday --to 2026-01-01',
@@ -53,7 +50,6 @@ test.each([
   ],
   ['backfill nightly --from 2026-01-02 --to 2026-01-01', '--from must not be after --to, got 2026-01-02T00:00:00Z and'],
   ['backfill nightly --from 2026-01-02 --to 2999-01-01', '--to must not be after now, got 2999-01-01T00:00:00Z'],
-  ['backfill nightly --from 2026-01-02T03:00 --to 2026-01-03', 'must be an ISO time with its zone'],
 ])('temper schedule %s', async (line, message) => {
   expect(await complaint(...line.split(' ').filter(Boolean))).toContain(message);
 });
@@ -69,17 +65,9 @@ describe('create refuses', () => {
       `--every 1d ${POCKET}`,
       '--name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2',
     ],
-    ...['a/b', 'Nightly', '', 'a'.repeat(51)].map((name) => [
-      `--name ${name} --every 1d ${POCKET}`,
-      '--name must be lower case letters',
-    ]),
-    [
-      '--name nightly --every 1d',
-      '--base-model is missing; pass --base-model pocket, a name of temporal.config.ts, an',
-    ],
+    [`--name ${'a'.repeat(51)} --every 1d ${POCKET}`, '--name must be lower case letters'],
     ['--name nightly --every 1d --base-model ./mine', 'workers started later would not know --base-model ./mine'],
     [`--name nightly ${POCKET} --every 1d --steps 0`, '--steps must be at least 1'],
-    [`--name nightly ${POCKET} --every 1d --run x`, 'unknown flag --run'],
     [
       `--name nightly ${POCKET} --every 1d --warm-start chats.jsonl`,
       'to start from chats, run temper sft FILE and pass',
@@ -93,10 +81,6 @@ describe('create refuses', () => {
     expect(await create(...NAMED, '--every', '1d', '--from', 'nope')).toContain('no run nope in the store');
     await writeStanding('demo');
     expect(await create(...NAMED, '--every', '1d', '--from', 'demo@9')).toContain('demo@9 is not committed');
-    expect(await create(...NAMED, '--every', '1d', '--from', 'demo@last')).toContain(
-      'got "demo@last"; see temper runs',
-    );
-    expect(await create(...NAMED, '--every', '1d', '--from', 'demo@best')).toContain('no checkpoint of demo has been');
     const other = ['--from', 'demo', '--lora-rank', '8'];
     expect(await create(...NAMED, '--every', '1d', ...other)).toContain('--lora-rank must stay 16');
   });

@@ -66,8 +66,6 @@ describe('flags of examples', () => {
     ['--epochs 0', '--epochs must be greater than 0, got 0; pass --epochs 1'],
     ['--turns some', '--turns must be one of all, last, got "some"; pass --turns all'],
     ['--held-out-examples 25', '--held-out-examples must be fewer than the examples, got 25 of 25; lower it'],
-    ['--examples-per-step 0', '--examples-per-step must be at least 1, got 0; see temper sft --help'],
-    ['--group-size 4', 'unknown flag --group-size; see temper sft --help'],
   ])('temper sft chats.jsonl %s', async (flags, message) => {
     expect(await sft('chats.jsonl', ...flags.split(' '))).toContain(`temper: ${message}`);
   });
@@ -165,14 +163,8 @@ describe('--from', () => {
     ['demo@1 --lora-rank 8', '--lora-rank must stay 4 (the run continues the adapter of demo@1), got 8; leave it out'],
     ['demo@1 --base-model pocket-tools', 'must be pocket (the run continues the adapter of demo@1), got pocket-tools;'],
     ['demo@1 --full-fine-tuning', '--full-fine-tuning must stay off (the run continues the adapter of demo@1); leave'],
-    ['demo@best', 'no checkpoint of demo has been evaluated; pass demo@latest, or a step'],
-    ['demo@last', 'RUN@best, RUN@production or RUN~BRANCH@STEP, got "demo@last"; see temper runs'],
     ['demo@1 --adapter x', '--adapter x and --from demo@1 both say what the run begins with; leave one of them out'],
   ])('temper sft chats.jsonl --from %s', async (flags, message) => {
     expect(await refused(...flags.split(' '))).toContain(message);
-  });
-
-  test('or a base model must be given', async () => {
-    expect(await complaintIn(project, ['sft', 'chats.jsonl'])).toContain('--base-model is missing');
   });
 });

@@ -1,19 +1,8 @@
 import { expect, test } from 'vitest';
 import type { AttemptCost } from '../../cli/eval/ledger.ts';
 import { summariseOutcomes } from '../../cli/eval/summarise.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { attemptOf, FAILED } from '../store/records/made-attempt.ts';
 
-const attempt = (number: number, reward: number | null): AttemptRecord => ({
-  attempt: number,
-  status: reward === null ? 'failed' : 'ok',
-  failure: reward === null ? { type: 'AgentFailed', message: 'lost' } : null,
-  reward,
-  metrics: {},
-  logs: [],
-  truncated: false,
-  unclaimedAnswers: 0,
-  calls: [],
-});
 const cost = (number: number, costUsd: number | null): AttemptCost => ({
   attempt: number,
   calls: 1,
@@ -30,7 +19,7 @@ const summarise = (...all: { rewards: (number | null)[]; usd: (number | null)[] 
     all.map(({ rewards, usd }, model) => ({
       model: `model ${model}`,
       played: {
-        attempts: rewards.map((reward, index) => attempt(index, reward)),
+        attempts: rewards.map((reward, index) => attemptOf(index, [], reward === null ? FAILED : { reward })),
         costs: usd.map((each, index) => cost(index, each)),
       },
       error: null,

@@ -3,10 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { countRows } from '../../cli/try/rows.ts';
 import type { TriedAttempt, TriedGroup } from '../../cli/try/tried.ts';
 import { warningsOf } from '../../cli/try/warnings.ts';
+import { attemptOf, callOf, said, user } from '../store/records/made-attempt.ts';
 import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
-
-const user = (content: string): ChatMessage => ({ role: 'user', content });
-const said = (content: string): ChatMessage => ({ role: 'assistant', content });
 
 interface Call {
   messages?: ChatMessage[];
@@ -16,36 +14,14 @@ interface Call {
 }
 
 function call({ messages = [user('hi')], prompt = [1], sampled = [2], finishReason = 'stop' }: Call): CallRecord {
-  return {
-    key: '',
-    occurrence: 0,
-    label: null,
-    request: { messages },
-    message: said('x'),
-    finishReason,
-    promptTokenIds: prompt,
-    tokenIds: sampled,
-    logprobs: sampled.map(() => -1),
-    adapterSha256: null,
-  };
+  const logprobs = sampled.map(() => -1);
+  return callOf(messages, 'x', { finishReason, promptTokenIds: prompt, tokenIds: sampled, logprobs });
 }
 
 function tried(record: Partial<AttemptRecord> = {}, more: Partial<TriedAttempt> = {}): TriedAttempt {
   const calls = record.calls ?? [call({})];
-  const full: AttemptRecord = {
-    attempt: 0,
-    status: 'ok',
-    failure: null,
-    reward: 1,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    ...record,
-    calls,
-  };
   return {
-    record: full,
+    record: attemptOf(0, calls, { reward: 1, ...record }),
     asked: calls,
     seconds: 1,
     promptTokens: 1,

@@ -1,32 +1,12 @@
-/** 2048: its rules, and both editions played. */
+/** 2048: both editions played. */
 import { expect, test } from 'vitest';
 import agent from '../../examples/2048/agent.ts';
-import { legalMoves, slide, type Board } from '../../examples/2048/game.ts';
+import { legalMoves } from '../../examples/2048/game.ts';
 import small from '../../examples/2048/small-2048.ts';
-import { parseMove } from '../../examples/2048/text.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
 
-const board = (text: string): Board => text.split('').map((tile) => (tile === '.' ? 0 : Number(tile)));
 const last = ({ messages }: CallRequest) => String(messages.at(-1)?.content);
-
-test.each([
-  ['left', '.1..1....', '1..1.....', 0],
-  ['left', '111......', '21.......', 4],
-  ['right', '111......', '.12......', 4],
-  ['up', '1..1..2..', '2..2.....', 4],
-  ['down', '1..1..2..', '...2..2..', 4],
-  ['left', '1111............', '22..............', 8],
-] as const)('%s takes %s to %s for %d points', (move, before, after, points) => {
-  expect(slide(board(before), move)).toEqual({ board: board(after), points });
-});
-
-test('a move is legal where it changes the board, and an answer is one word', () => {
-  expect(legalMoves(board('1........'))).toEqual(['down', 'right']);
-  expect(legalMoves(board('121212121'))).toEqual([]);
-  const answers = ['l', ' Up. ', 'left, because', 'constructor', null];
-  expect(answers.map(parseMove)).toEqual(['left', 'up', null, null, null]);
-});
 
 const scenario = { id: 'game-1', seed: 1 };
 

@@ -1,15 +1,12 @@
-/** Email search: mailboxes with an answer, a search that takes words alone, and both editions played. */
+/** Email search: both editions played. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import agent from '../../examples/email-search/agent.ts';
-import { grade, type Answer } from '../../examples/email-search/grade.ts';
-import { Lookup } from '../../examples/email-search/lookup.ts';
 import type { Mail } from '../../examples/email-search/mail.ts';
-import { MailIndex } from '../../examples/email-search/mail-index.ts';
 import { FIRST_EXAM_SEED, makeMailbox } from '../../examples/email-search/mailbox.ts';
 import small from '../../examples/email-search/small-email.ts';
-import { isHeldOut, makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
+import { makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
 import { playAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
 
@@ -19,7 +16,6 @@ const calls = (...toolCalls: ReturnType<typeof call>[]) => ({ toolCalls });
 const told = ({ messages }: CallRequest) =>
   messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1).map(({ content }) => String(content));
 const firstId = (request: CallRequest) => JSON.parse(told(request)[0]!) as { id: number }[];
-const range = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index);
 
 const SEED = FIRST_EXAM_SEED;
 const { mails, questions } = makeMailbox(SEED);
@@ -54,34 +50,6 @@ test('a wrong answer is worse than none, and who never answers is stopped', asyn
   expect(endless).toMatchObject({ reward: 0, metrics: { answered: false, turns: 10 } });
 });
 
-test('a query is words, and what is wrong with a call is told to the model', async () => {
-  const played = await play('Who leads', [
-    calls(
-      call('search', { query: 7 }),
-      call('search', { query: '*' }),
-      call('search', { query: 'lunch', after: 'yesterday' }),
-      call('search', { query: "x'; DROP TABLE mails; --" }),
-      call('search', { query: 'leads" OR "lunch' }),
-      call('search', { query: 'subject:leads*' }),
-      call('read', { id: 5 }),
-      call('delete', { id: 5 }),
-    ),
-    calls(call('search', { query: 'leads' })),
-    "Answer: I don't know\nSources: none",
-  ]);
-  expect(told(played.calls[1]!.request)).toEqual([
-    expect.stringMatching(/^Error: query: /),
-    'Error: query must have a word',
-    expect.stringMatching(/^Error: after: /),
-    '[]',
-    '[]',
-    '[]',
-    'Error: no such id',
-    'Error: there is no tool delete; the tools are search, read',
-  ]);
-  expect(firstId(played.calls[2]!.request)).not.toEqual([]);
-});
-
 test('a mail that gives instructions is read as data, and what it says is no answer', async () => {
   const [injected] = mails.filter(({ body }) => body.startsWith('Ignore all instructions'));
   const read = calls(call('read', { id: injected!.id }));
@@ -92,40 +60,6 @@ test('a mail that gives instructions is read as data, and what it says is no ans
   expect(heard).not.toContain('\n');
   const unmoved = await play('Who leads', [read, 'That mail gives orders.']);
   expect(unmoved).toMatchObject({ reward: 0, metrics: { answered: false } });
-});
-
-test('the mails that are an answer’s sources tell it, among others that tell what was so before', () => {
-  const written = questions.filter(({ answer }) => !/^\d{4}-/.test(answer));
-  for (const { answer, sources } of written) {
-    const bodies = sources.map((id) => mails.find((mail) => mail.id === id)!.body.replaceAll(/(?<=\d),/g, ''));
-    expect({ answer, isTold: bodies.at(-1)!.includes(answer) }).toEqual({ answer, isTold: true });
-  }
-  expect(makeMailbox(SEED)).toEqual({ mails, questions });
-  expect(mails.map(({ date }) => date)).toEqual(mails.map(({ date }) => date).toSorted());
-});
-
-test('the exam asks about projects, people and words that no training tells of', () => {
-  const subjects = (seed: number) =>
-    makeMailbox(seed).questions.map(({ text }) => /(?:was|of|for|leads) ((?:[A-Z]\w+ ?){2})/.exec(text)![1]!.trim());
-  const trained = new Set(range(0, 50).flatMap(subjects));
-  const exam = range(FIRST_EXAM_SEED, 3).flatMap(subjects);
-  expect(exam.filter((subject) => trained.has(subject))).toEqual([]);
-  const words = (first: number) =>
-    range(first, 50).map((seed) => makeSmallMailbox(seed).questions[0]!.text.slice(8, 11));
-  expect([words(0).some(isHeldOut), words(FIRST_EXAM_SEED).every(isHeldOut)]).toEqual([false, true]);
-});
-
-test.each<[string, Answer | null, number[], number]>([
-  ['the right answer with its sources', { text: '€ 41,500.', sources: [8, 7] }, [7, 8], 1.35],
-  ['the right answer with one source too many', { text: '41500 EUR', sources: [7, 8, 9] }, [], 1.25],
-  ['a wrong answer after the right mails', { text: '141500', sources: [] }, [7, 8], -0.8],
-  ['two answers', { text: '41500 or 38000', sources: [7, 8] }, [], -1],
-  ['no answer after the right mails', null, [7, 8], 0.2],
-])('the reward of %s', (_, answer, seen, reward) => {
-  const trail = { found: new Set(seen), read: new Set(seen) };
-  const question = { text: 'How much?', answer: '41500', sources: [7, 8] };
-  const edition = { maxTurns: 10, maxTokensPerTurn: 100, wrong: -1 };
-  expect(grade({ answer, trail, turns: 5 }, question, edition).reward).toBeCloseTo(reward);
 });
 
 interface Exchange {
@@ -164,20 +98,3 @@ test('in the small edition an older mail gives a wrong answer', async () => {
   expect(metrics).toMatchObject({ correct: false, found: true, read: false, answered: true });
   expect(reward).toBeCloseTo(0.1);
 });
-
-test.each([0, 7, FIRST_EXAM_SEED])(
-  'seed %i says the same without SQLite, to agents with a loop of their own',
-  (seed) => {
-    const mailbox = makeSmallMailbox(seed);
-    const index = new MailIndex(mailbox);
-    const lookup = new Lookup({ id: 'one', seed });
-    const [asked] = mailbox.questions;
-    for (const word of ['is', 'XYZ', asked!.text.slice(8, 11), asked!.answer]) {
-      const hits = index.search({ query: word }).map(({ id }) => id);
-      expect(lookup.search(word)).toBe(`[${hits.join(', ')}]`);
-      for (const id of hits) expect(lookup.read(id)).toBe(index.read(id).body);
-    }
-    index.close();
-    expect(lookup.grade(`${asked!.answer} ${asked!.sources[0]}`, 3).reward).toBeCloseTo(1.34);
-  },
-);

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 
 import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
 import agent from '../../examples/mcp/agent.ts';
-import { wordOf } from '../../examples/mcp/grade.ts';
 import { notesOn, words, writeNotes } from '../../examples/mcp/notes.ts';
 import { SCRIPT } from '../../examples/mcp/script.ts';
 import small from '../../examples/mcp/small-mcp.ts';
@@ -79,23 +78,6 @@ test('the full edition has the tools as the server describes them', async () => 
   expect(names.toSorted()).toEqual(['list_directory', 'read_multiple_files', 'read_text_file']);
 });
 
-interface Task {
-  readonly id: string;
-  readonly task: string;
-}
-
-const readTasks = (file: string): Task[] =>
-  readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Task);
-
-test('scenarios are questions on words that have notes, and held-out ones are never trained', () => {
-  const files = ['scenarios.jsonl', 'scenarios.held-out.jsonl'].map((file) => readTasks(join(FOLDER, file)));
-  const asked = files.flat().map(({ task }) => wordOf(task)!);
-  expect(asked.toSorted()).toEqual(words.toSorted());
-});
-
 test('the command of its page generates scenarios of the same tasks, all solved with the tools of the server', async () => {
   const model = await startScriptedModel(SCRIPT);
   const folder = mkdtempSync(join(tmpdir(), 'temper-mcp-'));
@@ -109,17 +91,9 @@ test('the command of its page generates scenarios of the same tasks, all solved 
   const few = `node ${line.replace('temper', codeFile('cli/temper.js'))} --model '${model.url}#scripted' --count 6 --held-out 2 --out '${out}'`;
   const env = { ...process.env, TEMPER_STORE: pathToFileURL(join(folder, 'store')).href };
   await promisify(execFile)('sh', ['-c', few], { cwd: ROOT, env });
-  const tasks = ['notes.jsonl', 'notes.held-out.jsonl'].map((file) => readTasks(join(folder, file)));
-  expect(tasks.map(({ length }) => length)).toEqual([4, 2]);
-  expect(
-    tasks
-      .flat()
-      .map(({ task }) => task)
-      .toSorted(),
-  ).toEqual(
-    SCRIPT.tasks
-      .slice(0, 6)
-      .map(({ task }) => task)
-      .toSorted(),
+  const tasks = ['notes.jsonl', 'notes.held-out.jsonl'].map((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(/"task":"(.*?)"/g)].map(([, task]) => task),
   );
+  expect(tasks.map(({ length }) => length)).toEqual([4, 2]);
+  expect(new Set(tasks.flat())).toEqual(new Set(SCRIPT.tasks.slice(0, 6).map(({ task }) => task)));
 });

@@ -1,25 +1,9 @@
 import { expect, test } from 'vitest';
 import agent from '../../examples/tic-tac-toe/agent.ts';
-import { freeCells, hasWon, parseMove, renderBoard } from '../../examples/tic-tac-toe/game.ts';
+import { freeCells } from '../../examples/tic-tac-toe/game.ts';
 import { games } from '../../examples/tic-tac-toe/play.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
-
-test.each(['xxx......', '...xxx...', '......xxx', 'x..x..x..', '.x..x..x.', '..x..x..x', 'x...x...x', '..x.x.x..'])(
-  '%s is a win for x alone',
-  (board) => {
-    expect([hasWon(board, 'x'), hasWon(board, 'o')]).toEqual([true, false]);
-  },
-);
-
-test('a move is the digit of a free cell, which the board shows', () => {
-  expect(renderBoard('.x..o....')).toBe('1x34o6789');
-  expect(parseMove('3', '.x..o....')).toBe(2);
-});
-
-test.each([null, '', '2', '5', '0', '10', ' 3', 'x', 'three', '٣'])('%j is illegal', (answer) => {
-  expect(parseMove(answer, '.x..o....')).toBeNull();
-});
 
 test('each game ends as its board says, and is the same for one seed', async () => {
   const firstCell = ({ messages }: CallRequest) => /\d/.exec(String(messages[0]?.content))?.[0] ?? '';

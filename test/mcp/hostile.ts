@@ -1,15 +1,14 @@
 /** Attempts with a server that misbehaves, against an engine that nobody asks. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
 
 import type { RolloutContext } from '../../play/agent.ts';
 import { mcp, type McpCommandOptions, type McpServer, type McpTool } from '../../sdk/mcp/mcp.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { FakeEngine } from '../fake-engine.ts';
 import { playOne, type PlayOptions } from '../play/play.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const PROGRAM = fileURLToPath(new URL('hostile-server.mjs', import.meta.url));
 const NOBODY = { url: 'http://127.0.0.1:9', key: 'none' } as FakeEngine;
@@ -21,8 +20,7 @@ export function hostile(options: Partial<McpCommandOptions> = {}, mode = 'plain'
 }
 
 export function temporaryFile(name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'temper-mcp-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = join(folder, name);
   writeFileSync(file, '');
   return file;

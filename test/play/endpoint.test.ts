@@ -1,17 +1,13 @@
 /** Attempts that a server of the user's plays. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { endpoint, resource } from '../../sdk/index.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playOne } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 describe('an endpoint', () => {
   /** A server of the user's that answers as it is told. */

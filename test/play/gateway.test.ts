@@ -2,19 +2,15 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { request as sendRequest } from 'node:http';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { Gateway, type AttemptEndpoint } from '../../play/transports/gateway.ts';
 import { createRequestHandler } from '../../play/transports/gateway-calls.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { MODEL, playOne } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 const BODY = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'a' }] });
 const gateway = new Gateway();

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { Journal } from '../../play/recorder/journal.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 beforeEach(() => {
   engine.executed.length = 0;
   engine.failWhen(() => null);

@@ -1,16 +1,12 @@
 /** Rewards by name, as a rollout or a program returns them: their weighted sum is the attempt's reward. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import type { RolloutContext } from '../../play/agent.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { playOne, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 import { ROLLOUT, script } from './program-script.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 const rewards = { right: 1, short: 0.5, seen: 0 };
 const returning = (result: unknown) => (() => result) as unknown as TestRollout;

@@ -1,16 +1,13 @@
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { encodeRollouts } from '../../store/records/trajectories.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { startFakeEngine } from '../fake-engine.ts';
 import { playAttempts, playOne, say } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 test.each([[Number.NaN], [Infinity], ['1'], [undefined], [null], [{}], [{ reward: '1' }], [{ metrics: {} }]])(
   'the result %j is no reward: the attempt has failed, as data',

@@ -4,24 +4,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { command } from '../../sdk/index.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { commandLines } from '../processes.ts';
 import { until } from '../until.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 import { ROLLOUT, script } from './program-script.ts';
 
 /** In the seconds that its programs sleep: another run of these tests on this machine has other ones. */
 const MARK = process.pid;
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 const play = (text: string) => playOne(engine, script(text), { rollout: ROLLOUT });
 

@@ -2,18 +2,14 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { endpoint, external, ruler } from '../../sdk/index.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { playOne, type PlayOptions } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 import { ROLLOUT, script } from './program-script.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 const play = (text: string, options: PlayOptions = {}) =>
   playOne(engine, script(text), { rollout: ROLLOUT, ...options });

@@ -2,19 +2,15 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 
 import { createRandom } from '../../core/seeds.ts';
 import { command, endpoint, resource, type ProgramRequest } from '../../sdk/index.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 import { ROLLOUT, script } from './program-script.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 beforeEach(() => {
   engine.executed.length = 0;
 });

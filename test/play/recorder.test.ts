@@ -3,12 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { label } from '../../sdk/agent/label.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, say, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 beforeEach(() => {
   engine.executed.length = 0;
   engine.failWhen(() => null);

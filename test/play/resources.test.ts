@@ -1,32 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import type { RolloutContext } from '../../play/agent.ts';
 import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { endLeases, LeaseWatch } from '../../play/resources/leaked-leases.ts';
 import type { Resource, ResourceScope, Resources } from '../../play/resources/resource.ts';
-import { FileStore } from '../../store/bytes/file-store.ts';
 import { Leases } from '../../store/records/leases.ts';
 import { resource } from '../../sdk/index.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, playAttempts, playOne, prepareAttempts, say, type PlayOptions } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
+import { temporaryStore } from '../temporary-folder.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 4, part: '0' };
 
-let engine: FakeEngine;
+const engine = await sharedEngine();
 let events: string[];
 let leases: Leases;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
 beforeEach(() => {
   events = [];
-  const root = mkdtempSync(join(tmpdir(), 'temper-leases-'));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  leases = new Leases(new FileStore(root), 'test');
+  leases = new Leases(temporaryStore(), 'test');
 });
 
 /** Tells of its setups and teardowns; its value is its name. */

@@ -1,18 +1,14 @@
 /** The ways in which a call comes to the recorder: all of them are recorded as the same bytes. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import { sha256Hex } from '../../core/hashes.ts';
 import { label } from '../../sdk/agent/label.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { createFetch } from '../../play/transports/fetch.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playOne, skippingClock, type PlayOptions, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 beforeEach(() => {
   engine.executed.length = 0;
 });

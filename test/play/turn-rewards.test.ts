@@ -1,26 +1,18 @@
 import { SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../play/agent.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
-import {
-  decodeRollouts,
-  encodeRollouts,
-  inPlayOrder,
-  type AttemptRecord,
-  type Rollouts,
-} from '../../store/records/trajectories.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { decodeRollouts, encodeRollouts, inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { startFakeEngine } from '../fake-engine.ts';
 import { memoryJournal, playAttempts, playOne, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
+import { rolloutsOf } from '../store/records/made-attempt.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-});
-afterAll(() => engine.close());
+const engine = await sharedEngine();
 
 function ask({ openai, model }: Pick<RolloutContext, 'openai' | 'model'>, content: string, more: object = {}) {
   return openai.chat.completions.create({ model, messages: [{ role: 'user', content }], ...more });
@@ -30,11 +22,6 @@ const turnsOf = ({ calls }: AttemptRecord) =>
   calls
     .map(({ request, turn, reward }) => [request.messages[0]?.content, turn, reward])
     .toSorted(([left], [right]) => String(left).localeCompare(String(right)));
-
-function rolloutsOf(attempts: AttemptRecord[]): Rollouts {
-  const header = { schema: 1, inputsSha256: 'a', branch: 0, step: 1, adapterSha256: null, attempts: 1 } as const;
-  return { header, attempts };
-}
 
 /** Lengths of the records of a journal's segment, in bytes. */
 function readLengths(segment: Uint8Array): number[] {

@@ -6,7 +6,8 @@ import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
-import { encodeRollouts, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
+import { encodeRollouts, type CallRecord } from '../../store/records/trajectories.ts';
+import { attemptOf, callOf, rolloutsOf, user } from '../store/records/made-attempt.ts';
 import type { AttemptQuery } from '../../views/api/attempt-views.ts';
 import type { AttemptIndex } from '../../views/context/attempt-index.ts';
 import { lowerInPlace } from '../../views/index/attempt-text.ts';
@@ -31,47 +32,18 @@ async function indexed(index: AttemptIndex, query: AttemptQuery = {}): Promise<s
 }
 
 function call(content: string, tokenIds = [65, 66]): CallRecord {
-  return {
-    key: 'k',
-    occurrence: 0,
-    label: null,
-    request: { messages: [{ role: 'user', content: 'Where is İstanbul?' }] },
-    message: { role: 'assistant', content },
-    finishReason: 'stop',
-    promptTokenIds: [1, 2, 3],
-    tokenIds,
-    logprobs: tokenIds.map(() => -0.5),
-    adapterSha256: null,
-  };
+  const logprobs = tokenIds.map(() => -0.5);
+  return callOf([user('Where is İstanbul?')], content, { promptTokenIds: [1, 2, 3], tokenIds, logprobs });
 }
 
 /** A group of a step that is in progress: no verdict, no commit. */
 async function playGroup(store: Store, group: number, contents: readonly string[], judge = true): Promise<void> {
   const place = { run: 'demo', branch: 0, step: STEPS + 1, group };
-  const attempts = contents.map((content, attempt): AttemptRecord => ({
-    attempt,
-    status: 'ok',
-    failure: null,
-    reward: attempt,
-    metrics: { win: attempt > 0 },
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls: [call(content)],
-  }));
-  const header = {
-    schema: 1,
-    inputsSha256: 'i',
-    branch: 0,
-    step: place.step,
-    group,
-    scenarioId: 'fresh',
-    scenario: 0,
-  } as const;
-  const bytes = await encodeRollouts({
-    header: { ...header, adapterSha256: null, attempts: attempts.length },
-    attempts,
-  });
+  const attempts = contents.map((content, attempt) =>
+    attemptOf(attempt, [call(content)], { reward: attempt, metrics: { win: attempt > 0 } }),
+  );
+  const header = { step: place.step, group, scenarioId: 'fresh', scenario: 0 };
+  const bytes = await encodeRollouts(rolloutsOf(attempts, header));
   await store.publish(layout.rolloutsKey(place), bytes);
   if (judge)
     await judgeGroup(

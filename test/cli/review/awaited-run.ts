@@ -1,9 +1,11 @@
 /** Runs whose groups were played and await their rewards, as workers leave them behind. */
 import type { ExternalConfig } from '../../../core/contract.ts';
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
-import { rolloutsKey } from '../../../store/layout.ts';
+import { encodeJson } from '../../../store/bytes/json.ts';
+import { groupTimesKey, rolloutsKey } from '../../../store/layout.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
 import type { Store } from '../../../store/store.ts';
+import { attemptOf, callOf, FAILED, user } from '../../store/records/made-attempt.ts';
 import { encodeRollouts, type AttemptRecord, type ChatMessage } from '../../../store/records/trajectories.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
@@ -18,6 +20,8 @@ export interface AwaitedOptions {
   readonly scenarioId?: string;
   /** Last answer of each attempt. */
   readonly answers?: readonly string[];
+  /** End of the first group, the second ends a second later. */
+  readonly playedAt?: number;
 }
 
 /** Step 1 of `demo`: two groups of four attempts; the last one of each has failed. */
@@ -39,43 +43,15 @@ async function playGroup(store: Store, group: number, { run = 'demo', ...options
     rolloutsKey(place),
     await encodeRollouts({ header: { ...header, adapterSha256: SHA('c') }, attempts }),
   );
+  const { playedAt } = options;
+  if (playedAt !== undefined)
+    await store.replace(groupTimesKey(place), encodeJson({ endedAt: playedAt + group * 1000 }));
 }
 
-export const QUESTION: ChatMessage = { role: 'user', content: 'Where is my order?' };
+const QUESTION = user('Where is my order?');
 
 function record(attempt: number, options: AwaitedOptions): AttemptRecord {
   const { messages = [QUESTION], answer = options.answers?.[attempt] ?? `answer ${attempt}` } = options;
-  return playedAttempt(attempt, { messages, answer, hasFailed: attempt === 3 });
-}
-
-interface Played {
-  readonly messages: readonly ChatMessage[];
-  readonly answer: string;
-  readonly hasFailed: boolean;
-}
-
-export function playedAttempt(attempt: number, { messages, answer, hasFailed }: Played): AttemptRecord {
-  const call = {
-    key: 'k',
-    occurrence: 0,
-    label: null,
-    request: { messages: [...messages] },
-    message: { role: 'assistant', content: answer },
-    finishReason: 'stop',
-    promptTokenIds: [1, 2],
-    tokenIds: [3],
-    logprobs: [-0.5],
-    adapterSha256: SHA('c'),
-  };
-  return {
-    attempt,
-    status: hasFailed ? 'failed' : 'ok',
-    failure: hasFailed ? { type: 'AgentFailed', message: 'it threw' } : null,
-    reward: null,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls: [call],
-  };
+  const call = callOf([...messages], answer, { adapterSha256: SHA('c') });
+  return attemptOf(attempt, [call], attempt === 3 ? FAILED : { reward: null });
 }

@@ -1,31 +1,19 @@
 /** Servers on hosts of the user's: a vLLM that runs already, Ollama, and one that has the checkpoint. */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { DEPLOY_OPTIONS } from '../../../core/contract-deploy.ts';
 import type { GgufRequest, ProofRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
 import { seededFaults, startStandIn, type StandIn } from '../stand-in.ts';
-import { ADAPTER, addDeployment, madeOf, MATCHES, playStages, temporaryStore } from './made-deployment.ts';
+import { ADAPTER, addDeployment, madeOf, MATCHES, playStages, closing } from './made-deployment.ts';
 import { startOllama } from './ollama-stand-in.ts';
 import { startVllm } from './vllm-stand-in.ts';
+import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 
 const SEEDS = [0, 1, 2, 3];
 const KEY = 'canary-of-vllm';
-
-async function closing<T extends StandIn>(starting: Promise<T>): Promise<T> {
-  const standIn = await starting;
-  onTestFinished(() => standIn.close());
-  return standIn;
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'temper-shared-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 describe('vLLM', () => {
   const options = (url: string, more: object = {}) => ({ url, replace: false, ...more });

@@ -1,14 +1,11 @@
 /** A deployment in a store, and its stages as a worker does them: again after each failure that may pass. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { onTestFinished } from 'vitest';
 
 import { TemperError } from '../../../core/failures.ts';
 import { PROOF_STAGE, runStage } from '../../../outbound/deploy/run-stage.ts';
 import type { Proof, ProofRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
 import {
   readDeployment,
   recordDeployment,
@@ -17,6 +14,7 @@ import {
 } from '../../../store/records/deployments.ts';
 import type { Store } from '../../../store/store.ts';
 import { checkpoint } from '../../activities/world.ts';
+import type { StandIn } from '../stand-in.ts';
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 
@@ -30,10 +28,11 @@ export const KEYS = {
   FIREWORKS_API_KEY: 'canary-of-fireworks',
 };
 
-export function temporaryStore(): FileStore {
-  const root = mkdtempSync(join(tmpdir(), 'temper-deploy-'));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  return new FileStore(root);
+/** Closed with its test. */
+export async function closing<T extends StandIn>(starting: Promise<T>): Promise<T> {
+  const standIn = await starting;
+  onTestFinished(() => standIn.close());
+  return standIn;
 }
 
 export async function addDeployment(

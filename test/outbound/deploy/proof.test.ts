@@ -10,7 +10,8 @@ import { readEvalRollouts } from '../../../store/records/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import { makeRun } from '../../store/records/made-run.ts';
 import { startStandIn, type StandIn, type StandInAnswer } from '../stand-in.ts';
-import { addDeployment, temporaryStore } from './made-deployment.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
+import { addDeployment } from './made-deployment.ts';
 
 const measure = (kind: string, distance: number, lead = 0, of: string | number | null = null) => ({
   kind,

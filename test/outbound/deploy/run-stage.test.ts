@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 
 import { runStage } from '../../../outbound/deploy/run-stage.ts';
 import { readDeployment } from '../../../store/records/deployments.ts';
-import { addDeployment, KEYS, MATCHES, temporaryStore } from './made-deployment.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
+import { addDeployment, KEYS, MATCHES } from './made-deployment.ts';
 
 test('a secret that an error repeats, whatever it opens, is neither thrown nor recorded', async () => {
   const store = temporaryStore();

@@ -1,25 +1,20 @@
 /** Each target against a stand-in of it that loses answers, delivers twice and refuses: nothing is made twice. */
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { readDeployment, stateOfDeployment } from '../../../store/records/deployments.ts';
 import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
-import { seededFaults, type Fault, type StandIn } from '../stand-in.ts';
+import { seededFaults, type Fault } from '../stand-in.ts';
 import { startWandb } from '../track/wandb-stand-in.ts';
 import { startFireworks } from './fireworks-stand-in.ts';
 import { startHub } from './hub-stand-in.ts';
-import { ADAPTER, addDeployment, KEYS, madeOf, MATCHES, playStages, temporaryStore } from './made-deployment.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
+import { ADAPTER, addDeployment, KEYS, madeOf, MATCHES, playStages, closing } from './made-deployment.ts';
 import { ENDPOINT, startTogether, type TogetherOptions } from './together-stand-in.ts';
 
 const SEEDS = Array.from({ length: 4 }, (_, seed) => seed);
-
-async function closing<T extends StandIn>(starting: Promise<T>): Promise<T> {
-  const standIn = await starting;
-  onTestFinished(() => standIn.close());
-  return standIn;
-}
 
 type Faults = (method: string, path: string) => Fault | null;
 

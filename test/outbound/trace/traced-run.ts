@@ -11,6 +11,7 @@ import {
   type ChatMessage,
 } from '../../../store/records/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
+import { attemptOf, callOf, FAILED } from '../../store/records/made-attempt.ts';
 import type { StepRow, ToldRun } from '../../../outbound/target.ts';
 
 export const RUN = 'demo';
@@ -24,7 +25,7 @@ const TOOLS = [{ type: 'function', function: { name: 'find_order', parameters: {
 /** Rewards of the attempts; null: it failed. */
 export async function writeStep(store: Store, step: number, rewards: readonly (number | null)[]): Promise<void> {
   const place = { run: RUN, branch: 0, step, group: 0 };
-  const attempts = rewards.map((reward, attempt) => attemptOf(attempt, reward));
+  const attempts = rewards.map((reward, attempt) => attemptWith(attempt, reward));
   const header = { schema: 1, inputsSha256: SHA('b'), branch: 0, step, group: 0, attempts: attempts.length } as const;
   const scenario = { scenarioId: 'order-7', scenario: 4, adapterSha256: SHA('c') };
   const bytes = await encodeRollouts({ header: { ...header, ...scenario }, attempts });
@@ -59,7 +60,7 @@ function timesOf(attempts: readonly AttemptRecord[]): object {
   };
 }
 
-function attemptOf(attempt: number, reward: number | null): AttemptRecord {
+function attemptWith(attempt: number, reward: number | null): AttemptRecord {
   const question: ChatMessage = { role: 'user', content: `Where is order 7? (${attempt})` };
   const called: ChatMessage = {
     role: 'assistant',
@@ -68,24 +69,16 @@ function attemptOf(attempt: number, reward: number | null): AttemptRecord {
   };
   const result: ChatMessage = { role: 'tool', tool_call_id: 'c1', content: 'in Oslo' };
   const answer: ChatMessage = { role: 'assistant', content: 'In Oslo.' };
-  return {
-    attempt,
-    status: reward === null ? 'failed' : 'ok',
-    failure: reward === null ? { type: 'AgentFailed', message: 'it gave up' } : null,
-    reward: reward === null ? null : 0.5,
-    metrics: { isPolite: true, moves: 2 },
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls: [callOf('1', [question], called, 'tool_calls'), callOf('2', [question, called, result], answer, 'stop')],
-  };
+  const calls = [
+    toolCall('1', [question], called, 'tool_calls'),
+    toolCall('2', [question, called, result], answer, 'stop'),
+  ];
+  return attemptOf(attempt, calls, { metrics: { isPolite: true, moves: 2 }, ...(reward === null && FAILED) });
 }
 
-function callOf(key: string, messages: ChatMessage[], message: ChatMessage, finishReason: string): CallRecord {
-  return {
+function toolCall(key: string, messages: ChatMessage[], message: ChatMessage, finishReason: string): CallRecord {
+  return callOf(messages, '', {
     key: SHA(key),
-    occurrence: 0,
-    label: null,
     request: { messages, tools: TOOLS, temperature: 1, max_tokens: 64 },
     message,
     finishReason,
@@ -93,7 +86,7 @@ function callOf(key: string, messages: ChatMessage[], message: ChatMessage, fini
     tokenIds: [1, 2, 3],
     logprobs: [-1, -1, -1],
     adapterSha256: SHA('c'),
-  };
+  });
 }
 
 export function stepRow(step: number): StepRow {

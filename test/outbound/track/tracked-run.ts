@@ -1,8 +1,5 @@
 /** A run in a store that grows step by step, as its workflow and its GPU worker write it, and one who tells a target of it. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { Branch, EvalResult, RunState, StepSummary } from '../../../core/contract.ts';
 import { planLineage } from '../../../core/lineage.ts';
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
@@ -17,6 +14,7 @@ import { manifestTimesKey, runKey, stateKey } from '../../../store/layout.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
 import type { RunOutcome } from '../../../store/records/outbound-cursor.ts';
 import { evaluation, summary } from '../../cli/fixture-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 export const BEGAN_AT = Date.parse('2026-11-27T08:00:00Z');
 
@@ -34,8 +32,7 @@ export interface TrackedRun {
 }
 
 export async function startTrackedRun(run = 'demo'): Promise<TrackedRun> {
-  const folder = await mkdtemp(join(tmpdir(), 'temper-track-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const store = new FileStore(join(folder, 'store'));
   const config = defaultRunConfig({ run, agent: 'tic-tac-toe', baseModel: 'pocket', steps: 60 });
   await store.publish(

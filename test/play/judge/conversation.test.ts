@@ -2,32 +2,20 @@ import { expect, test } from 'vitest';
 
 import { conversationOf, distinctAttempts } from '../../../store/records/judging/conversation.ts';
 import type { CallRecord, ChatMessage } from '../../../store/records/trajectories.ts';
-
-const user = (content: string): ChatMessage => ({ role: 'user', content });
-const assistant = (content: string): ChatMessage => ({ role: 'assistant', content });
+import { callOf, said, user } from '../../store/records/made-attempt.ts';
 
 function call(messages: ChatMessage[], answer: ChatMessage, tools?: unknown[]): CallRecord {
   const request = tools === undefined ? { messages } : { messages, tools };
-  const tokens = { promptTokenIds: [], tokenIds: [], logprobs: [] };
-  return {
-    key: '',
-    occurrence: 0,
-    label: null,
-    request,
-    message: answer,
-    finishReason: 'stop',
-    ...tokens,
-    adapterSha256: null,
-  };
+  return callOf(messages, '', { request, message: answer });
 }
 
 test('calls that extend each other are one conversation, as far as it came', () => {
   const first = [user('a')];
-  const second = [...first, assistant('b'), user('c')];
-  const calls = [call(first, assistant('b')), call(second, assistant('d'))];
+  const second = [...first, said('b'), user('c')];
+  const calls = [call(first, said('b')), call(second, said('d'))];
   expect(conversationOf({ attempt: 3, calls })).toEqual({
     id: '3',
-    messages: [...second, assistant('d')],
+    messages: [...second, said('d')],
     tools: [],
     additionalHistories: [],
   });
@@ -35,43 +23,43 @@ test('calls that extend each other are one conversation, as far as it came', () 
 
 test('an answer that is handed back without its empty members extends its conversation', () => {
   const answer = { role: 'assistant', content: 'b', refusal: null, tool_calls: [] };
-  const calls = [call([user('a')], answer), call([user('a'), assistant('b'), user('c')], assistant('d'))];
+  const calls = [call([user('a')], answer), call([user('a'), said('b'), user('c')], said('d'))];
   expect(conversationOf({ attempt: 0, calls }).additionalHistories).toEqual([]);
 });
 
 test('a rewritten history and a sub-agent stand beside the conversation that began first', () => {
   const tool = { type: 'function', function: { name: 'find' } };
   const calls = [
-    call([user('a')], assistant('b'), [tool]),
-    call([user('sub')], assistant('agent'), [{ ...tool }]),
-    call([user('a summary')], assistant('end')),
+    call([user('a')], said('b'), [tool]),
+    call([user('sub')], said('agent'), [{ ...tool }]),
+    call([user('a summary')], said('end')),
   ];
   expect(conversationOf({ attempt: 0, calls })).toEqual({
     id: '0',
-    messages: [user('a'), assistant('b')],
+    messages: [user('a'), said('b')],
     tools: [tool],
     additionalHistories: [
-      [user('sub'), assistant('agent')],
-      [user('a summary'), assistant('end')],
+      [user('sub'), said('agent')],
+      [user('a summary'), said('end')],
     ],
   });
 });
 
 test('a conversation that goes on after a sub-agent keeps its place', () => {
-  const first = [user('a'), assistant('b')];
+  const first = [user('a'), said('b')];
   const calls = [
-    call([user('a')], assistant('b')),
-    call([user('sub')], assistant('agent')),
-    call([...first, user('c')], assistant('d')),
+    call([user('a')], said('b')),
+    call([user('sub')], said('agent')),
+    call([...first, user('c')], said('d')),
   ];
   expect(conversationOf({ attempt: 0, calls })).toMatchObject({
-    messages: [...first, user('c'), assistant('d')],
-    additionalHistories: [[user('sub'), assistant('agent')]],
+    messages: [...first, user('c'), said('d')],
+    additionalHistories: [[user('sub'), said('agent')]],
   });
 });
 
 test('prompts that begin afresh stand in the order of play where the record tells it', () => {
-  const calls = ['second', 'third', 'first'].map((content) => call([user(content)], assistant('a move')));
+  const calls = ['second', 'third', 'first'].map((content) => call([user(content)], said('a move')));
   const told = calls.map((played, index) => ({ ...played, turn: (index + 1) % calls.length }));
   const beginnings = (played: CallRecord[]) => {
     const { messages, additionalHistories = [] } = conversationOf({ attempt: 0, calls: played });

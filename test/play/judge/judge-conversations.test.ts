@@ -1,26 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { storedAnswers, storedVerdicts } from '../../../store/records/verdicts.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 import { judge, saying, TASK } from './judging.ts';
 import { JUDGE_KEY, readPrompt, startScriptedJudge, type JudgeReply, type ScriptedJudge } from './scripted-judge.ts';
 
 let scripted: ScriptedJudge;
-let root: string;
 let store: FileStore;
 beforeEach(async () => {
   scripted = await startScriptedJudge();
-  root = mkdtempSync(join(tmpdir(), 'temper-ruler-'));
-  store = new FileStore(root);
+  store = temporaryStore();
 });
-afterEach(async () => {
-  await scripted.close();
-  rmSync(root, { recursive: true, force: true });
-});
+afterEach(() => scripted.close());
 
 const place = { run: 'demo', branch: 0, step: 1, group: 0 };
 const kept = () => ({ verdicts: storedVerdicts(store), answers: storedAnswers(store, place) });

@@ -1,7 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import type { TemperError } from '../../../core/failures.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -11,16 +10,16 @@ import type { Store } from '../../../store/store.ts';
 import { failingFileSystem } from './failing-file-system.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 import { storeSuite } from './store-suite.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** The folder around the store, which is the test's as well. */
 let around: string;
 let root: string;
 beforeEach(() => {
-  around = mkdtempSync(join(tmpdir(), 'temper-store-'));
+  around = temporaryFolder();
   root = join(around, 'store');
   mkdirSync(root);
 });
-afterEach(() => rmSync(around, { recursive: true, force: true }));
 
 describe('a store in a folder', () => {
   storeSuite(() => ({ open: () => openStore(root), file: (key) => join(root, key) }));

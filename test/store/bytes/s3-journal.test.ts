@@ -2,17 +2,17 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { openS3Store, type S3Store } from '../../../store/bytes/s3-store.ts';
 import type { UploadLimits } from '../../../store/bytes/s3-journal.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';
 import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const JOURNAL = 'runs/a/journal/0.1/0';
 const APPENDER = fileURLToPath(new URL('append-and-wait.ts', import.meta.url));
@@ -29,10 +29,9 @@ beforeAll(async () => {
 }, 400_000);
 afterAll(() => server.stop());
 beforeEach(() => {
-  hosts = mkdtempSync(join(tmpdir(), 'temper-hosts-'));
+  hosts = temporaryFolder();
   prefix = randomUUID();
 });
-afterEach(() => rmSync(hosts, { recursive: true, force: true }));
 
 const open = (host: string, uploads: UploadLimits): Promise<S3Store> =>
   openS3Store({ bucket: BUCKET, prefix }, { spoolFolder: join(hosts, host), uploads });

@@ -1,7 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import type { BlobRef } from '../../../core/contract.ts';
 import { copyRun, type CopyOptions } from '../../../store/records/copy/copy-run.ts';
@@ -12,15 +11,15 @@ import { planPrune, prune } from '../../../store/records/prune.ts';
 import { listRuns, readManifest, readState } from '../../../store/records/run-reader.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeBranch, makeRun } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let root: string;
 let here: FileStore;
 let there: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-copy-'));
+  root = temporaryFolder();
   [here, there] = [new FileStore(join(root, 'here')), new FileStore(join(root, 'there'))];
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const place = (step: number, branch = 0) => ({ run: 'demo', branch, step });
 const copy = (from: FileStore, to: FileStore, options: Partial<CopyOptions> = {}) =>

@@ -1,8 +1,7 @@
 /** A run that is deleted whole: what may go, what stays, and what readers say when the command is killed in between. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -16,14 +15,14 @@ import { listRuns, readState, requireRun } from '../../../store/records/run-read
 import { recordSchedule } from '../../../store/records/schedules.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeRun } from './made-run.ts';
+import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-delete-'));
+  root = temporaryFolder();
   store = new FileStore(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const files = (folder = ''): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8', withFileTypes: true })
@@ -114,17 +113,12 @@ test.each(['removeUnchanged', 'removeFolder'] as const)(
 );
 
 test('no copy of it arrives while it is being deleted', async () => {
-  const from = mkdtempSync(join(tmpdir(), 'temper-from-'));
-  try {
-    const other = new FileStore(from);
-    await makeRun(other, { steps: 1 });
-    await makeRun(store, { steps: 1 });
-    vi.spyOn(store, 'removeFolder').mockRejectedValueOnce(new Error('killed'));
-    await expect(deleteRun(store, 'demo')).rejects.toThrow('killed');
-    const { signal } = new AbortController();
-    const options = { isThorough: false, withPruned: false, signal, onStep: () => undefined };
-    await expect(copyRun(other, store, 'demo', options)).rejects.toThrow('is being deleted');
-  } finally {
-    rmSync(from, { recursive: true, force: true });
-  }
+  const other = temporaryStore();
+  await makeRun(other, { steps: 1 });
+  await makeRun(store, { steps: 1 });
+  vi.spyOn(store, 'removeFolder').mockRejectedValueOnce(new Error('killed'));
+  await expect(deleteRun(store, 'demo')).rejects.toThrow('killed');
+  const { signal } = new AbortController();
+  const options = { isThorough: false, withPruned: false, signal, onStep: () => undefined };
+  await expect(copyRun(other, store, 'demo', options)).rejects.toThrow('is being deleted');
 });

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import type { Checkpoint, RunState } from '../../../core/contract.ts';
 import { sha256Hex } from '../../../core/hashes.ts';
@@ -10,19 +7,17 @@ import { findCheckpoint, readCheckpoint, findCurrentCheckpoint } from '../../../
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { openBranch } from '../../../store/records/lineage.ts';
 import { requireRun } from '../../../store/records/run-reader.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { evalKey, manifestKey, stateKey } from '../../../store/layout.ts';
 import { madeManifest } from './made-manifest.ts';
 import { makeBranch, makeRun } from './made-run.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 
-let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-checkpoints-'));
-  store = new FileStore(root);
+  store = temporaryStore();
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 async function commit(branch: number, step: number): Promise<void> {
   await store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson(madeManifest({ branch, step })));

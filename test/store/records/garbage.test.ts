@@ -1,8 +1,7 @@
 /** Removals of `temper gc`, and above all what it leaves alone. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -14,14 +13,14 @@ import { readCommit, readState } from '../../../store/records/run-reader.ts';
 import { recordSchedule } from '../../../store/records/schedules.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeRun } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-garbage-'));
+  root = temporaryFolder();
   store = new FileStore(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const DAY_MS = 86_400_000;
 /** Everything was written just now; so much later nothing was. */

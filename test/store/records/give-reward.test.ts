@@ -1,12 +1,9 @@
 /** Refusals as programs read them: a reason of a fixed list, for every way in which rewards are given. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { EXTERNAL, isAwaited, REVIEW } from '../../../core/external-rewards.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { branchKey } from '../../../store/layout.ts';
 import { closeLedger } from '../../../store/records/given-rewards.ts';
 import {
@@ -15,23 +12,21 @@ import {
   type RefusedReward,
   type RewardRefusal,
 } from '../../../store/records/give-reward.ts';
-import { writeWaitingRun } from '../../cli/waiting-run.ts';
+import { awaitRewards } from '../../cli/review/awaited-run.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 
-let root: string;
 let store: FileStore;
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'temper-give-'));
-  store = new FileStore(root);
-  await writeWaitingRun(store);
+  store = temporaryStore();
+  await awaitRewards(store);
   await (await openGiver(store, 'demo')).give({ attempt: '0.1.1.0', reward: 1, key: 'k' });
   await closeLedger(store, { run: 'demo', branch: 0, step: 1, group: 1 }, 'timeout');
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const REFUSED: Readonly<Record<Exclude<RewardRefusal, 'abandoned-branch'>, GivenReward>> = {
   'bad-attempt': { attempt: '1', reward: 1 },
   'unknown-attempt': { attempt: '0.1.0.9', reward: 1 },
-  'failed-attempt': { attempt: '0.1.1.2', reward: 1 },
+  'failed-attempt': { attempt: '0.1.1.3', reward: 1 },
   'bad-value': { attempt: '0.1.0.0', reward: Number.NaN },
   decided: { attempt: '0.1.1.1', reward: 1 },
   'key-reused': { attempt: '0.1.1.0', reward: 2, key: 'k' },

@@ -5,20 +5,10 @@ import type { RewardRules } from '../../../core/plan-step.ts';
 import { trainedRewards } from '../../../core/shaped-rewards.ts';
 import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
+import { attemptOf, callOf, FAILED, rolloutsOf } from './made-attempt.ts';
 
 const PLAN = { step: 1, group: 0, scenario: 0, minimumGroupSize: 2, overlongBuffer: 0, overlongPenalty: 1 };
-const CALL = {
-  key: 'k',
-  occurrence: 0,
-  label: null,
-  request: { messages: [] },
-  message: { role: 'assistant' },
-  finishReason: 'stop',
-  promptTokenIds: [1],
-  tokenIds: [2],
-  logprobs: [-1],
-  adapterSha256: null,
-};
+const CALL = callOf([], '', { adapterSha256: null });
 
 interface Played {
   reward: number | null;
@@ -27,17 +17,8 @@ interface Played {
 }
 
 function attempt({ reward, isCut = false, isSilent = false }: Played, index: number): AttemptRecord {
-  return {
-    attempt: index,
-    status: reward === null ? 'failed' : 'ok',
-    failure: null,
-    reward,
-    metrics: {},
-    logs: [],
-    truncated: isCut,
-    unclaimedAnswers: 0,
-    calls: isSilent ? [] : [CALL],
-  };
+  const outcome = reward === null ? FAILED : { reward };
+  return attemptOf(index, isSilent ? [] : [CALL], { ...outcome, truncated: isCut });
 }
 
 const cut = (reward: number): Played => ({ reward, isCut: true });
@@ -53,9 +34,7 @@ test.each([
   ['cut ones alone, penalised', 'penalise', [cut(2), cut(1)], 'no-variance'],
   ['different rewards after a penalty', 'penalise', [cut(2), whole(1), whole(0)], 'trained'],
 ] as const)('%s', (_, truncated, played, use) => {
-  const attempts = played.map(attempt);
-  const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
-  const rollouts = { header, attempts };
+  const rollouts = rolloutsOf(played.map(attempt));
   const result = summariseGroup({ ...PLAN, truncated }, rollouts, judgeByAgent(rollouts, '', PLAN), '');
   expect(result.use).toBe(use);
 });
@@ -82,8 +61,7 @@ test.each(SHAPED)('overlong answers: $name', ({ rules, attempts: played, costs, 
       tokenIds: Array.from({ length: tokens }, () => 2),
     })),
   }));
-  const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
-  const rollouts = { header, attempts };
+  const rollouts = rolloutsOf(attempts);
   const all = { ...PLAN, ...rules };
   const judged = judgeByAgent(rollouts, '', all);
   expect(judged.overlongCosts).toEqual(costs);

@@ -1,11 +1,9 @@
 /** Records of a later version of Temper are right: they are read where they can be, and never called damage. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { beforeEach, expect, test } from 'vitest';
 
 import { describeError } from '../../../cli/command-line/errors.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { judgedKey, manifestKey, prunedKey, runKey, stepVerdictKey, verdictKey } from '../../../store/layout.ts';
 import { isBrokenJson } from '../../../store/records/copy/compare.ts';
@@ -18,6 +16,7 @@ import { storedVerdicts } from '../../../store/records/verdicts.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { madeManifest } from './made-manifest.ts';
 import { makeRun } from './made-run.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 
 const KEY = manifestKey({ run: 'demo', branch: 0, step: 1 });
 
@@ -62,12 +61,9 @@ test('says what this version does not know, and how to go on; commands end with 
 });
 
 let store: FileStore;
-let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-later-'));
-  store = new FileStore(root);
+  store = temporaryStore();
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const place = { run: 'demo', branch: 0, step: 1 };
 const group = { ...place, group: 0 };

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { planGroups } from '../../../core/plan-step.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -11,14 +10,14 @@ import { findPosition, openBranch } from '../../../store/records/lineage.ts';
 import { planPrune } from '../../../store/records/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeBranch, makeRun } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-overlap-'));
+  root = temporaryFolder();
   store = new FileStore(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const problems = async () => (await verifyRun(store, 'demo')).findings.problems.map(({ object }) => object);
 const place = (step: number) => ({ run: 'demo', branch: 0, step });

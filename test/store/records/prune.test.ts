@@ -1,11 +1,8 @@
 /** Objects that pruning must leave alone, though no manifest refers to them yet. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
 import { openBranch, requireWeights } from '../../../store/records/lineage.ts';
@@ -15,14 +12,12 @@ import { recordSchedule, recordScheduleDeleted } from '../../../store/records/sc
 import { isMarkedPruned } from '../../../store/records/pruned.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
 import { makeRun } from './made-run.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 
-let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-prune-'));
-  store = new FileStore(root);
+  store = temporaryStore();
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const LEAN = { keepLast: 1, keepBest: [], keepEvery: null };
 

@@ -3,20 +3,12 @@ import { giveFeedback } from '../../../store/records/feedback.ts';
 import { RecordingWriter, type NewRecording } from '../../../store/records/recordings.ts';
 import type { CallRecord } from '../../../store/records/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
+import { callOf, user } from './made-attempt.ts';
 
-export const recordedCall = (adapterSha256: string, changes: Partial<CallRecord> = {}): CallRecord => ({
-  key: 'k',
-  occurrence: 0,
-  label: null,
-  request: { messages: [{ role: 'user', content: 'hello' }], temperature: 1 },
-  message: { role: 'assistant', content: 'hi' },
-  finishReason: 'stop',
-  promptTokenIds: [1, 2, 3],
-  tokenIds: [4, 5],
-  logprobs: [-0.5, -0.25],
-  adapterSha256,
-  ...changes,
-});
+export const recordedCall = (adapterSha256: string, changes: Partial<CallRecord> = {}): CallRecord => {
+  const tokens = { promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.5, -0.25] };
+  return callOf([user('hello')], 'hi', { key: 'k', ...tokens, adapterSha256, ...changes });
+};
 
 export type Told = Partial<NewRecording> & { call: CallRecord };
 

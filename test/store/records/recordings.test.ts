@@ -23,6 +23,7 @@ import {
 } from '../../../store/records/recordings.ts';
 import type { Store } from '../../../store/store.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';
+import { callOf, user } from './made-attempt.ts';
 import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
 
 const RUN = 'demo';
@@ -33,18 +34,7 @@ const said = (text: string, conversation: string | null = null): NewRecording =>
   api: 'chat/completions',
   policy: 'demo@3',
   untrainable: null,
-  call: {
-    key: text,
-    occurrence: 0,
-    label: null,
-    request: { messages: [{ role: 'user', content: text }], temperature: 1 },
-    message: { role: 'assistant', content: `${text}!` },
-    finishReason: 'stop',
-    promptTokenIds: [1, 2],
-    tokenIds: [3, 4],
-    logprobs: [-0.5, -1.0625],
-    adapterSha256: 'a'.repeat(64),
-  },
+  call: callOf([user(text)], `${text}!`, { key: text, tokenIds: [3, 4], logprobs: [-0.5, -1.0625] }),
 });
 
 async function all(store: Store): Promise<Recording[]> {

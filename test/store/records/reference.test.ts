@@ -1,8 +1,7 @@
 /** Training options that stand elsewhere in a run's store: rewards after costs, another checkpoint's adapter. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
@@ -13,14 +12,14 @@ import { readManifest } from '../../../store/records/run-reader.ts';
 import { readStepVerdict } from '../../../store/records/step-verdict.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeRun } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-reference-'));
+  root = temporaryFolder();
   store = new FileStore(join(root, 'here'));
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const problems = async (of: FileStore) => (await verifyRun(of, 'demo')).findings.problems.map(({ object }) => object);
 const lean = { keepLast: 1, keepBest: [], keepEvery: null };

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 
 import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
-import type { AttemptRecord, CallRecord, Rollouts } from '../../../store/records/trajectories.ts';
+import type { CallRecord, Rollouts } from '../../../store/records/trajectories.ts';
+import { attemptOf, rolloutsOf } from './made-attempt.ts';
 
 const PLAN = {
   step: 1,
@@ -19,20 +20,8 @@ const ROLES = { white: 'main', black: 'b' };
 const callOf = (role: string) => ({ role, tokenIds: [1], request: { messages: [] } }) as unknown as CallRecord;
 
 function groupOf(rewards: readonly Record<string, number>[], callers = ['white', 'black', 'past']): Rollouts {
-  const attempts = rewards.map((roleRewards, attempt): AttemptRecord => ({
-    attempt,
-    status: 'ok',
-    failure: null,
-    reward: 0,
-    roleRewards,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    unclaimedAnswers: 0,
-    calls: callers.map(callOf),
-  }));
-  const header = { schema: 1, inputsSha256: 'i', branch: 0, step: 1, adapterSha256: null, attempts: 2 } as const;
-  return { header, attempts };
+  const calls = callers.map(callOf);
+  return rolloutsOf(rewards.map((roleRewards, attempt) => attemptOf(attempt, calls, { reward: 0, roleRewards })));
 }
 
 function summarise(rollouts: Rollouts, plan: Partial<Parameters<typeof summariseGroup>[0]> = {}) {

@@ -1,24 +1,19 @@
 /** The file with what a step computed of its tokens, as the trainer writes it: `gpu-worker/tests/training/test_token_trace.py`. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { tokenTraceKey } from '../../../store/layout.ts';
 import { readTokenTrace } from '../../../store/records/token-trace.ts';
 import written from './token-trace.json' with { type: 'json' };
+import { temporaryStore } from '../../temporary-folder.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 0 };
 const BYTES = Buffer.from(written.base64, 'base64');
 
-let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-tokens-'));
-  store = new FileStore(root);
+  store = temporaryStore();
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 test('a step without the file has no trace', async () => {
   expect(await readTokenTrace(store, PLACE)).toBe(null);

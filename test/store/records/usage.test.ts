@@ -1,33 +1,13 @@
 import { expect, test } from 'vitest';
 
-import type { AttemptRecord, CallRecord, HostedCallRecord } from '../../../store/records/trajectories.ts';
+import type { CallRecord, HostedCallRecord } from '../../../store/records/trajectories.ts';
 import { usageOfAttempts } from '../../../store/records/usage.ts';
+import { attemptOf, callOf } from './made-attempt.ts';
 
-const call = (promptTokenIds: number[], tokenIds: number[]): CallRecord => ({
-  key: 'k',
-  occurrence: 0,
-  label: null,
-  request: { messages: [] },
-  message: { role: 'assistant', content: '' },
-  finishReason: 'stop',
-  promptTokenIds,
-  tokenIds,
-  logprobs: tokenIds.map(() => 0),
-  adapterSha256: null,
-});
-
-const attempt = (calls: CallRecord[], hostedCalls?: HostedCallRecord[]): AttemptRecord => ({
-  attempt: 0,
-  status: 'ok',
-  failure: null,
-  reward: 1,
-  metrics: {},
-  logs: [],
-  truncated: false,
-  unclaimedAnswers: 0,
-  calls,
-  ...(hostedCalls && { hostedCalls }),
-});
+const call = (promptTokenIds: number[], tokenIds: number[]) =>
+  callOf([], '', { promptTokenIds, tokenIds, logprobs: tokenIds.map(() => 0) });
+const attempt = (calls: CallRecord[], hostedCalls?: HostedCallRecord[]) =>
+  attemptOf(0, calls, hostedCalls && { hostedCalls });
 
 const hosted = (model: string, change: Partial<HostedCallRecord>): HostedCallRecord => ({
   model,

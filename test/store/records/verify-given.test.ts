@@ -1,22 +1,21 @@
 /** `temper verify` on the ledger of a group: rows without a gap, none after the decision, and a verdict that follows. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { givenKey } from '../../../store/layout.ts';
 import { addGift, closeLedger, type RewardRow } from '../../../store/records/given-rewards.ts';
 import { judgeByGiven } from '../../../store/records/given-verdict.ts';
 import { parseRollouts, type StoredRollouts } from '../../../store/records/group-files.ts';
-import { encodeRollouts, type AttemptRecord, type Judged } from '../../../store/records/trajectories.ts';
+import { encodeRollouts, type Judged } from '../../../store/records/trajectories.ts';
 import { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyGiven } from '../../../store/records/verify/given.ts';
+import { attemptOf, rolloutsOf } from './made-attempt.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 1, group: 0 };
-const SHA = hashBytes(new Uint8Array());
 const RULES = { external: {}, minimumGroupSize: 2, overlongBuffer: 0, overlongPenalty: 1 };
 const AT = new Date(0).toISOString();
 
@@ -24,23 +23,12 @@ let root: string;
 let store: FileStore;
 let played: StoredRollouts;
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'temper-verify-given-'));
+  root = temporaryFolder();
   store = new FileStore(root);
-  const quiet = {
-    status: 'ok',
-    failure: null,
-    reward: null,
-    metrics: {},
-    logs: [],
-    truncated: false,
-    calls: [],
-  } as const;
-  const attempts = [0, 1].map((attempt): AttemptRecord => ({ ...quiet, attempt, unclaimedAnswers: 0 }) as never);
-  const header = { schema: 1, inputsSha256: SHA, branch: 0, step: 1, adapterSha256: null, attempts: 2 } as const;
-  played = await parseRollouts(await encodeRollouts({ header, attempts }), 'rollouts');
+  const attempts = [0, 1].map((attempt) => attemptOf(attempt, [], { reward: null }));
+  played = await parseRollouts(await encodeRollouts(rolloutsOf(attempts)), 'rollouts');
   for (const attempt of [0, 1]) await addGift(store, PLACE, rewardOf(attempt, attempt));
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const rewardOf = (attempt: number, reward: number): RewardRow => {
   return { schema: 1, kind: 'reward', attempt, reward, by: 'ann', note: null, at: AT, key: null };

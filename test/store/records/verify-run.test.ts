@@ -1,7 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import { TemperError } from '../../../core/failures.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -14,14 +13,14 @@ import { readManifest } from '../../../store/records/run-reader.ts';
 import type { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { EXAMPLES, makeBranch, makeRun } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-verify-'));
+  root = temporaryFolder();
   store = new FileStore(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const verify = async (run = 'demo'): Promise<Findings> => (await verifyRun(store, run)).findings;
 const counts = ({ tallies }: Findings) =>

@@ -1,9 +1,8 @@
 /** A run's vocabulary, as the GPU worker packs it (`gpu-worker/tests/model/test_vocabulary.py`), and all that handles its files. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
@@ -17,6 +16,7 @@ import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeRun } from './made-run.ts';
 import trace from './token-trace.json' with { type: 'json' };
 import written from './vocabulary.json' with { type: 'json' };
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const PACKED = Buffer.from(written.base64, 'base64');
 const PLACE = { run: 'demo', branch: 0, step: 1 };
@@ -25,10 +25,9 @@ const DAY_MS = 86_400_000;
 let root: string;
 let store: FileStore;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-vocabulary-'));
+  root = temporaryFolder();
   store = new FileStore(join(root, 'here'));
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Does what `initialise` does. Returns the blob's hash. */
 async function publish(run = 'demo', packed: Uint8Array = PACKED): Promise<string> {

@@ -12,7 +12,7 @@ import { requirePlayed } from '../../../views/attempts/read-played.ts';
 import { temporaryFolder } from '../../cli/fixture-store.ts';
 import { judge } from '../../play/judge/judging.ts';
 import { startScriptedJudge, type ScriptedJudge } from '../../play/judge/scripted-judge.ts';
-import { attemptOf, callOf, system, user } from './records.ts';
+import { attemptOf, callOf, FAILED, rolloutsOf, system, user } from '../../store/records/made-attempt.ts';
 
 let scripted: ScriptedJudge;
 beforeAll(async () => {
@@ -25,14 +25,16 @@ const task = [system('You are helpful.'), user('Say something good.')];
 const attempts = [
   attemptOf(0, [callOf(task, 'good')]),
   attemptOf(1, [callOf(task, 'good good')]),
-  attemptOf(2, [], { status: 'failed', failure: { type: 'AgentFailed', message: 'it broke' }, reward: null }),
+  attemptOf(2, [], FAILED),
 ];
 
 /** Plays the attempts as a group, has them judged as the activity does, and reads what the page shows of it. */
 async function judgeGroup(store: Store, group: number, rubric: string) {
   const place = { run: 'demo', branch: 0, step: 1, group };
-  const header = { schema: 1, inputsSha256: SHA, branch: 0, step: 1, group, adapterSha256: SHA, attempts: 3 } as const;
-  await store.publish(layout.rolloutsKey(place), await encodeRollouts({ header, attempts }));
+  await store.publish(
+    layout.rolloutsKey(place),
+    await encodeRollouts(rolloutsOf(attempts, { group, inputsSha256: SHA })),
+  );
   const data = attempts.filter(({ status }) => status === 'ok');
   const judgement = await judge(scripted, data.map(conversationOf), {
     options: { rubric },

@@ -12,7 +12,7 @@ import { viewTokens } from '../../../views/attempts/tokens.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { temporaryFolder, writeFixtureRun, type FixtureOptions } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
-import { attemptOf, callOf, user } from './records.ts';
+import { attemptOf, callOf, rolloutsOf, user } from '../../store/records/made-attempt.ts';
 
 async function fixture(options: FixtureOptions = {}): Promise<Store> {
   return writeFixtureRun(await temporaryFolder(), { steps: 3, ...options });
@@ -133,7 +133,7 @@ test('a group that a script’s loop played to measure is readable', async () =>
 test('a step in progress shows the groups that there are, and those that are not judged say so', async () => {
   const store = await fixture();
   const place = { run: 'demo', branch: 0, step: 4, group: 2 };
-  await store.publish(layout.rolloutsKey(place), await encodeRollouts(rolloutsOf(place)));
+  await store.publish(layout.rolloutsKey(place), await encodeRollouts(playedAt(place)));
   const step = await viewStep(contextOf(store), 'demo', '4', NO_QUERY);
   expect(step).toMatchObject({ summary: null, committedAt: null, adapterSha256: null });
   expect(step.groups).toMatchObject([{ group: 2, use: 'unjudged', rewards: [1, 0], mean: 0.5, deviation: 0.5 }]);
@@ -144,7 +144,7 @@ test('an old branch stays readable, and without one named the newest is followed
   const file = { schema: 1, branch: 1, fromBranch: 0, fromStep: 2, requestId: 'r' };
   await store.publish(layout.branchKey('demo', 1), encodeJson(file));
   const place = { run: 'demo', branch: 1, step: 3, group: 0 };
-  await store.publish(layout.rolloutsKey(place), await encodeRollouts(rolloutsOf(place)));
+  await store.publish(layout.rolloutsKey(place), await encodeRollouts(playedAt(place)));
   const context = contextOf(store);
   expect(await viewStep(context, 'demo', '3', NO_QUERY)).toMatchObject({ branch: 1, groups: [{ scenario: 's' }] });
   expect(await viewStep(context, 'demo', '2', NO_QUERY)).toMatchObject({ branch: 0 });
@@ -188,7 +188,7 @@ test('a large group is cut, and says by how much', async () => {
   await writeFixtureRun(await temporaryFolder(), { steps: 1, storeUri: store.uri });
   const place = { run: 'demo', branch: 0, step: 2, group: 0 };
   const attempts = Array.from({ length: 70 }, (_, attempt) => attemptOf(attempt, [callOf([user('?')], '!')]));
-  const { header } = rolloutsOf(place);
+  const { header } = playedAt(place);
   await store.publish(layout.rolloutsKey(place), await encodeRollouts({ header, attempts }));
   const group = await viewGroupOf(contextOf(store), 'demo', '0.2.0');
   expect([group.attempts.length, group.leftOut, group.row!.rewards.length]).toEqual([64, 6, 70]);
@@ -198,9 +198,8 @@ async function readRecords(store: Store, place: layout.GroupPlace): Promise<Roll
   return decodeRollouts((await store.read(layout.rolloutsKey(place)))!, 'rollouts');
 }
 
-function rolloutsOf({ branch, step, group }: layout.GroupPlace): Rollouts {
-  const sha = 'a'.repeat(64);
+function playedAt({ branch, step, group }: layout.GroupPlace): Rollouts {
   const attempts = [1, 0].map((reward, attempt) => attemptOf(attempt, [callOf([user('?')], '!')], { reward }));
-  const own = { schema: 1, inputsSha256: sha, branch, step, group, scenarioId: 's', scenario: 0 } as const;
-  return { header: { ...own, adapterSha256: sha, attempts: 2 }, attempts };
+  const adapterSha256 = 'a'.repeat(64);
+  return rolloutsOf(attempts, { branch, step, group, scenarioId: 's', scenario: 0, adapterSha256 });
 }

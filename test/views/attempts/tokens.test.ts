@@ -2,12 +2,13 @@ import { expect, test } from 'vitest';
 
 import { writeFixtureRun, temporaryFolder } from '../../cli/fixture-store.ts';
 import * as layout from '../../../store/layout.ts';
-import { decodeRollouts, encodeRollouts } from '../../../store/records/trajectories.ts';
+import { decodeRollouts, encodeRollouts, type CallRecord } from '../../../store/records/trajectories.ts';
+import type { Store } from '../../../store/store.ts';
 import { decodePieces } from '../../../views/attempts/decode-pieces.ts';
 import { viewTokens } from '../../../views/attempts/tokens.ts';
 import type { Vocabulary } from '../../../views/context/context.ts';
 import { contextOf } from '../context.ts';
-import { attemptOf, callOf, said, system, user } from './records.ts';
+import { attemptOf, callOf, rolloutsOf, said, system, user } from '../../store/records/made-attempt.ts';
 
 /** Ids below 256 are bytes; 261 ends a turn. */
 const BYTES: Vocabulary = {
@@ -32,6 +33,14 @@ test('bytes that are no text are marked, and a text that ends in the middle of a
   expect(decodePieces(BYTES, [])).toEqual([]);
 });
 
+/** What views see where these calls are the only attempt of step 2. */
+async function playedBy(store: Store, calls: CallRecord[]) {
+  const rollouts = rolloutsOf([attemptOf(0, calls)], { step: 2, group: 0 });
+  const key = layout.rolloutsKey({ run: 'demo', branch: 0, step: 2, group: 0 });
+  await store.publish(key, await encodeRollouts(rollouts));
+  return contextOf(store, { readVocabulary: () => Promise.resolve(BYTES) });
+}
+
 test('the ids of each turn are those of the record, and its prompt is what earlier turns did not show', async () => {
   const store = await writeFixtureRun(await temporaryFolder(), { steps: 1 });
   const prompt = [...idsOf('Frage: 1+1?'), 261];
@@ -45,12 +54,7 @@ test('the ids of each turn are those of the record, and its prompt is what earli
       logprobs: [-0.25, -0.125],
     }),
   ];
-  const place = { run: 'demo', branch: 0, step: 2, group: 0 };
-  const sha = 'a'.repeat(64);
-  const header = { schema: 1, inputsSha256: sha, branch: 0, step: 2, group: 0, adapterSha256: sha } as const;
-  const rollouts = { header: { ...header, attempts: 1 }, attempts: [attemptOf(0, calls)] };
-  await store.publish(layout.rolloutsKey(place), await encodeRollouts(rollouts));
-  const context = contextOf(store, { readVocabulary: () => Promise.resolve(BYTES) });
+  const context = await playedBy(store, calls);
   const { hasText, turns, leftOut } = await viewTokens(context, 'demo', '0.2.0.0');
   expect([hasText, leftOut]).toEqual([true, 0]);
   expect(turns.map(({ shared, sampledFrom }) => [shared, sampledFrom])).toEqual([
@@ -77,12 +81,7 @@ test('a fork within a message shows the message from its beginning', async () =>
       logprobs: [0, 0],
     }),
   );
-  const place = { run: 'demo', branch: 0, step: 2, group: 0 };
-  const sha = 'a'.repeat(64);
-  const header = { schema: 1, inputsSha256: sha, branch: 0, step: 2, group: 0, adapterSha256: sha } as const;
-  const rollouts = { header: { ...header, attempts: 1 }, attempts: [attemptOf(0, calls)] };
-  await store.publish(layout.rolloutsKey(place), await encodeRollouts(rollouts));
-  const context = contextOf(store, { readVocabulary: () => Promise.resolve(BYTES) });
+  const context = await playedBy(store, calls);
   const { turns } = await viewTokens(context, 'demo', '0.2.0.0');
   expect(turns[1]).toMatchObject({ shared: 2, ids: [259, ...idsOf('elf'), 261, ...idsOf('ja')] });
 });

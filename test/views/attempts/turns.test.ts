@@ -4,7 +4,7 @@ import type { CallRecord } from '../../../store/records/trajectories.ts';
 import { messageText, viewMessage } from '../../../views/attempts/messages.ts';
 import { playedCalls } from '../../../views/attempts/read-played.ts';
 import { viewTurns, WHOLE_ATTEMPT } from '../../../views/attempts/view-attempt.ts';
-import { attemptOf, callOf, said, system, user } from './records.ts';
+import { attemptOf, callOf, said, system, user } from '../../store/records/made-attempt.ts';
 
 function turnsOf(calls: CallRecord[]) {
   return viewTurns(playedCalls(attemptOf(0, calls), null), WHOLE_ATTEMPT);

@@ -1,29 +1,24 @@
 /** Runs are told only if a group is complete and not decided: each time makes their history longer. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { stateKey } from '../../../store/layout.ts';
 import { closeLedger } from '../../../store/records/given-rewards.ts';
 import { openGiver } from '../../../store/records/give-reward.ts';
 import { wakeIfComplete, wakeRun, wakeWaitingRuns } from '../../../workers/rewards/wake-run.ts';
 import { fixtureState } from '../../cli/fixture-store.ts';
-import { writeWaitingRun } from '../../cli/waiting-run.ts';
+import { awaitRewards } from '../../cli/review/awaited-run.ts';
+import { temporaryStore } from '../../temporary-folder.ts';
 
-let root: string;
 let store: FileStore;
 let told: string[];
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'temper-wake-'));
-  store = new FileStore(root);
+  store = temporaryStore();
   told = [];
-  await writeWaitingRun(store);
+  await awaitRewards(store);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function clientThat(signal: (id: string, name: string) => Promise<void>): Client {
   const getHandle = (id: string) => ({ signal: (name: string) => signal(id, name) });
@@ -33,7 +28,7 @@ const client = clientThat(async (id, name) => void told.push(`${name} ${id.split
 
 async function completeGroup1(): Promise<void> {
   const giver = await openGiver(store, 'demo');
-  for (const attempt of ['0.1.1.0', '0.1.1.1']) await giver.give({ attempt, reward: 1 });
+  for (const attempt of ['0.1.1.0', '0.1.1.1', '0.1.1.2']) await giver.give({ attempt, reward: 1 });
 }
 
 test('a run is told once a group is complete, and not after it was decided', async () => {
@@ -49,9 +44,9 @@ test('a starting worker tells the runs of its agents that go on', async () => {
   await completeGroup1();
   expect(await wakeWaitingRuns(client, store, [])).toEqual([]);
   expect(await wakeWaitingRuns(client, store, ['other'])).toEqual([]);
-  expect(await wakeWaitingRuns(client, store, ['other', 'support'])).toEqual(['demo']);
+  expect(await wakeWaitingRuns(client, store, ['other', 'toy'])).toEqual(['demo']);
   await store.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 1), state: 'cancelled' }));
-  expect(await wakeWaitingRuns(client, store, ['support'])).toEqual([]);
+  expect(await wakeWaitingRuns(client, store, ['toy'])).toEqual([]);
   expect(told).toEqual(['rewards demo']);
 });
 

@@ -1,5 +1,5 @@
 /** Records of attempts by what was said in them. */
-import type { AttemptRecord, CallRecord, ChatMessage } from '../../../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord, ChatMessage, Rollouts } from '../../../store/records/trajectories.ts';
 
 export const system = (content: string): ChatMessage => ({ role: 'system', content });
 export const user = (content: string): ChatMessage => ({ role: 'user', content });
@@ -34,4 +34,16 @@ export function attemptOf(attempt: number, calls: CallRecord[], changes: Partial
     calls,
     ...changes,
   };
+}
+
+export const FAILED = {
+  status: 'failed',
+  failure: { type: 'AgentFailed', message: 'it gave up' },
+  reward: null,
+} as const;
+
+/** Step 1, of the base model. */
+export function rolloutsOf(attempts: AttemptRecord[], header: Partial<Rollouts['header']> = {}): Rollouts {
+  const place = { schema: 1, inputsSha256: 'b'.repeat(64), branch: 0, step: 1, adapterSha256: null } as const;
+  return { header: { ...place, attempts: attempts.length, ...header }, attempts };
 }
