@@ -2,7 +2,6 @@
 
 import json
 import logging
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -178,17 +177,6 @@ def test_a_full_queue_says_when_to_come_back_and_a_passed_deadline_is_told(
     assert {answer.headers.get("retry-after") for answer in answers if answer.status_code == 429} == {"1"}
     for given in ("soon", "-1", "0", "1.5"):
         assert chat(client, {"x-temper-deadline-ms": given}).status_code == 400
-
-
-def test_a_client_that_hangs_up_frees_its_place(client: httpx.Client, host: EngineHost, device_lock: DeviceLock):
-    chat(client)
-    with device_lock:
-        with pytest.raises(httpx.ReadTimeout):
-            client.post("/v1/chat/completions", json=ASKED, timeout=0.3)
-        engine, deadline = host.engine("pocket"), time.monotonic() + 100
-        while engine.health().waiting and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert engine.health().waiting == 0
 
 
 def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.LogCaptureFixture):

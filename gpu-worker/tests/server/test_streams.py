@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
-from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.interface import Generation
 from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.completions import CompletionWriter, parse_completion_request
@@ -93,18 +92,6 @@ def test_an_error_before_the_first_token_has_its_status(client: httpx.Client, de
     with device_lock:
         late = chat(client, {"x-temper-deadline-ms": "300"}, stream=True)
     assert error(late) == (504, "EngineFailed", "deadline_passed")
-
-
-def test_a_client_that_leaves_a_stream_frees_its_place(client: httpx.Client, host: EngineHost):
-    engine = host.engine("pocket")
-    before = engine.counters()["requests"]
-    body = {**ASKED, "max_tokens": 3000, "ignore_eos": True, "stream": True}
-    with client.stream("POST", "/v1/chat/completions", json=body) as response:
-        next(response.iter_lines())
-    with client.stream("POST", "/v1/chat/completions", json={**body, "max_tokens": 2}) as response:
-        assert response.read().endswith(b"data: [DONE]\n\n")
-    # The second one is done, and the first one never is.
-    assert engine.counters()["requests"] == before + 1
 
 
 def stream(writer: Writer, text: str, pieces: list[int], reason: Any = "stop") -> list[dict[str, Any]]:
