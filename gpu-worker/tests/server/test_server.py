@@ -77,14 +77,6 @@ def test_an_answer_that_is_none_of_an_attempts_has_an_id_of_its_own_whatever_it_
     assert len({chat(client, **changes).json()["id"] for changes in asked}) == len(asked)
 
 
-def test_a_stop_string_ends_the_text_before_it(client: httpx.Client):
-    full = chat(client, max_tokens=4, return_token_ids=True).json()["choices"][0]
-    stopped = chat(client, max_tokens=4, stop=full["message"]["content"], return_token_ids=True).json()["choices"][0]
-    assert stopped["message"]["content"] == ""
-    assert stopped["finish_reason"] == "stop"
-    assert stopped["token_ids"] == full["token_ids"][:1]
-
-
 def test_tools_are_in_the_prompt_and_a_named_call_is_opened_by_it(client: httpx.Client):
     tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
     named = {"type": "function", "function": {"name": "look"}}

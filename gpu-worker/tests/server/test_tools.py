@@ -198,20 +198,6 @@ def test_a_template_that_knows_no_such_tools_is_refused(template: str, words: st
     assert prompts_by(template).encode([QUESTION], None)
 
 
-@pytest.mark.parametrize("template", [None, QWEN])
-@pytest.mark.parametrize("before", ["", "I look.\n", "Grüße 🏔\n\n"])
-def test_what_was_answered_goes_back_as_it_was_sampled(template: str | None, before: str):
-    prompts, request = prompts_by(template), parse()
-    call = CALL if template is None else CALL.replace("l>", "l>\n", 1).replace("</", "\n</")
-    sampled = f"{before}{call}" + ("" if template is None else "\n") + call + "<|end|>"
-    message = answer(prompts, sampled.removesuffix("<|end|>"), request)["message"]
-    results = [{"role": "tool", "tool_call_id": call["id"], "content": "free"} for call in message["tool_calls"]]
-    prompt = prompts.encode(request.messages, request.tools)
-    longer = prompts.encode([*request.messages, message, *results], request.tools)
-    goes_on = (*prompt, *prompts.tokenise(sampled))
-    assert longer[: len(goes_on)] == goes_on
-
-
 def test_arguments_go_to_the_template_as_objects():
     def plain(arguments: Any) -> Any:
         call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}

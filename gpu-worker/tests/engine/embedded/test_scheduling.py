@@ -21,7 +21,7 @@ from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
-from temper_gpu.model.lora import Adapter, merged_weights
+from temper_gpu.model.lora import Adapter
 from tests.engine.embedded.tiny import Held, ask, ask_together, held, open_engine, request, tiny_adapter
 from tests.failing import failing
 
@@ -109,26 +109,6 @@ def test_an_abandoned_request_gives_its_slot_back(engine: EmbeddedEngine):
     while engine.health().running and time.monotonic() < deadline:
         time.sleep(0.01)
     assert engine.health().running == 0
-
-
-@pytest.mark.numerics
-def test_more_requests_than_slots_take_turns(base):
-    engine = open_engine(base, max_slots=16)
-    requests = [request(seed, 12, 5) for seed in range(50)]
-    assert ask_together(engine, requests) == [ask(engine, asked) for asked in requests]
-    engine.close()
-
-
-@pytest.mark.numerics
-def test_a_policy_answers_as_the_model_with_its_merged_weights(base):
-    adapter = tiny_adapter(base, 1)
-    merged = dataclasses.replace(base, tensors={**base.tensors, **merged_weights(base, adapter)})
-    engine, expected = open_engine(base), open_engine(merged)
-    asked = request(3, 12, 10)
-    assert ask(engine, asked, held(adapter)) == ask(expected, asked)
-    assert ask(engine, asked) != ask(expected, asked)
-    engine.close()
-    expected.close()
 
 
 def test_the_least_recently_used_policy_makes_room(base):
