@@ -45,11 +45,6 @@ def begin(
     check_run(models, store, templates, ChatTurns(templates.text), machine, asked)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return FileStore(tmp_path / "store")
-
-
 def with_settings(**settings: Any) -> Machine:
     return replace(MACHINE, settings=EngineSettings(**settings))
 

@@ -211,8 +211,7 @@ def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Pa
     assert (instructions, capability) == ("ATEN_CPU_CAPABILITY=default", "DEFAULT")
 
 
-def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(store: FileStore):
     trainer = Trainer(bfloat16_library(), store, again.nullcontext())
     commit = trainer.initialise(initialise_input()).commit
     assert commit.manifest.platform["dtype"] == "bfloat16"

@@ -3,16 +3,15 @@
 import gzip
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from temper_gpu.contract import GroupRef
 from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group, load_groups, parse_group
 from tests.failing import failing
-from tests.training.samples import open_folder
 
 
 def call(**more: Any) -> dict[str, Any]:
@@ -62,8 +61,8 @@ def test_a_group_of_a_later_schema_is_of_a_later_version():
         parse([[call()]], 2)
 
 
-def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_not_fit(tmp_path: Path):
-    store, stem = open_folder(tmp_path), "runs/demo/branches/0/steps/1/groups/0"
+def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_not_fit(store: FileStore):
+    stem = "runs/demo/branches/0/steps/1/groups/0"
     lines = [{"schema": 1}, {"status": "ok", "truncated": False, "calls": [call(request=[])]}]
     rollouts = gzip.compress("\n".join(map(json.dumps, lines)).encode(), mtime=0)
     rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
