@@ -1,7 +1,8 @@
-"""For every test: the kernels that the worker's process uses (training/platform.py)."""
+"""For every test: the kernels that the worker's process uses (training/platform.py), and a store in a folder."""
 
 import gc
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,7 @@ gc.disable()
 # Read when torch is imported. A second thread that spins until the first is done costs ten times what it computes.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from temper_gpu.store import FileStore  # noqa: E402
 from temper_gpu.training.platform import fix_kernels  # noqa: E402
 from tests.rounding import perturb_rounding  # noqa: E402
 
@@ -25,3 +27,8 @@ perturb_rounding()
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / "store")

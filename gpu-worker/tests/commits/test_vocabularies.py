@@ -32,11 +32,6 @@ class Library:
         return self._base
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
-
-
 def begin(store: FileStore, run: str = "demo", base: BaseModel = BASE) -> str:
     trainer = Trainer(Library(base), store, threading.Lock())
     return trainer.initialise(initialise_input(run)).commit.sha256

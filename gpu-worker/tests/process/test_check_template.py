@@ -22,11 +22,27 @@ from temper_gpu.process.compose import check_run
 from temper_gpu.process.needs import Machine
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
+from tests.failing import failing
 from tests.process.test_plan import planned
 from tests.server.templates import QWEN, WITHOUT_TOOLS
 from tests.training.samples import initialise_input
 
-MACHINE = Machine(torch.device("cpu"), torch.float32, EmbeddedSettings())
+CPU = torch.device("cpu")
+MACHINE = Machine(CPU, torch.float32, EmbeddedSettings())
+
+
+def begin(
+    store: FileStore,
+    models: ModelLibrary | None = None,
+    machine: Machine = MACHINE,
+    template: str | None = None,
+    **work: Any,
+) -> None:
+    """Checks a run of the pocket model, or of another, before it begins."""
+    models, templates = models or ModelLibrary(dict, torch.float32, CPU), StoredTemplates(store)
+    sha256 = template and store.put_blob(template.encode()).sha256
+    asked = initialise_input(**{"base_model": "pocket", "chat_template_sha256": sha256, **work})
+    check_run(models, store, templates, ChatTurns(templates.text), machine, asked)
 
 
 def with_settings(**settings: Any) -> Machine:
@@ -109,58 +125,41 @@ def with_another_end(folder: Path) -> Path:
     ],
 )
 def test_a_model_whose_template_writes_what_it_cannot_sample_is_refused_before_a_run_and_by_its_plan(
-    make: Callable[[Path], Path], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make: Callable[[Path], Path], words: str, tmp_path: Path, store: FileStore, capsys: pytest.CaptureFixture[str]
 ):
-    folder, store = make(tmp_path / "odd"), FileStore(tmp_path / "store")
-    models = ModelLibrary(lambda: {"odd": str(folder)}, torch.float32, torch.device("cpu"))
-    templates = StoredTemplates(store)
-    with pytest.raises(TemperError, match=words) as caught:
-        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, initialise_input(base_model="odd"))
-    assert caught.value.type == "BadConfig"
+    folder = make(tmp_path / "odd")
+    models = ModelLibrary(lambda: {"odd": str(folder)}, torch.float32, CPU)
+    with failing("BadConfig", words):
+        begin(store, models, base_model="odd")
     named = ["--model=odd", f"--source={folder}"]
     assert re.search(words, planned(capsys, model="odd", source=str(folder), context=64)["refusal"])
     assert check_template.main(named) == 2
     assert re.search(words, capsys.readouterr().err)
 
 
-def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare: Path):
-    store = FileStore(tmp_path / "store")
-    models = ModelLibrary(lambda: {"bare": str(bare)}, torch.float32, torch.device("cpu"))
-    templates = StoredTemplates(store)
-
-    def check(template: str | None) -> None:
-        sha256 = template and store.put_blob(template.encode()).sha256
-        work = initialise_input(base_model="bare", chat_template_sha256=sha256)
-        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, work)
-
-    check(QWEN)
+def test_a_run_does_not_begin_without_a_template_that_works(store: FileStore, bare: Path):
+    models = ModelLibrary(lambda: {"bare": str(bare)}, torch.float32, CPU)
+    begin(store, models, template=QWEN, base_model="bare")
     for broken, reason in [(None, "model bare must have a chat template"), ("x\n{{ y.z }}", "fails in line 2")]:
-        with pytest.raises(TemperError, match=reason) as caught:
-            check(broken)
-        assert caught.value.type == "BadConfig"
+        with failing("BadConfig", reason):
+            begin(store, models, template=broken, base_model="bare")
 
 
 DATED = "{%- if day is not defined -%}{%- set day = strftime_now('%d %B %Y') -%}{%- endif -%}Today: {{ day }}." + QWEN
 
 
-def test_a_run_whose_template_writes_the_date_names_the_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_run_whose_template_writes_the_date_names_the_day(
+    tmp_path: Path, store: FileStore, capsys: pytest.CaptureFixture[str]
+):
     """As Llama 3's templates do, unless a variable says the day."""
-    store = FileStore(tmp_path / "store")
-    models, templates = ModelLibrary(dict, torch.float32, torch.device("cpu")), StoredTemplates(store)
-    dated = store.put_blob(DATED.encode()).sha256
-
-    def check(kwargs: dict[str, object] | None) -> None:
-        changes = {"base_model": "pocket", "chat_template_sha256": dated, "chat_template_kwargs": kwargs}
-        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, initialise_input(**changes))
-
-    check({"strftime_now": "2024-07-26"})
-    check({"day": "26 July 2024"})
+    for kwargs in ({"strftime_now": "2024-07-26"}, {"day": "26 July 2024"}):
+        begin(store, template=DATED, chat_template_kwargs=kwargs)
     for kwargs, words in [
         (None, r"same on every day, .* pocket writes the date; .*--chat-template-kwargs '{\"strftime_now\": \"20"),
         ({"strftime_now": "tomorrow"}, 'must set strftime_now to a day, got "tomorrow"; write it as YYYY-MM-DD'),
     ]:
         with pytest.raises(TemperError, match=words):
-            check(kwargs)
+            begin(store, template=DATED, chat_template_kwargs=kwargs)
     assert check_template.main(["--model=pocket", written(tmp_path, DATED)]) == 0
     assert json.loads(capsys.readouterr().out)["readsClock"] is True
 
@@ -177,26 +176,15 @@ def test_a_run_whose_template_writes_the_date_names_the_day(tmp_path: Path, caps
     ],
 )
 def test_a_run_that_trains_all_weights_does_not_begin_where_the_base_model_is_not_whole(
-    load_in_4bit: bool, machine: Machine, reason: str, tmp_path: Path
+    load_in_4bit: bool, machine: Machine, reason: str, store: FileStore
 ):
-    store = FileStore(tmp_path / "store")
-    models = ModelLibrary(dict, torch.float32, torch.device("cpu"), load_in_4bit=load_in_4bit)
-    templates = StoredTemplates(store)
-    work = initialise_input(lora=None, base_model="pocket")
+    models = ModelLibrary(dict, torch.float32, CPU, load_in_4bit=load_in_4bit)
     with pytest.raises(TemperError, match=reason):
-        check_run(models, store, templates, ChatTurns(templates.text), machine, work)
+        begin(store, models, machine, lora=None)
 
 
-def test_a_run_does_not_begin_with_an_optimizer_that_has_nothing_to_pack(tmp_path: Path):
-    store = FileStore(tmp_path / "store")
-    models = ModelLibrary(dict, torch.float32, torch.device("cpu"))
-    templates = StoredTemplates(store)
-
-    def check(lora: LoraConfig | None) -> None:
-        work = initialise_input(lora=lora, base_model="pocket", optimizer_kind="adamw_8bit")
-        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, work)
-
-    check(None)
-    check(LoraConfig(rank=64, alpha=64, target_modules=None))
+def test_a_run_does_not_begin_with_an_optimizer_that_has_nothing_to_pack(store: FileStore):
+    for lora in (None, LoraConfig(rank=64, alpha=64, target_modules=None)):
+        begin(store, lora=lora, optimizer_kind="adamw_8bit")
     with pytest.raises(TemperError, match=r"--optimizer adamw_8bit needs .* the largest of 28 has 384; leave it out"):
-        check(LoraConfig(rank=2, alpha=2, target_modules=None))
+        begin(store, lora=LoraConfig(rank=2, alpha=2, target_modules=None), optimizer_kind="adamw_8bit")

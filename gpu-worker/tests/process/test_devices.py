@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from temper_gpu.contract import EngineSettings, GpuWorkerSettings
-from temper_gpu.failures import TemperError
 from temper_gpu.process.host import choose_device
 from temper_gpu.process.ranks import open_trainer
 from temper_gpu.process.training import choose_devices, require_shardable
 from temper_gpu.training.group import RankSettings
 from temper_gpu.training.ranks import ALONE
+from tests.failing import failing
 
 CPU = torch.device("cpu")
 CORES = len(os.sched_getaffinity(0))
@@ -37,19 +37,15 @@ def test_more_than_there_are_and_those_of_vllm_are_refused(four_gpus: None):
         (3, torch.device("cuda:2"), (), "--devices must be at most 2, the number of GPUs .* got 3; pass --devices 2$"),
         (2, torch.device("cuda"), (1,), "--vllm-devices must not name a GPU that trains, got 1 with --devices 2"),
     ):
-        with pytest.raises(TemperError, match=complaint) as caught:
+        with failing("BadConfig", complaint):
             choose_devices(count, first, of_vllm)
-        assert caught.value.type == "BadConfig"
 
 
 def test_an_engine_that_holds_the_whole_base_model_on_a_gpu_is_refused_where_it_is_sharded():
     require_shardable("vllm", torch.device("cuda:0"))
     require_shardable("embedded", CPU)
-    with pytest.raises(
-        TemperError, match="--engine vllm on GPUs, got the embedded engine.* pass --engine vllm"
-    ) as caught:
+    with failing("BadConfig", "--engine vllm on GPUs, got the embedded engine.* pass --engine vllm"):
         require_shardable("embedded", torch.device("cuda:0"))
-    assert caught.value.type == "BadConfig"
 
 
 def test_other_ranks_load_the_base_model_as_the_first_one_does(tmp_path: Path):
@@ -77,9 +73,8 @@ def old_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gpu_that_pytorch_cannot_use_is_told_with_its_driver(old_driver: None, monkeypatch: pytest.MonkeyPatch):
     complaint = "NVIDIA H100 80GB HBM3, driver 550.54.15.* PyTorch .* update the driver, or pass --device cpu"
-    with pytest.raises(TemperError, match=complaint) as caught:
+    with failing("BadConfig", complaint):
         choose_device("auto")
-    assert caught.value.type == "BadConfig"
     assert choose_device("cpu") == CPU
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert choose_device("auto") == CPU

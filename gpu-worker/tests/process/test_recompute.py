@@ -17,6 +17,7 @@ from temper_gpu.model.models import ModelLibrary
 from temper_gpu.store import FileStore
 from temper_gpu.training.optimizers import without_scales
 from temper_gpu.training.trainer import Trainer
+from tests.failing import failing
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
@@ -210,19 +211,15 @@ def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Pa
     assert (instructions, capability) == ("ATEN_CPU_CAPABILITY=default", "DEFAULT")
 
 
-def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(store: FileStore):
     trainer = Trainer(bfloat16_library(), store, again.nullcontext())
     commit = trainer.initialise(initialise_input()).commit
     assert commit.manifest.platform["dtype"] == "bfloat16"
     groups = sampled_groups(commit.manifest.adapter.sha256)
-    with pytest.raises(
-        TemperError, match="demo@0 .* in bfloat16.*in float32; start it with --dtype bfloat16"
-    ) as caught:
+    with failing("PolicyMismatch", "demo@0 .* in bfloat16.*in float32; start it with --dtype bfloat16"):
         float32: ModelLibrary = TinyLibrary()
         work = train_input(store, commit.checkpoint("demo"), groups)
         Trainer(float32, store, again.nullcontext()).train(work, lambda: False)
-    assert caught.value.type == "PolicyMismatch"
 
 
 def bfloat16_library() -> ModelLibrary:

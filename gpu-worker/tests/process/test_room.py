@@ -11,12 +11,12 @@ from temper_gpu.engine.embedded import host as hosts
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import GenerationRequest
-from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from temper_gpu.process import room as rooms
 from temper_gpu.process.needs import Machine
 from temper_gpu.process.room import Room
 from tests.engine.embedded.tiny import proving_once
+from tests.failing import failing
 
 CPU = torch.device("cpu")
 SETTINGS = EmbeddedSettings(num_threads=1, max_pass_tokens=64)
@@ -62,9 +62,8 @@ def test_the_model_that_was_asked_longest_ago_makes_room_and_answers_the_same_wh
     closed = host.started()["b"]
     sample(host, "c")
     assert set(host.started()) == {"a", "c"} == set(host._library.loaded())
-    with pytest.raises(TemperError, match="is down") as caught:
+    with failing("EngineFailed", "is down", retryable=True):
         closed.submit(None, GenerationRequest((1,), 1, 1.0, 0), 1.0)
-    assert caught.value.retryable
     assert sample(host, "b") == first
     assert set(host.started()) == {"b", "c"}
 

@@ -8,9 +8,9 @@ import pytest
 
 from temper_gpu.contract import GroupRef
 from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
 from temper_gpu.training import groups
 from temper_gpu.training.groups import load_groups, unpack
-from tests.training.samples import open_folder
 
 
 def test_what_unpacks_to_more_than_the_bound_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch):
@@ -26,8 +26,7 @@ def test_what_is_cut_short_or_goes_on_is_refused(spoil):
         unpack(spoil(gzip.compress(b"{}\n")))
 
 
-def test_a_group_that_cannot_be_unpacked_is_a_corrupt_store(tmp_path):
-    store = open_folder(tmp_path)
+def test_a_group_that_cannot_be_unpacked_is_a_corrupt_store(store: FileStore):
     stem = "runs/demo/branches/0/steps/1/groups/0"
     packed = gzip.compress(bytes(1 << 10))[:-9] + b"broken bytes"
     store.publish(f"{stem}.rollouts.jsonl.gz", packed)

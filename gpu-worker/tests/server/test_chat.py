@@ -9,6 +9,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.prompts import plain_message
 from temper_gpu.server.sampling import ResponseOptions, Sampling, before_stop, choice_seed
+from tests.failing import failing
 
 LOOK = {"type": "function", "function": {"name": "look"}}
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -134,9 +135,8 @@ def test_what_is_to_be_told_and_what_ends_an_answer_is_read():
     ],
 )
 def test_what_would_not_be_honoured_is_refused(changes: dict[str, Any], words: str):
-    with pytest.raises(TemperError, match=words) as caught:
+    with failing("BadConfig", words):
         parse(**changes)
-    assert caught.value.type == "BadConfig"
 
 
 @pytest.mark.parametrize("body", [None, [], "text", 3])

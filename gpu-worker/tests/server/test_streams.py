@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
-from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.interface import Generation
 from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.completions import CompletionWriter, parse_completion_request
+from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.sampling import Sampled
 from temper_gpu.server.streams import ChatWriter, Writer
 from tests.server.served import ASKED, SHA256, chat, error
@@ -95,28 +95,35 @@ def test_an_error_before_the_first_token_has_its_status(client: httpx.Client, de
     assert error(late) == (504, "EngineFailed", "deadline_passed")
 
 
-def test_a_client_that_leaves_a_stream_frees_its_place(client: httpx.Client, host: EngineHost):
-    engine = host.engine("pocket")
-    before = engine.counters()["requests"]
-    body = {**ASKED, "max_tokens": 3000, "ignore_eos": True, "stream": True}
-    with client.stream("POST", "/v1/chat/completions", json=body) as response:
-        next(response.iter_lines())
-    with client.stream("POST", "/v1/chat/completions", json={**body, "max_tokens": 2}) as response:
-        assert response.read().endswith(b"data: [DONE]\n\n")
-    # The second one is done, and the first one never is.
-    assert engine.counters()["requests"] == before + 1
-
-
-def stream(writer: Writer, text: str, pieces: list[int], reason: Any = "stop") -> list[dict[str, Any]]:
+def stream(
+    writer: Writer, text: str, pieces: list[int], reason: Any = "stop", prompts: Prompts = POCKET
+) -> tuple[list[dict[str, Any]], Generation]:
     """What is told where the engine samples this text, and tells it in pieces of so many tokens."""
-    token_ids = POCKET.tokenise(text)
+    token_ids = prompts.tokenise(text)
     generation = Generation(token_ids, [0.0] * len(token_ids), reason)
     chunks, heard = [*writer.begin()], 0
     for size in pieces:
         sampled = [Sampled(token_id, 0.0, []) for token_id in token_ids[heard : heard + size]]
         heard += len(sampled)
         chunks += writer.more(0, sampled)
-    return [*chunks, *writer.end(0, generation)]
+    return [*chunks, *writer.end(0, generation)], generation
+
+
+def require_whole(writer: ChatWriter, text: str, pieces: list[int], prompts: Prompts = POCKET) -> None:
+    """However it is cut, what is told is what the whole answer says."""
+    events, generation = stream(writer, text, pieces, prompts=prompts)
+    [whole] = writer.whole([generation])["choices"]
+    deltas = [event["choices"][0]["delta"] for event in events]
+    for name in ("content", "reasoning_content"):
+        assert "".join(delta.get(name) or "" for delta in deltas) == (whole["message"].get(name) or "")
+    told = list(chain.from_iterable(delta.get("tool_calls", []) for delta in deltas))
+    calls = [
+        {**begun, "function": {**begun["function"], **more["function"]}}
+        for begun, more in zip(told[::2], told[1::2], strict=True)
+    ]
+    assert [call.pop("index") for call in calls] == list(range(len(calls)))
+    assert calls == whole["message"].get("tool_calls", [])
+    assert events[-1]["choices"][0]["finish_reason"] == whole["finish_reason"]
 
 
 TEXTS = st.lists(
@@ -131,24 +138,14 @@ PIECES = st.lists(st.integers(0, 9), max_size=40)
 @given(text=TEXTS, pieces=PIECES, changes=st.sampled_from([{}, {"stop": ["STOP", "\n"]}, {"tools": None}]))
 def test_however_a_chat_is_cut_the_pieces_are_the_answer(text: str, pieces: list[int], changes: dict[str, Any]):
     body = {"model": "pocket", "messages": ASKED["messages"], "tools": [LOOK], "stream": True, **changes}
-    writer = ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id")
-    events = stream(writer, text, pieces)
-    token_ids = POCKET.tokenise(text)
-    [whole] = writer.whole([Generation(token_ids, [0.0] * len(token_ids), "stop")])["choices"]
-    assert content_of(events) == (whole["message"]["content"] or "")
-    deltas = [call for event in events for call in event["choices"][0]["delta"].get("tool_calls", [])]
-    calls = [{**begun, "function": {**begun["function"], **more["function"]}} for begun, more in pairs(deltas)]
-    for index, call in enumerate(calls):
-        assert call.pop("index") == index
-    assert calls == whole["message"].get("tool_calls", [])
-    assert events[-1]["choices"][0]["finish_reason"] == whole["finish_reason"]
+    require_whole(ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id"), text, pieces)
 
 
 @given(text=TEXTS, pieces=PIECES, reason=st.sampled_from(["stop", "length"]))
 def test_however_a_completion_is_cut_the_pieces_are_the_answer(text: str, pieces: list[int], reason: Any):
     request = parse_completion_request({"model": "pocket", "prompt": "?", "stop": "STOP", "echo": True}, 8)
     writer = CompletionWriter(request, [tuple(b"?")], POCKET, None, "id")
-    events = stream(writer, text, pieces, reason)
+    events, _ = stream(writer, text, pieces, reason)
     assert "".join(event["choices"][0]["text"] for event in events) == "?" + text.partition("STOP")[0]
 
 
@@ -157,11 +154,7 @@ def test_a_call_that_the_prompt_opened_is_told_at_the_end(choice: Any):
     body = {"model": "pocket", "messages": ASKED["messages"], "tools": [LOOK], "tool_choice": choice, "stream": True}
     writer = ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id")
     sampled = CALL.removeprefix("<tool_call>") if choice == "required" else ' {"cell": 5}}</tool_call>'
-    events = stream(writer, sampled, [1] * len(sampled))
+    events, _ = stream(writer, sampled, [1] * len(sampled))
     assert content_of(events) == ""
     begun, more = (event["choices"][0]["delta"]["tool_calls"][0] for event in events[1:3])
     assert (begun["function"]["name"], more["function"]["arguments"]) == ("look", '{"cell": 5}')
-
-
-def pairs(deltas: list[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(deltas[::2], deltas[1::2], strict=True))

@@ -12,7 +12,6 @@ from temper_gpu.engine.interface import Generation
 from temper_gpu.server.chat import ChatRequest, chat_response, parse_chat_request
 from temper_gpu.server.harmony import HARMONY_TOOLS
 from temper_gpu.server.prompts import Prompts
-from temper_gpu.server.sampling import Sampled
 from temper_gpu.server.streams import ChatWriter
 from temper_gpu.server.tool_calls import ParsedAnswer, ToolCall
 from temper_gpu.server.tool_forms import FUNCTION_GEMMA as PARSE_FUNCTION_GEMMA
@@ -20,6 +19,7 @@ from temper_gpu.server.tool_forms import GEMMA_4 as PARSE_GEMMA_4
 from temper_gpu.server.tool_forms import parse_llama, parse_mistral
 from tests.server import templates
 from tests.server.templates import pocket, prompts_by, with_special_tags
+from tests.server.test_streams import require_whole
 
 QUESTION = {"role": "user", "content": "Is cell 5 free?"}
 LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
@@ -335,19 +335,7 @@ STREAMED = [Form("Qwen 3", templates.THINKING, "", "", "", ""), *FORMS]
 def test_however_an_answer_is_cut_the_pieces_are_the_answer(text: str, pieces: list[int], form: Form, has_tools: bool):
     prompts = PROMPTS[form.template]
     request = parse(stream=True, **({} if has_tools else {"tools": None}))
-    writer = ChatWriter(request, (1,), prompts, None, "id")
-    token_ids = prompts.tokenise(text)
-    generation = Generation(token_ids, [0.0] * len(token_ids), "stop")
-    chunks, heard = [], 0
-    for size in pieces:
-        sampled = [Sampled(token_id, 0.0, []) for token_id in token_ids[heard : heard + size]]
-        heard += len(sampled)
-        chunks += writer.more(0, sampled)
-    chunks += writer.end(0, generation)
-    [whole] = writer.whole([generation])["choices"]
-    for name in ("content", "reasoning_content"):
-        told = "".join(chunk["choices"][0]["delta"].get(name) or "" for chunk in chunks)
-        assert told == (whole["message"].get(name) or "")
+    require_whole(ChatWriter(request, (1,), prompts, None, "id"), text, pieces, prompts)
 
 
 PROMPTS = {form.template: form.prompts() for form in STREAMED}

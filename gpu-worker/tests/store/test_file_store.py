@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore, FileSystem, blob_ref
+from tests.failing import failing
 from tests.store.disks import FailingAt
 
 
@@ -26,9 +26,8 @@ def count_changes(root: Path) -> int:
 def test_a_disk_that_refuses_any_write_is_unavailable_and_the_retry_succeeds(tmp_path: Path, code: int):
     for fail_at in range(count_changes(tmp_path / "counted")):
         root = tmp_path / f"{code}.{fail_at}"
-        with pytest.raises(TemperError, match=rf"{root}.*{errno.errorcode[code]}") as caught:
+        with failing("StoreUnavailable", rf"{root}.*{errno.errorcode[code]}", retryable=True):
             write_all(FileStore(root, FailingAt(fail_at, code)))
-        assert (caught.value.type, caught.value.retryable) == ("StoreUnavailable", True)
         write_all(FileStore(root))
         assert not [path for path in root.rglob("*.tmp")]
         assert FileStore(root).get_blob(blob_ref(b"weights")) == b"weights"
@@ -91,9 +90,8 @@ def test_a_disk_that_cannot_be_asked_is_not_taken_for_one_without_the_object(tmp
         def stamp(self, path: Path) -> tuple[int, int]:
             raise OSError(errno.EIO, "Input/output error")
 
-    with pytest.raises(TemperError, match="EIO") as caught:
+    with failing("StoreUnavailable", "EIO"):
         FileStore(tmp_path, Unreadable()).stamp("runs/demo")
-    assert caught.value.type == "StoreUnavailable"
 
 
 def test_an_old_blob_of_another_user_is_put_again(tmp_path: Path):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore, open_store
+from tests.failing import failing
 
 GPU_WORKER = Path(__file__).parents[2]
 
@@ -19,9 +19,8 @@ def test_a_folders_uri_is_a_store(tmp_path: Path):
 
 @pytest.mark.parametrize("uri", ["/plain/path", "file://elsewhere/x", "gs://bucket/x", ""])
 def test_what_is_neither_folder_nor_bucket_is_refused(uri: str):
-    with pytest.raises(TemperError, match="file:// or s3://") as caught:
+    with failing("BadConfig", "file:// or s3://"):
         open_store(uri)
-    assert caught.value.type == "BadConfig"
 
 
 def test_a_store_in_a_folder_does_not_wait_for_the_client_of_s3():

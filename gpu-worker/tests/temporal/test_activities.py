@@ -24,12 +24,8 @@ from temper_gpu.temporal.activities import GpuActivities, require_fresh
 from temper_gpu.temporal.heartbeat import run_with_heartbeats
 from temper_gpu.temporal.pause_detector import PauseDetector
 from temper_gpu.training import trainer as trainer_module
-from temper_gpu.training.trainer import Trainer
-from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
-
-
-def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())
+from tests.training.samples import initialise_input, open_folder, sampled_groups, train_input
+from tests.training.trainers import new_trainer
 
 
 def activities(store: FileStore, probe=None, pauses: PauseDetector | None = None) -> GpuActivities:
@@ -52,8 +48,7 @@ def first_step(store: FileStore, gpu: GpuActivities) -> TrainInput:
     return train_input(store, parent, sampled_groups(parent.adapter_sha256))
 
 
-def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_step_is_made_once_and_found_ever_after(store: FileStore):
     gpu = activities(store)
     work = first_step(store, gpu)
     made, found = run(gpu.train, work), run(activities(store).train, work)
@@ -63,8 +58,8 @@ def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
     assert made.metrics["rows"] == 8
 
 
-def test_each_execution_is_told_for_metrics_also_one_that_fails(tmp_path: Path):
-    store, metrics = open_folder(tmp_path), Metrics()
+def test_each_execution_is_told_for_metrics_also_one_that_fails(store: FileStore):
+    metrics = Metrics()
     gpu = GpuActivities(new_trainer(store), store, executed=metrics.executed)
     work = first_step(store, gpu)
     for _ in range(2):
@@ -79,8 +74,8 @@ def test_each_execution_is_told_for_metrics_also_one_that_fails(tmp_path: Path):
     assert 'temper_train_execution_seconds_count{activity="unknown"} 4\n' in text
 
 
-def test_a_run_that_could_never_be_played_does_not_begin(tmp_path: Path):
-    store, asked = open_folder(tmp_path), []
+def test_a_run_that_could_never_be_played_does_not_begin(store: FileStore):
+    asked = []
 
     def check(work: InitialiseInput) -> None:
         asked.append(work.chat_template_sha256)
@@ -93,8 +88,7 @@ def test_a_run_that_could_never_be_played_does_not_begin(tmp_path: Path):
     assert store.read(manifest_key("demo", 0, 0)) is None
 
 
-def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_commit_is_published_with_its_times_beside_it(store: FileStore):
     gpu = activities(store)
     run(gpu.train, first_step(store, gpu))
     for step in (0, 1):
@@ -104,8 +98,8 @@ def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):
     assert json.loads(times).keys() == {"attempt", "committedAt", "host", "manifestSha256", "pid", "seconds"}
 
 
-def test_of_steps_that_are_found_again_the_engine_is_asked_for_the_newest_alone(tmp_path: Path):
-    store, asked = open_folder(tmp_path), []
+def test_of_steps_that_are_found_again_the_engine_is_asked_for_the_newest_alone(store: FileStore):
+    asked = []
     work = first_step(store, activities(store))
     run(activities(store).train, work)
 
@@ -118,8 +112,7 @@ def test_of_steps_that_are_found_again_the_engine_is_asked_for_the_newest_alone(
     assert asked == ["demo@1"]
 
 
-def test_a_pruned_step_is_found_without_its_weights_and_nothing_is_made_from_it(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_pruned_step_is_found_without_its_weights_and_nothing_is_made_from_it(store: FileStore):
     gpu = activities(store)
     work = first_step(store, gpu)
     adapter = StoreResolver(store).resolve("demo@0").adapter_sha256
@@ -135,16 +128,15 @@ def test_a_pruned_step_is_found_without_its_weights_and_nothing_is_made_from_it(
         pruned.read()
 
 
-def test_results_are_json_that_every_parser_reads(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_results_are_json_that_every_parser_reads(store: FileStore):
     gpu = activities(store)
     result = run(gpu.train, first_step(store, gpu)).model_dump(by_alias=True)
     assert result["checkpoint"]["adapterSha256"]
     json.dumps(result, allow_nan=False)
 
 
-def test_the_engine_of_the_process_is_asked_for_its_hash(tmp_path: Path):
-    store, asked = open_folder(tmp_path), []
+def test_the_engine_of_the_process_is_asked_for_its_hash(store: FileStore):
+    asked = []
     with pytest.raises(ApplicationError, match=r"demo@0.*somebody else") as caught:
         run(activities(store, lambda policy: asked.append(policy) or "somebody else").initialise, initialise_input())
     assert (caught.value.type, caught.value.non_retryable, asked) == ("PolicyMismatch", True, ["demo@0"])
@@ -222,8 +214,9 @@ def test_a_frozen_workers_attempt_ends_before_any_effect(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("type_", "non_retryable"), [("StoreUnavailable", False), ("StoreCorrupt", True)])
-def test_failures_keep_their_type_and_whether_a_retry_may_help(tmp_path: Path, monkeypatch, type_, non_retryable: bool):
-    store = open_folder(tmp_path)
+def test_failures_keep_their_type_and_whether_a_retry_may_help(
+    store: FileStore, monkeypatch, type_, non_retryable: bool
+):
 
     def fail(_: bytes) -> None:
         raise TemperError(type_, "why")
@@ -234,30 +227,30 @@ def test_failures_keep_their_type_and_whether_a_retry_may_help(tmp_path: Path, m
     assert (caught.value.type, caught.value.non_retryable) == (type_, non_retryable)
 
 
-def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(tmp_path: Path, caplog):
+def test_what_caused_a_failure_is_in_the_log_and_leaves_the_failure_small(store: FileStore, caplog):
     def fail(_: object) -> None:
         try:
             raise EOFError("nobody wrote")
         except EOFError as error:
             raise TemperError("TrainerFailed", "why") from error
 
-    gpu = activities_with(open_folder(tmp_path), fail)
+    gpu = activities_with(store, fail)
     with pytest.raises(ApplicationError, match="why") as caught:
         run(gpu.initialise, initialise_input())
     assert caught.value.__cause__ is None
     assert "EOFError: nobody wrote" in caplog.text
 
 
-def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path):
-    gpu = activities_with(open_folder(tmp_path), lambda _: 1 / 0)
+def test_an_unexpected_error_is_the_trainers_and_may_pass(store: FileStore):
+    gpu = activities_with(store, lambda _: 1 / 0)
     with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
         run(gpu.initialise, initialise_input())
     assert (caught.value.type, caught.value.non_retryable) == ("TrainerFailed", False)
 
 
-def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Path, monkeypatch):
+def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(store: FileStore, monkeypatch):
     """Whoever meets it may be much faster than it passes."""
-    gpu = activities_with(open_folder(tmp_path), lambda _: 1 / 0)
+    gpu = activities_with(store, lambda _: 1 / 0)
     monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 1e9)
     for _ in range(8):
         with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
@@ -265,14 +258,14 @@ def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Pa
         assert not caught.value.non_retryable
 
 
-def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: Path, monkeypatch):
+def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(store: FileStore, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 0.0)
     words = iter(["first", *["second"] * 5, "second"])
 
     def fail(_) -> None:
         raise KeyError(next(words))
 
-    gpu = activities_with(open_folder(tmp_path), fail)
+    gpu = activities_with(store, fail)
     seen: list[ApplicationError] = []
     for _ in range(7):
         with pytest.raises(ApplicationError) as caught:
@@ -284,9 +277,9 @@ def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: P
     assert "gpu-worker.jsonl" in seen[5].message
 
 
-def test_an_error_after_which_nothing_computes_on_a_gpu_ends_the_process(tmp_path: Path, monkeypatch):
+def test_an_error_after_which_nothing_computes_on_a_gpu_ends_the_process(store: FileStore, monkeypatch):
     """Each try in this process would fail alike; a new one has the GPU afresh."""
-    store, lost = open_folder(tmp_path), []
+    lost = []
     gpu = GpuActivities(new_trainer(store), store, on_lost_device=lost.append)
     work = first_step(store, gpu)
     error = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
@@ -302,10 +295,10 @@ def test_an_error_after_which_nothing_computes_on_a_gpu_ends_the_process(tmp_pat
 
 @pytest.mark.parametrize("how", ["torch", "python"])
 def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_flag(
-    tmp_path: Path, monkeypatch, how: str
+    store: FileStore, monkeypatch, how: str
 ):
     monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
-    store, tries = open_folder(tmp_path), []
+    tries = []
     trainer = new_trainer(store)
     gpu = GpuActivities(trainer, store)
     parent = run(gpu.initialise, initialise_input(branch=2)).checkpoint
@@ -339,18 +332,17 @@ def fail_first(monkeypatch: pytest.MonkeyPatch, failures: list[Exception]) -> No
     monkeypatch.setattr("temper_gpu.training.trainer.train_step", scarce)
 
 
-def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypatch):
+def test_memory_that_is_free_again_costs_a_step_nothing(store: FileStore, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
-    store = open_folder(tmp_path)
     gpu = activities(store)
     work = first_step(store, gpu)
     fail_first(monkeypatch, [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")])
     assert not run(gpu.train, work).found
 
 
-def test_a_try_with_less_memory_than_the_next_one_does_not_count(tmp_path: Path, monkeypatch):
+def test_a_try_with_less_memory_than_the_next_one_does_not_count(store: FileStore, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
-    store, more_room = open_folder(tmp_path), [True, True]
+    more_room = [True, True]
     gpu = GpuActivities(new_trainer(store), store, has_more_room=lambda: bool(more_room and more_room.pop()))
     work = first_step(store, gpu)
     fail_first(monkeypatch, [MemoryError()] * 4)
@@ -378,10 +370,9 @@ def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
 
 
 def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_says_so(
-    tmp_path: Path, monkeypatch, caplog
+    store: FileStore, monkeypatch, caplog
 ):
     caplog.set_level("INFO", "temper_gpu.temporal.activities")
-    store = open_folder(tmp_path)
     trainer = new_trainer(store)
     gpu = GpuActivities(trainer, store)
     work = first_step(store, gpu)
@@ -415,10 +406,9 @@ def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_sa
 
 
 def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_says_so(
-    tmp_path: Path, monkeypatch, caplog
+    store: FileStore, monkeypatch, caplog
 ):
     caplog.set_level("INFO", "temper_gpu.temporal.activities")
-    store = open_folder(tmp_path)
     frozen, other = activities(store), activities(store)
     work = first_step(store, frozen)
     compute, results = trainer_module.train_step, []
@@ -465,9 +455,8 @@ def test_what_cancelled_work_fails_with_is_logged(caplog):
     assert "the disk is full" in caplog.text
 
 
-def test_a_heartbeat_tells_step_and_phase(tmp_path: Path, monkeypatch):
+def test_a_heartbeat_tells_step_and_phase(store: FileStore, monkeypatch):
     monkeypatch.setattr("temper_gpu.temporal.heartbeat.BEAT_EVERY_S", 0.01)
-    store = open_folder(tmp_path)
     gpu = activities(store)
     work, enough, beats = first_step(store, gpu), threading.Event(), []
 

@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-import threading
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,20 +42,18 @@ from temper_gpu.training.trainer import Trainer
 from tests.training.agreement import require_same_gradients
 from tests.training.samples import (
     STEADY,
-    TinyLibrary,
     initialise_input,
     lora,
-    open_folder,
     sampled_groups,
     tiny_base,
     train_config,
     train_input,
 )
+from tests.training.trainers import never, new_trainer, step_at_once
 
 make_deterministic(1)
 
 CPU = torch.device("cpu")
-LIBRARY: Any = TinyLibrary()
 CONFIG = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0.1, max_grad_norm=1)
 LEARNING_RATE = 1e-2
 # Of a whole tensor: neither a multiple of a block nor of what is updated at once.
@@ -151,19 +147,6 @@ def test_the_first_step_is_that_of_adamw_in_float32():
         torch.testing.assert_close(found, whole[1][name], rtol=1e-6, atol=1e-7)
 
 
-def test_many_steps_come_as_near_to_a_minimum_as_float32_does():
-    target, slopes = parameter(5).detach(), torch.logspace(-2, 1, COUNT)
-    found: list[float] = []
-    for kind in (Float32AdamW, EightBitAdamW):
-        weights = {"w": parameter(6)}
-        optimizer = fresh(kind(weights), weights)
-        for step in range(300):
-            weights["w"].grad = slopes * (weights["w"].detach() - target)
-            optimizer.step(CONFIG.model_copy(update={"weight_decay": 0}), 0.2 * 0.98**step)
-        found.append(float((slopes * (weights["w"].detach() - target) ** 2).mean()))
-    assert max(found) < 1e-4 * float((slopes * (parameter(6).detach() - target) ** 2).mean())
-
-
 def test_a_first_moment_whose_second_is_rounded_to_zero_does_not_move_the_parameter():
     weights, tensors = nn.Parameter(torch.zeros(COUNT)), coded(1)
     tensors["exp_avg_sq/w"].zero_()
@@ -206,11 +189,6 @@ def test_moments_of_other_shapes_are_errors():
         in_float32({**coded(1), "absmax/exp_avg/w": torch.zeros(3)}, "exp_avg/w")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
-
-
 def begin(trainer: Trainer, run: str) -> Checkpoint:
     return trainer.initialise(initialise_input(run, lora=WIDE)).commit.checkpoint(run)
 
@@ -221,22 +199,18 @@ def step(
     optimizer = train_config().optimizer.model_copy(update={"kind": kind})
     config = train_config(lora=adapter, max_logprob_mismatch=100.0, optimizer=optimizer)
     groups = sampled_groups(parent.adapter_sha256, seed=parent.step)
-    return trainer.train(train_input(store, parent, groups, train=config), lambda: False).commit
-
-
-def open_trainer(store: FileStore) -> Trainer:
-    return Trainer(LIBRARY, store, threading.Lock())
+    return trainer.train(train_input(store, parent, groups, train=config), never).commit
 
 
 @pytest.mark.numerics
 def test_steps_after_a_restart_have_the_bytes_of_steps_in_one_go(store: FileStore):
     found: list[list[tuple[str, str]]] = []
     for run in ("whole", "halves"):
-        trainer = open_trainer(store)
+        trainer = new_trainer(store)
         place, commits = begin(trainer, run), []
         for number in range(4):
             if run == "halves" and number == 2:
-                trainer = open_trainer(store)
+                trainer = new_trainer(store)
             commits.append(step(store, trainer, place))
             place = commits[-1].checkpoint(run)
         found.append([(c.manifest.adapter.sha256, c.manifest.optimizer.sha256) for c in commits])
@@ -244,9 +218,8 @@ def test_steps_after_a_restart_have_the_bytes_of_steps_in_one_go(store: FileStor
     assert all(earlier != later for earlier, later in pairwise(found[0]))
 
 
-def test_a_run_goes_on_with_another_optimizer(store: FileStore):
+def test_a_run_goes_on_with_another_optimizer(store: FileStore, trainer: Trainer):
     """As a fork would. The policy in memory is made again. Some of its tensors are small, and stay float32."""
-    trainer = open_trainer(store)
     place, dtypes, versions = begin(trainer, "demo"), [], []
     for kind in ("adamw", "adamw_8bit", "adamw"):
         commit = step(store, trainer, place, kind)
@@ -259,8 +232,7 @@ def test_a_run_goes_on_with_another_optimizer(store: FileStore):
     assert versions == [False, True, False]
 
 
-def test_an_adapter_without_large_tensors_is_refused(store: FileStore):
-    trainer = open_trainer(store)
+def test_an_adapter_without_large_tensors_is_refused(store: FileStore, trainer: Trainer):
     place = trainer.initialise(initialise_input("demo", lora=lora())).commit.checkpoint("demo")
     with pytest.raises(TemperError, match=r"at least 4,096 numbers, .* but the largest of 28 has 128; leave") as found:
         step(store, trainer, place, adapter=lora())
@@ -336,18 +308,8 @@ def test_two_ranks_come_to_what_one_does(tmp_path: Path):
     start = initial_tensors(model, target_modules(model, None), WIDE.rank, 0)
     kinds = (ALONE, Joined(0, 2), Joined(1, 2))
     policies = [TrainablePolicy(tiny_base(), WIDE, ranks, "adamw_8bit") for ranks in kinds]
-
-    def take_part(policy: TrainablePolicy) -> None:
-        if isinstance(policy.ranks, Joined):
-            policy.ranks.join(tmp_path / "meeting")
-        policy.load(start, initial_optimizer_tensors(start))
-        train_step(policy, StepInputs("0" * 64, groups, config, 1e-3))
-
-    threads = [threading.Thread(target=take_part, args=(policy,)) for policy in policies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    inputs = StepInputs("0" * 64, groups, config, 1e-3)
+    step_at_once(policies, start, tmp_path, lambda policy: train_step(policy, inputs))
     alone, first, second = (policy.adapter_tensors() for policy in policies)
     require_same_gradients({n: first[n] - start[n] for n in start}, {n: alone[n] - start[n] for n in start})
     for name, tensor in first.items():

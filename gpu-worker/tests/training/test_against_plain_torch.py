@@ -5,8 +5,6 @@ Every call is a row of its own here, weights are merged by hand, the update is w
 """
 
 import hashlib
-import threading
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,17 +13,16 @@ from torch.func import functional_call
 
 from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import PpoLoss
+from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
     STEADY,
     VOCABULARY,
-    TinyLibrary,
     initialise_input,
     merged_weights,
     mixed_input,
-    open_folder,
     plain_logprobs,
     sampled_by,
     sampled_groups,
@@ -35,6 +32,7 @@ from tests.training.samples import (
     with_turn_rewards,
 )
 from tests.training.test_packing import POLICY
+from tests.training.trainers import never
 
 pytestmark = pytest.mark.numerics
 
@@ -83,9 +81,7 @@ def plain_update(adapter: dict, state: dict, groups: list[Group], loss_name: str
 
 
 @pytest.mark.parametrize(("loss_name", "has_turn_rewards"), [("cispo", False), ("ppo", False), ("cispo", True)])
-def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_turn_rewards: bool):
-    store = open_folder(tmp_path)
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())
+def test_two_steps_agree_with_plain_torch(store: FileStore, trainer: Trainer, loss_name: str, has_turn_rewards: bool):
     checkpoint = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
     state: dict = {}
@@ -97,7 +93,7 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_tu
         if has_turn_rewards:
             groups = [with_turn_rewards(group, step) for group in groups]
         work = train_input(store, checkpoint, groups, train=config, learning_rate=LEARNING_RATE)
-        commit = trainer.train(work, lambda: False).commit
+        commit = trainer.train(work, never).commit
         checkpoint = commit.checkpoint("demo")
         loss_and_norm = plain_update(adapter, state, groups, loss_name, step)
         assert (commit.manifest.metrics["loss"], commit.manifest.metrics["gradNorm"]) == pytest.approx(
@@ -109,10 +105,8 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_tu
 
 
 @pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
-def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, loss_name: str):
+def test_two_passes_of_two_mini_batches_agree_with_plain_torch(store: FileStore, trainer: Trainer, loss_name: str):
     """Four updates in a step, each the mean over its own tokens, and AdamW counts each of them."""
-    store = open_folder(tmp_path)
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())
     parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, parent).manifest.adapter))
     ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
@@ -120,7 +114,7 @@ def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, l
     config = train_config(loss=loss, optimizer=OPTIMIZER, passes=2, mini_batches=2)
     groups = sampled_groups(parent.adapter_sha256, 1, num_groups=3)
     work = train_input(store, parent, groups, train=config, learning_rate=LEARNING_RATE)
-    commit = trainer.train(work, lambda: False).commit
+    commit = trainer.train(work, never).commit
     state: dict = {}
     orders = [plain_order(1, number, 3) for number in (1, 2)]
     parts = [part for order in orders for part in (order[:1], order[1:])]
@@ -132,9 +126,9 @@ def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, l
 
 
 @pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
-def test_a_step_on_groups_of_two_older_policies_and_its_parent_agrees_with_plain_torch(tmp_path: Path, loss_name: str):
-    store = open_folder(tmp_path)
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())
+def test_a_step_on_groups_of_two_older_policies_and_its_parent_agrees_with_plain_torch(
+    store: FileStore, trainer: Trainer, loss_name: str
+):
     policies = [trainer.initialise(initialise_input()).commit.checkpoint("demo")]
     adapter = load(store.get_blob(read_parent(store, policies[0]).manifest.adapter))
     state: dict = {}
@@ -143,10 +137,10 @@ def test_a_step_on_groups_of_two_older_policies_and_its_parent_agrees_with_plain
     for step in (1, 2):
         groups = [sampled_by(store, policies[-1], step)]
         work = train_input(store, policies[-1], groups, train=config, learning_rate=LEARNING_RATE)
-        policies.append(trainer.train(work, lambda: False).commit.checkpoint("demo"))
+        policies.append(trainer.train(work, never).commit.checkpoint("demo"))
         plain_update(adapter, state, groups, loss_name, step)
     work = mixed_input(store, policies, train=config, learning_rate=LEARNING_RATE)
-    commit = trainer.train(work, lambda: False).commit
+    commit = trainer.train(work, never).commit
     groups = [sampled_by(store, policy, 3 + place) for place, policy in enumerate(policies)]
     loss_and_norm = plain_update(adapter, state, groups, loss_name, 3)
     metrics = commit.manifest.metrics

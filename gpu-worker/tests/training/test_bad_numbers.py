@@ -1,9 +1,7 @@
 """What is clipped and trained, and what is refused: NaN, infinity, exploding gradients, weights and files."""
 
 import math
-import threading
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,24 +13,11 @@ from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
-from tests.training.samples import TinyLibrary, initialise_input, load_adapter, open_folder, sampled_groups, train_input
+from tests.failing import failing
+from tests.training.samples import load_adapter, sampled_groups, train_input
+from tests.training.trainers import begin, never
 
 make_deterministic(1)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
-
-
-@pytest.fixture
-def trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())
-
-
-@pytest.fixture
-def parent(trainer: Trainer) -> Checkpoint:
-    return trainer.initialise(initialise_input()).commit.checkpoint("demo")
 
 
 def groups_with(parent: Checkpoint, factor: float) -> list[Group]:
@@ -48,7 +33,7 @@ def refusal(store: FileStore, trainer: Trainer, parent: Checkpoint, groups: list
     """Refused for good, before the commit; the next step is an undisturbed one."""
     work = train_input(store, parent, groups, **changes)
     with pytest.raises(TemperError) as caught:
-        trainer.train(work, lambda: False)
+        trainer.train(work, never)
     assert (caught.value.type, caught.value.retryable) == ("LossNotFinite", False)
     assert store.read(manifest_key("demo", 0, 1)) is None
     return caught.value.message
@@ -60,15 +45,11 @@ def test_a_large_gradient_is_clipped_and_its_norm_recorded(store: FileStore, tra
     for run, factor in (("small", 1e3), ("large", 1e6)):
         parent = begin(trainer, run)
         work = train_input(store, parent, groups_with(parent, factor))
-        manifests.append(trainer.train(work, lambda: False).commit.manifest)
+        manifests.append(trainer.train(work, never).commit.manifest)
     small, large = manifests
     assert large.metrics["gradNorm"] == pytest.approx(1000 * (small.metrics["gradNorm"] or 0), rel=1e-3)
     # Clipped to the same length: the update is the same but for rounding.
     assert largest_weight(store, large) == pytest.approx(largest_weight(store, small), rel=1e-3)
-
-
-def begin(trainer: Trainer, run: str) -> Checkpoint:
-    return trainer.initialise(initialise_input(run)).commit.checkpoint(run)
 
 
 def largest_weight(store: FileStore, manifest: Manifest) -> float:
@@ -107,7 +88,7 @@ def test_a_loss_that_is_no_number_is_refused_with_step_and_remedy(
     assert message.startswith("step 1 of demo: loss and gradient must be finite")
     assert "temper rollback" in message
     work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
-    assert trainer.train(work, lambda: False).commit.manifest.metrics["loss"]
+    assert trainer.train(work, never).commit.manifest.metrics["loss"]
 
 
 def test_an_update_that_explodes_the_adapter_is_refused_before_the_commit(
@@ -129,9 +110,8 @@ def test_weights_that_give_no_numbers_are_refused(store: FileStore, trainer: Tra
         return held
 
     monkeypatch.setattr(trainer, "_load_policy", poisoned)
-    with pytest.raises(TemperError, match=r"step 1 of demo: log-probabilities .* finite.*temper rollback") as caught:
-        trainer.train(work, lambda: False)
-    assert caught.value.type == "LossNotFinite"
+    with failing("LossNotFinite", r"step 1 of demo: log-probabilities .* finite.*temper rollback"):
+        trainer.train(work, never)
 
 
 @pytest.mark.parametrize("part", ["adapter", "adapter_config", "optimizer"])
@@ -147,9 +127,8 @@ def test_a_damaged_file_of_the_parent_is_named(
         path.unlink()
     else:
         path.write_bytes(whole[:-7] if damage == "truncated" else whole[:-7] + bytes([whole[-7] ^ 1]) + whole[-6:])
-    with pytest.raises(TemperError, match=f"{ref.key}.*{ref.sha256}.*restore it") as caught:
-        trainer.train(work, lambda: False)
-    assert (caught.value.type, caught.value.retryable) == ("StoreCorrupt", False)
+    with failing("StoreCorrupt", f"{ref.key}.*{ref.sha256}.*restore it", retryable=False):
+        trainer.train(work, never)
     assert store.read(manifest_key("demo", 0, 1)) is None
     path.write_bytes(whole)
-    assert not trainer.train(work, lambda: False).found
+    assert not trainer.train(work, never).found

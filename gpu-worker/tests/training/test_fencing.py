@@ -1,7 +1,6 @@
 """Whatever a step is ended by, and wherever: the next one from the same parent has the bytes of an undisturbed one."""
 
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,25 +14,14 @@ from temper_gpu.training.optimizers import Float32AdamW
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
-from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_config, train_input
+from tests.training.samples import open_folder, sampled_groups, train_config, train_input
+from tests.training.trainers import begin, never, new_trainer
 
 make_deterministic(1)
 
 
 class Frozen(BaseException):
     """The process was killed here, as far as its step is concerned."""
-
-
-def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())
-
-
-def never() -> bool:
-    return False
-
-
-def begin(trainer: Trainer, run: str) -> Checkpoint:
-    return trainer.initialise(initialise_input(run)).commit.checkpoint(run)
 
 
 def train(
@@ -128,9 +116,9 @@ def die() -> None:
     raise Frozen
 
 
-def test_a_step_that_ends_inside_the_optimizer_step_leaves_nothing_behind(tmp_path: Path, undisturbed: list[Commit]):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_a_step_that_ends_inside_the_optimizer_step_leaves_nothing_behind(
+    store: FileStore, trainer: Trainer, undisturbed: list[Commit]
+):
     two_steps(store, trainer, "warm")
     parent = begin(trainer, "torn")
     train(store, trainer, begin(trainer, "before"))
@@ -147,9 +135,8 @@ def test_a_step_that_ends_inside_the_optimizer_step_leaves_nothing_behind(tmp_pa
 
 
 def test_a_worker_frozen_inside_the_optimizer_step_finds_the_others_commit_and_leaves_nothing_behind(
-    tmp_path: Path, undisturbed: list[Commit]
+    store: FileStore, undisturbed: list[Commit]
 ):
-    store = open_folder(tmp_path)
     frozen, other = new_trainer(store), new_trainer(store)
     two_steps(store, frozen, "warm")
     parent = begin(frozen, "frozen")

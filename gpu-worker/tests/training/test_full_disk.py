@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import threading
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,15 @@ from temper_gpu.contract import Checkpoint, TrainInput
 from temper_gpu.store import FileStore
 from temper_gpu.temporal.activities import GpuActivities
 from temper_gpu.training.platform import make_deterministic
-from temper_gpu.training.trainer import Trainer
 from tests.store.disks import FailingAt, remount, small_disk
-from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
+from tests.training.samples import initialise_input, open_folder, sampled_groups, train_input
+from tests.training.trainers import new_trainer
 
 make_deterministic(1)
 
 
 def activities(store: FileStore) -> GpuActivities:
-    trainer = Trainer(TinyLibrary(), store, threading.Lock())
+    trainer = new_trainer(store)
     return GpuActivities(trainer, store, None)
 
 

@@ -40,6 +40,7 @@ from tests.training.samples import (
     train_config,
     train_input,
 )
+from tests.training.trainers import never, step_at_once
 
 make_deterministic(1)
 
@@ -76,12 +77,13 @@ def new_trainer(store: FileStore, base: BaseModel | None = None) -> Trainer:
     return Trainer(OneModel(base or tied_base()), store, threading.Lock())
 
 
+@pytest.fixture
+def trainer(store: FileStore) -> Trainer:
+    return new_trainer(store)
+
+
 def begin(trainer: Trainer, run: str = "demo") -> Checkpoint:
     return trainer.initialise(initialise_input(run, **FULL)).commit.checkpoint(run)
-
-
-def never() -> bool:
-    return False
 
 
 def step(
@@ -165,8 +167,7 @@ def test_a_run_begins_with_the_base_models_weights_and_says_what_it_trains(tmp_p
         StoredAdapter(store, "demo", first.manifest).write_folder(tmp_path)
 
 
-def test_a_run_with_an_adapter_says_nothing_of_it(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_run_with_an_adapter_says_nothing_of_it(store: FileStore):
     new_trainer(store).initialise(initialise_input())
     assert "fullFineTuning" not in json.loads((store.root / manifest_key("demo", 0, 0)).read_bytes())
 
@@ -278,8 +279,7 @@ def test_references_are_the_base_model_and_other_checkpoints(dtype: torch.dtype)
 
 
 @pytest.mark.numerics
-def test_divergence_is_charged_and_older_samplers_are_checked(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_divergence_is_charged_and_older_samplers_are_checked(store: FileStore):
     trainer = new_trainer(store, tiny_base())
     checkpoints = [begin(trainer)]
     commits = [step(store, trainer, checkpoints[0], 1)]
@@ -302,20 +302,8 @@ def test_two_ranks_come_to_what_one_does(tmp_path: Path):
     groups, config = sampled_groups("0" * 64, 1), train_config(lora=None, max_logprob_mismatch=100.0)
     start = initial_weights(tiny_base())
     policies = [TrainablePolicy(tiny_base(), None, ranks) for ranks in (ALONE, Joined(0, 2), Joined(1, 2))]
-    found: dict[int, dict[str, float]] = {}
-
-    def take_part(place: int) -> None:
-        policy = policies[place]
-        if isinstance(policy.ranks, Joined):
-            policy.ranks.join(tmp_path / "meeting")
-        policy.load(start, initial_optimizer_tensors(start))
-        found[place] = train_step(policy, StepInputs("0" * 64, groups, config, LEARNING_RATE))
-
-    threads = [threading.Thread(target=take_part, args=(place,)) for place in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    inputs = StepInputs("0" * 64, groups, config, LEARNING_RATE)
+    found = step_at_once(policies, start, tmp_path, lambda policy: train_step(policy, inputs))
     assert found[1] == found[2]
     assert found[1]["gradNorm"] == pytest.approx(found[0]["gradNorm"], rel=1e-5)
     require_same_gradients(*(first_moments(policies[place].optimizer_tensors()) for place in (1, 0)))
@@ -323,9 +311,7 @@ def test_two_ranks_come_to_what_one_does(tmp_path: Path):
         assert policies[2].adapter_tensors()[name].equal(tensor)
 
 
-def test_a_fork_trains_what_its_parent_trains(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_a_fork_trains_what_its_parent_trains(store: FileStore, trainer: Trainer):
     parent = step(store, trainer, begin(trainer), 1)
     checkpoint = parent.checkpoint("demo")
     fork = trainer.initialise(initialise_input("fork", parent=checkpoint, **FULL)).commit.manifest

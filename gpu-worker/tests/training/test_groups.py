@@ -3,15 +3,15 @@
 import gzip
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from temper_gpu.contract import GroupRef
 from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group, load_groups, parse_group
-from tests.training.samples import open_folder
+from tests.failing import failing
 
 
 def call(**more: Any) -> dict[str, Any]:
@@ -55,17 +55,14 @@ def test_a_verdict_on_turns_that_does_not_fit_its_rollouts_is_refused(calls: lis
 
 
 def test_a_group_of_a_later_schema_is_of_a_later_version():
-    with pytest.raises(
-        TemperError, match=r"verdict on group 3 was made by a later version of Temper \(schema 2"
-    ) as caught:
+    with failing("LaterVersion", r"verdict on group 3 was made by a later version of Temper \(schema 2"):
         parse([[call()]], schema=2, rewards=None)
-    assert caught.value.type == "LaterVersion"
     with pytest.raises(TemperError, match=r"file with the rollouts of group 3 was made by a later version"):
         parse([[call()]], 2)
 
 
-def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_not_fit(tmp_path: Path):
-    store, stem = open_folder(tmp_path), "runs/demo/branches/0/steps/1/groups/0"
+def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_not_fit(store: FileStore):
+    stem = "runs/demo/branches/0/steps/1/groups/0"
     lines = [{"schema": 1}, {"status": "ok", "truncated": False, "calls": [call(request=[])]}]
     rollouts = gzip.compress("\n".join(map(json.dumps, lines)).encode(), mtime=0)
     rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
@@ -73,6 +70,5 @@ def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_
     store.publish(f"{stem}.rollouts.jsonl.gz", rollouts)
     store.publish(f"{stem}.judged.json", judged)
     ref = GroupRef(group=0, rollouts_sha256=rollouts_sha256, judged_sha256=hashlib.sha256(judged).hexdigest())
-    with pytest.raises(TemperError, match="must be a group's rollouts") as caught:
+    with failing("StoreCorrupt", "must be a group's rollouts"):
         load_groups(store, "demo", 0, 1, [ref])
-    assert caught.value.type == "StoreCorrupt"

@@ -10,14 +10,12 @@ from torch.utils._pytree import tree_leaves
 from transformers import Gemma2Config
 
 from temper_gpu.training.head_scores import Scores, frozen_head_scores, is_frozen, plain_scores
-from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
-from temper_gpu.training.step import train_step
 from tests.engine.embedded.tiny import SHAPE, random_base
 from tests.training.agreement import gradients
-from tests.training.samples import lora, sampled_groups, tiny_base, train_config
+from tests.training.samples import lora, sampled_groups, tiny_base
 from tests.training.test_packing import policy_with_a_step_behind_it
 
 pytestmark = pytest.mark.numerics
@@ -178,16 +176,6 @@ def test_a_policy_that_scores_forward_has_the_gradients_of_one_that_does_not(
     assert found[0].keys() == found[1].keys()
     for name, tensor in found[1].items():
         assert (found[0][name] - tensor).norm() <= 1e-5 * tensor.norm(), name
-
-
-def test_a_step_that_scores_forward_has_the_metrics_of_one_that_does_not():
-    told = []
-    for scores_forward in (True, False):
-        policy = policy_with_a_step_behind_it(tiny_base(), scores_forward=scores_forward)
-        config = train_config(max_logprob_mismatch=10.0, entropy_coefficient=0.01, kl_coefficient=0.1)
-        told.append(train_step(policy, StepInputs("x", sampled_groups("x", 0), config, 1e-3, seed="s")))
-    assert told[0].keys() == told[1].keys()
-    assert told[0] == pytest.approx(told[1], rel=1e-4, abs=1e-6)
 
 
 def test_a_head_that_trains_or_is_more_than_a_product_is_scored_in_the_plain_way():

@@ -1,4 +1,4 @@
-"""Two ranks whose fork server is killed, and of which one is killed in half of twenty steps."""
+"""Two ranks whose fork server is killed, and of which one is killed in half of eight steps."""
 
 import multiprocessing.forkserver
 import os
@@ -6,7 +6,6 @@ import random
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,17 +20,12 @@ from tests.training.processes import expect_ended, parent_of
 from tests.training.samples import (
     initialise_input,
     load_adapter,
-    open_folder,
     sampled_groups,
     train_config,
     train_input,
 )
-from tests.training.test_ranks import alone, first_step, group_trainer, never, pids
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
+from tests.training.test_ranks import first_step, group_trainer, pids
+from tests.training.trainers import never, new_trainer
 
 
 @pytest.fixture
@@ -94,14 +88,14 @@ class Kills:
 def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_come_to_what_one_rank_does(
     store: FileStore, trainer: GroupTrainer
 ):
-    num_steps, rng = 20, random.Random(14)
-    kills = Kills(trainer, {step: rng.randint(1, 3) for step in rng.sample(range(1, num_steps + 1), 10)})
+    num_steps, rng = 8, random.Random(14)
+    kills = Kills(trainer, {step: rng.randint(1, 3) for step in rng.sample(range(1, num_steps + 1), 4)})
     one, two = (
         steps_of(store, run, num_steps, lambda work, trainer=trainer: trainer.train(work, never).commit)
-        for run, trainer in (("steps-of-one", alone(store)), ("steps-of-two", trainer))
+        for run, trainer in (("steps-of-one", new_trainer(store)), ("steps-of-two", trainer))
     )
     killed = steps_of(store, "steps-killed", num_steps, kills.train)
-    assert (kills.left, kills.num_lost) == ({}, 10)
+    assert (kills.left, kills.num_lost) == ({}, 4)
     # The first one is what the run began with.
     found = (store.root / "runs/steps-killed").rglob("manifest.json")
     assert sorted(found) == sorted(store.root / manifest_key("steps-killed", 0, step) for step in range(num_steps + 1))
@@ -113,7 +107,7 @@ def test_under_kills_of_a_rank_steps_are_committed_once_with_the_same_bytes_and_
 
 
 def steps_of(store: FileStore, run: str, num_steps: int, train: Callable[[TrainInput], Commit]) -> list[Manifest]:
-    commits = [alone(store).initialise(initialise_input(run)).commit]
+    commits = [new_trainer(store).initialise(initialise_input(run)).commit]
     for step in range(1, num_steps + 1):
         parent = commits[-1].checkpoint(run)
         # Sampled by the first policy, and the same for every run.

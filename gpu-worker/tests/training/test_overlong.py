@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import torch
 
+from temper_gpu.store import FileStore
 from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.groups import Attempt, Call, Group, load_groups
 from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.step import train_step
-from tests.training.samples import open_folder, sampled_groups, train_config, write_group
+from tests.training.samples import sampled_groups, train_config, write_group
 from tests.training.test_step_by_hand import ADAPTER, TablePolicy
 
 # test/store/records/group-result.test.ts holds the verdict to the same file.
@@ -75,10 +76,9 @@ def test_without_a_buffer_equal_rewards_train_nothing():
     assert (step()[0], "overlong" in step()[1]) == ([], False)
 
 
-def test_a_verdict_tells_what_the_length_of_its_attempts_costs(tmp_path: Path):
+def test_a_verdict_tells_what_the_length_of_its_attempts_costs(store: FileStore):
     [group] = sampled_groups(ADAPTER, num_groups=1)
     first = replace(group.attempts[0], overlong_cost=0.75)
-    store = open_folder(tmp_path)
     ref = write_group(store, "demo", 1, Group(0, [first, *group.attempts[1:]]))
     [read] = load_groups(store, "demo", 0, 1, [ref])
     assert [attempt.overlong_cost for attempt in read.attempts] == [0.75] + [0.0] * (len(group.attempts) - 1)

@@ -24,7 +24,6 @@ from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.sharding import ShardedBase
-from temper_gpu.training.trainer import Trainer
 from tests.training.agreement import first_moments, require_same_gradients
 from tests.training.processes import expect_ended, listening
 from tests.training.ranks_program import enter, frozen_bytes, told_by
@@ -45,6 +44,7 @@ from tests.training.samples import (
 )
 from tests.training.test_token_trace import read as read_trace
 from tests.training.test_token_trace import require_same as require_same_trace
+from tests.training.trainers import never, new_trainer
 
 make_deterministic(1)
 
@@ -57,10 +57,6 @@ UNCLIPPED = STEADY.model_copy(update={"max_grad_norm": 1e9})
 
 class Trainers(Protocol):
     def __call__(self, count: int, shards: bool = False) -> GroupTrainer: ...
-
-
-def never() -> bool:
-    return False
 
 
 @pytest.fixture(scope="module")
@@ -108,15 +104,11 @@ def trainers(store: FileStore) -> Iterator[Trainers]:
         trainer.close()
 
 
-def alone(store: FileStore) -> Trainer:
-    return Trainer(LIBRARY, store, threading.Lock())
-
-
 def first_step(
     store: FileStore, run: str, adapter: str | None = None, base_model: str = "tiny", shared: int = 0, **changes: Any
 ) -> TrainInput:
     trained = initialise_input(run, lora=changes.get("lora", lora()), base_model=base_model)
-    parent = alone(store).initialise(trained).commit.checkpoint(run)
+    parent = new_trainer(store).initialise(trained).commit.checkpoint(run)
     groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3, shared=shared)
     # Two attempts that nothing pulls.
     groups[0] = replace(
@@ -136,12 +128,12 @@ def pids(trainer: GroupTrainer) -> list[int]:
 
 
 @pytest.mark.numerics
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [2, 3])
 def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_packing(
     store: FileStore, trainers: Trainers, count: int
 ):
-    expected = gradients(store, alone(store).train(first_step(store, f"alone-{count}", shared=20), never).commit)
-    trainer = alone(store) if count == 1 else trainers(count)
+    expected = gradients(store, new_trainer(store).train(first_step(store, f"alone-{count}", shared=20), never).commit)
+    trainer = trainers(count)
     for packing in ("rows", "tree"):
         for tokens in (1, 80, 10**6):
             changes: dict[str, Any] = {"micro_batch_tokens": tokens, "packing": packing}
@@ -159,7 +151,7 @@ def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and
 ):
     changes: dict[str, Any] = {"kl_coefficient": 0.1, "passes": 2, "lora": lora().model_copy(update={"dropout": 0.25})}
     changes |= {"correction": "token-truncate", "correction_cap": 2.0}
-    here = alone(store).train(first_step(store, "measured-alone", **changes), never).commit.manifest.metrics
+    here = new_trainer(store).train(first_step(store, "measured-alone", **changes), never).commit.manifest.metrics
     there = trainers(3).train(first_step(store, "measured", **changes), never).commit.manifest.metrics
     assert there.keys() == here.keys()
     for name, value in here.items():
@@ -176,7 +168,7 @@ def test_ranks_record_of_each_token_what_one_records(
 ):
     changes: dict[str, Any] = {"correction": correction, "correction_cap": 2.0}
     here, there = (first_step(store, f"traced-{name}-{correction}-{shards:d}", **changes) for name in ("alone", "by-2"))
-    alone(store).train(here, never)
+    new_trainer(store).train(here, never)
     trainers(2, shards).train(there, never)
     require_same_trace(read_trace(store, there), read_trace(store, here))
 
@@ -185,10 +177,10 @@ def test_ranks_record_of_each_token_what_one_records(
 @pytest.mark.parametrize("shards", [False, True])
 def test_ranks_train_groups_of_several_policies_as_one_does(store: FileStore, trainers: Trainers, shards: bool):
     commits: list[Commit] = []
-    for run, trainer in ((f"mixed-alone-{shards:d}", alone(store)), (f"mixed-{shards:d}", trainers(2, shards))):
-        policies = [alone(store).initialise(initialise_input(run)).commit.checkpoint(run)]
+    for run, trainer in ((f"mixed-alone-{shards:d}", new_trainer(store)), (f"mixed-{shards:d}", trainers(2, shards))):
+        policies = [new_trainer(store).initialise(initialise_input(run)).commit.checkpoint(run)]
         work = train_input(store, policies[0], [sampled_by(store, policies[0], 1)])
-        policies.append(alone(store).train(work, never).commit.checkpoint(run))
+        policies.append(new_trainer(store).train(work, never).commit.checkpoint(run))
         mixed = mixed_input(store, policies, train=train_config(optimizer=UNCLIPPED))
         commits.append(trainer.train(mixed, never).commit)
     require_same_gradients(*(gradients(store, commit) for commit in commits))
@@ -263,7 +255,7 @@ def test_several_policies_have_the_same_bytes_with_whole_weights_and_with_parts(
     made: list[Manifest] = []
     for shards in (False, True):
         run = f"roles-{shards}".lower()
-        parent = alone(store).initialise(initialise_input(run, policies=["b"])).commit.checkpoint(run)
+        parent = new_trainer(store).initialise(initialise_input(run, policies=["b"])).commit.checkpoint(run)
         work = train_input(
             store, parent, played_by_roles(parent, roles), roles=roles, train=train_config(baseline="rae")
         )
@@ -276,7 +268,7 @@ def test_several_policies_have_the_same_bytes_with_whole_weights_and_with_parts(
 
 def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Trainers):
     with pytest.raises(TemperError) as expected:
-        alone(store).train(first_step(store, "mismatch-alone", "e" * 64), never)
+        new_trainer(store).train(first_step(store, "mismatch-alone", "e" * 64), never)
     with pytest.raises(TemperError) as caught:
         trainers(2).train(first_step(store, "mismatch", "e" * 64), never)
     assert caught.value.type == "PolicyMismatch"
@@ -324,11 +316,7 @@ def at(moment: str, monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -
     [(signal.SIGKILL, "before"), (signal.SIGSTOP, "before"), (signal.SIGKILL, "backward"), (signal.SIGSTOP, "forward")],
 )
 def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
-    store: FileStore,
-    trainers: Trainers,
-    number: signal.Signals,
-    moment: str,
-    monkeypatch: pytest.MonkeyPatch,
+    store: FileStore, trainers: Trainers, number: signal.Signals, moment: str, monkeypatch: pytest.MonkeyPatch
 ):
     trainer, run = trainers(3, moment != "before"), f"lost-{number.name.lower()}-{moment}"
     undisturbed = trainer.train(first_step(store, f"un{run}"), never).commit

@@ -24,7 +24,8 @@ from temper_gpu.training.trainer import Trainer
 from tests.training.samples import open_folder, train_config, train_input
 from tests.training.test_regularisers import PROBABILITIES, by_hand
 from tests.training.test_step_by_hand import ADAPTER, TablePolicy
-from tests.training.test_trainer import begin, fresh, never, new_trainer
+from tests.training.test_trainer import fresh
+from tests.training.trainers import begin, never, new_trainer
 
 make_deterministic(1)
 
@@ -95,10 +96,9 @@ def test_the_reference_is_the_checkpoint_that_the_plan_names(tmp_path: Path):
     assert twice[0].adapter != twice[1].adapter
 
 
-def test_an_adapter_of_another_shape_and_bytes_that_are_none_are_refused(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
-    parent = begin(trainer)
+def test_an_adapter_of_another_shape_and_bytes_that_are_none_are_refused(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
 
     def refusal(blob: BlobRef) -> TemperError:
         with pytest.raises(TemperError) as caught:

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from safetensors.torch import load
 
 from temper_gpu.commits.checkpoints import Commit, manifest_key, publish_view
 from temper_gpu.contract import Checkpoint, LeagueScore, TrainInput
-from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.groups import Attempt, Call, Group
@@ -26,14 +24,15 @@ from temper_gpu.training.roles import views, with_baselines
 from temper_gpu.training.step import train_step
 from temper_gpu.training.token_trace import TokenTrace
 from temper_gpu.training.trainer import Trainer
+from tests.failing import failing
 from tests.training.samples import (
-    TinyLibrary,
     initialise_input,
     open_folder,
     played_by_roles,
     train_config,
     train_input,
 )
+from tests.training.trainers import never, new_trainer
 
 make_deterministic(1)
 GPU_WORKER = Path(__file__).parents[2]
@@ -42,18 +41,15 @@ ROLES = {"white": "main", "black": "b"}
 RAE = {"baseline": "rae", "max_logprob_mismatch": 10.0}
 
 
-def never() -> bool:
-    return False
-
-
-def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())
-
-
 def begin(trainer: Trainer, **changes: object) -> Checkpoint:
     return trainer.initialise(initialise_input().model_copy(update={"policies": ["b"], **changes})).commit.checkpoint(
         "demo"
     )
+
+
+@pytest.fixture
+def parent(trainer: Trainer) -> Checkpoint:
+    return begin(trainer)
 
 
 def step_of(
@@ -105,9 +101,8 @@ def test_an_attempt_that_a_role_has_not_played_is_no_data_for_it():
 
 
 def test_a_verdict_without_rewards_of_roles_is_a_corrupt_store():
-    with pytest.raises(TemperError, match="group 7 must reward the roles") as caught:
+    with failing("StoreCorrupt", "group 7 must reward the roles"):
         views([Group(7, [Attempt(0.5, False, [])])], ROLES)
-    assert caught.value.type == "StoreCorrupt"
 
 
 def test_a_baseline_is_compared_before_a_reward_enters_it():
@@ -140,14 +135,10 @@ def test_each_token_is_trained_into_the_adapter_of_its_role(tmp_path: Path):
         assert made.weights_of(other) != commit.manifest.weights_of(other)
 
 
-def test_answers_of_another_policys_adapter_are_a_mismatch(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
-    parent = begin(trainer)
+def test_answers_of_another_policys_adapter_are_a_mismatch(store: FileStore, trainer: Trainer, parent: Checkpoint):
     groups = played_by_roles(parent, {"white": "b", "black": "main"})
-    with pytest.raises(TemperError, match="its parent sampled") as caught:
+    with failing("PolicyMismatch", "its parent sampled"):
         trainer.train(train_input(store, parent, groups, roles=ROLES, train=train_config()), never)
-    assert caught.value.type == "PolicyMismatch"
 
 
 @pytest.mark.numerics
@@ -184,7 +175,8 @@ gc.disable()
 from pathlib import Path
 from temper_gpu.training import trainer as module
 from tests.training.samples import open_folder
-from tests.training.test_roles import new_trainer, two_steps
+from tests.training.test_roles import two_steps
+from tests.training.trainers import new_trainer
 store, at = open_folder(Path(sys.argv[1])), int(sys.argv[2])
 whole, calls = module.train_step, []
 def train_step(*arguments):
@@ -232,9 +224,7 @@ def test_baselines_go_on_in_a_worker_that_lost_its_memory(tmp_path: Path):
     assert commits[1].manifest.metrics["baseline/white"] == commits[1].manifest.baselines["white"]
 
 
-def test_rae_trains_a_run_without_roles_and_groups_of_equal_rewards(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_rae_trains_a_run_without_roles_and_groups_of_equal_rewards(store: FileStore, trainer: Trainer):
     parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     attempt = played_by_roles(parent, {"only": "main"})[0].attempts[0]
     alike = [replace(attempt, reward=1.0, role_rewards=None, calls=[replace(c, role=None) for c in attempt.calls])] * 2
@@ -247,9 +237,7 @@ def test_rae_trains_a_run_without_roles_and_groups_of_equal_rewards(tmp_path: Pa
 
 
 @pytest.mark.numerics
-def test_a_policy_without_signal_keeps_its_bytes_while_the_other_learns(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_a_policy_without_signal_keeps_its_bytes_while_the_other_learns(store: FileStore, trainer: Trainer):
     first = two_steps(store, [trainer])[0]
     parent = first.checkpoint("demo")
 
@@ -266,9 +254,7 @@ def test_a_policy_without_signal_keeps_its_bytes_while_the_other_learns(tmp_path
     assert manifest.baselines == first.manifest.baselines
 
 
-def test_policies_begin_with_adapters_of_their_own(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_policies_begin_with_adapters_of_their_own(store: FileStore, trainer: Trainer):
     start = trainer.initialise(initialise_input(policies=["b", "c"])).commit.manifest
     adapters = {
         load(store.get_blob(start.weights_of(name).adapter))[LORA_A].sum().item() for name in ("main", "b", "c")
@@ -278,9 +264,7 @@ def test_policies_begin_with_adapters_of_their_own(tmp_path: Path):
     assert trainer.initialise(initialise_input("plain")).commit.manifest.adapter == start.adapter
 
 
-def test_a_fork_keeps_all_policies_and_begins_new_ones_like_the_main_one(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_a_fork_keeps_all_policies_and_begins_new_ones_like_the_main_one(store: FileStore, trainer: Trainer):
     parent = two_steps(store, [trainer])[0]
     fork = initialise_input("fork", parent=parent.checkpoint("demo"), policies=["b", "c"])
     manifest = trainer.initialise(fork).commit.manifest
@@ -292,14 +276,13 @@ def test_a_fork_keeps_all_policies_and_begins_new_ones_like_the_main_one(tmp_pat
 
 
 def test_several_policies_that_train_all_weights_are_refused(tmp_path: Path):
-    with pytest.raises(TemperError, match="must have one policy, but its roles have b too") as caught:
+    with failing("BadConfig", "must have one policy, but its roles have b too"):
         begin(new_trainer(open_folder(tmp_path)), lora=None)
-    assert caught.value.type == "BadConfig"
 
 
-def test_a_commit_keeps_the_roles_and_the_leagues_scores_and_its_view_has_every_policy(tmp_path: Path):
-    store = open_folder(tmp_path)
-    trainer = new_trainer(store)
+def test_a_commit_keeps_the_roles_and_the_leagues_scores_and_its_view_has_every_policy(
+    store: FileStore, trainer: Trainer
+):
     scores = {"past": [LeagueScore(branch=0, step=0, played=4, won=2.5)]}
     work = step_of(store, begin(trainer)).model_copy(update={"league": scores})
     commit = trainer.train(work, never).commit

@@ -14,6 +14,7 @@ from temper_gpu.training.packing import Row
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.rows import Rows
 from temper_gpu.training.samplers import first_rows
+from tests.failing import failing
 from tests.training.samples import (
     mixed_input,
     open_folder,
@@ -23,7 +24,8 @@ from tests.training.samples import (
     train_input,
     write_group,
 )
-from tests.training.test_trainer import begin, fresh, never, new_trainer
+from tests.training.test_trainer import fresh
+from tests.training.trainers import begin, never, new_trainer
 
 make_deterministic(1)
 
@@ -43,8 +45,7 @@ def stale_step(
     return checkpoints, work
 
 
-def test_a_step_is_trained_from_its_parent_and_held_to_its_samplers_own_weights(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_step_is_trained_from_its_parent_and_held_to_its_samplers_own_weights(store: FileStore):
     checkpoints, work = stale_step(store, 3)
     commit = new_trainer(store).train(work, never).commit
     metrics = commit.manifest.metrics
@@ -74,8 +75,7 @@ def test_laying_in_the_samplers_weights_leaves_no_trace(tmp_path: Path):
     assert commits[0] == commits[1]
 
 
-def test_a_sampler_that_does_not_compute_what_its_weights_do_is_a_mismatch(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_sampler_that_does_not_compute_what_its_weights_do_is_a_mismatch(store: FileStore):
     # Sampled by the base model, but checkpoint 1 is said to have answered.
     checkpoints, work = stale_step(store, 3, answered_by=1, planned=1)
     with pytest.raises(TemperError, match=r"same log-probabilities.*sampled by adapter") as caught:
@@ -85,16 +85,13 @@ def test_a_sampler_that_does_not_compute_what_its_weights_do_is_a_mismatch(tmp_p
     assert store.read(manifest_key("demo", 0, 3)) is None
 
 
-def test_answers_of_another_adapter_than_the_plan_names_are_a_mismatch_even_the_parents(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_answers_of_another_adapter_than_the_plan_names_are_a_mismatch_even_the_parents(store: FileStore):
     _, work = stale_step(store, 2, answered_by=1)
-    with pytest.raises(TemperError, match="its sampler sampled") as caught:
+    with failing("PolicyMismatch", "its sampler sampled"):
         new_trainer(store).train(work, never)
-    assert caught.value.type == "PolicyMismatch"
 
 
-def test_a_manifest_names_no_sampler_where_the_parent_sampled(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_manifest_names_no_sampler_where_the_parent_sampled(store: FileStore):
     parent = begin(new_trainer(store))
     commit = new_trainer(store).train(train_input(store, parent, fresh(parent)), never).commit
     written = json.loads(store.read(manifest_key("demo", 0, 1)) or b"")
@@ -132,32 +129,27 @@ def test_a_step_of_several_policies_has_the_same_bytes_again_whether_their_weigh
     assert (commits[0].manifest.metrics["staleness"], commits[0].manifest.metrics["largestStaleness"]) == (0.5, 1)
 
 
-def test_a_group_of_a_policy_that_the_step_does_not_name_is_a_mismatch(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_group_of_a_policy_that_the_step_does_not_name_is_a_mismatch(store: FileStore):
     [first, parent], work = mixed_step(store)
     unnamed = work.model_copy(update={"samplers": [sampler_of(first).model_copy(update={"step": 1, **sha_of(parent)})]})
-    with pytest.raises(TemperError, match=f"sampled by a policy that the step names.*{first.adapter_sha256}") as caught:
+    with failing("PolicyMismatch", f"sampled by a policy that the step names.*{first.adapter_sha256}"):
         new_trainer(store).train(unnamed, never)
-    assert caught.value.type == "PolicyMismatch"
 
 
 def sha_of(checkpoint: Checkpoint) -> dict[str, str]:
     return checkpoint.model_dump(include={"manifest_sha256", "adapter_sha256"})
 
 
-def test_a_sampler_with_another_hash_than_its_manifests_is_refused(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_a_sampler_with_another_hash_than_its_manifests_is_refused(store: FileStore):
     [first, _], work = mixed_step(store)
     wrong = sampler_of(first).model_copy(update={"manifest_sha256": "7" * 64})
-    with pytest.raises(TemperError, match="7777") as caught:
+    with failing("StoreCorrupt", "7777"):
         new_trainer(store).train(work.model_copy(update={"samplers": [wrong]}), never)
-    assert caught.value.type == "StoreCorrupt"
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_each_policy_is_held_to_its_own_weights(tmp_path: Path, place: int):
+def test_each_policy_is_held_to_its_own_weights(store: FileStore, place: int):
     """The group of the other policy has the log-probabilities of its weights."""
-    store = open_folder(tmp_path)
     checkpoints, work = mixed_step(store)
     said = replace(sampled_groups(checkpoints[place].adapter_sha256, 9, 1)[0], index=8)
     attempts = [
@@ -170,14 +162,12 @@ def test_each_policy_is_held_to_its_own_weights(tmp_path: Path, place: int):
         new_trainer(store).train(work.model_copy(update={"groups": refs}), never)
 
 
-def test_calls_of_another_policy_than_a_groups_rollouts_name_are_a_mismatch(tmp_path: Path):
-    store = open_folder(tmp_path)
+def test_calls_of_another_policy_than_a_groups_rollouts_name_are_a_mismatch(store: FileStore):
     [first, parent], work = mixed_step(store)
     mixed = replace(sampled_groups(first.adapter_sha256, 9, 1)[0], index=8, sampled_by=parent.adapter_sha256)
     refs = [work.groups[0], write_group(store, "demo", 2, mixed)]
-    with pytest.raises(TemperError, match=f"answers came from adapter {first.adapter_sha256}") as caught:
+    with failing("PolicyMismatch", f"answers came from adapter {first.adapter_sha256}"):
         new_trainer(store).train(work.model_copy(update={"groups": refs}), never)
-    assert caught.value.type == "PolicyMismatch"
 
 
 def test_whole_attempts_are_looked_at_until_there_are_tokens_enough():

@@ -13,27 +13,21 @@ from torch import Tensor
 
 from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import InitialiseInput, LoraConfig, StartAdapter
-from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import attach
 from temper_gpu.store import FileStore
+from tests.failing import failing
 from tests.training.samples import (
     initialise_input,
     load_adapter,
-    open_folder,
     sampled_groups,
     tiny_base,
     train_config,
     train_input,
 )
-from tests.training.test_trainer import never, new_trainer
+from tests.training.trainers import never, new_trainer
 
 IDS = torch.tensor([[1, 30, 7, 7, 12, 3]])
 TARGETS = ["down_proj", "q_proj"]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
 
 
 def saved_by_peft(folder: Path, **options: Any) -> tuple[Any, bytes, bytes]:
@@ -116,6 +110,5 @@ def test_what_is_another_adapter_than_the_run_says_is_refused(store: FileStore, 
     change, options, words = REFUSED[kind]
     _, weights, config = saved_by_peft(tmp_path / "adapter")
     weights, fields = change(weights, json.loads(config))
-    with pytest.raises(TemperError, match=words) as caught:
+    with failing("BadConfig", words):
         new_trainer(store).initialise(work_of(store, weights, json.dumps(fields).encode(), **options))
-    assert caught.value.type == "BadConfig"

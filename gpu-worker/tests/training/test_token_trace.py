@@ -2,7 +2,6 @@
 
 import base64
 import json
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,10 @@ from temper_gpu.training.ranks import ALONE
 from temper_gpu.training.rows import Rows
 from temper_gpu.training.token_trace import TokenTrace
 from temper_gpu.training.tokens import tokens_of
-from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
-    TinyLibrary,
     initialise_input,
     merged_weights,
     mixed_input,
-    open_folder,
     plain_logprobs,
     played_by_roles,
     sampled_by,
@@ -40,25 +36,13 @@ from tests.training.samples import (
     train_config,
     train_input,
 )
+from tests.training.trainers import never, new_trainer
 
 make_deterministic(1)
 # Of float16, and of what is near zero there.
 HALF = (1e-3, 1e-5)
 SHARED = Path(__file__).parents[3] / "test" / "store" / "records" / "token-trace.json"
 Traced = dict[tuple[int, ...], dict[str, Tensor]]
-
-
-def never() -> bool:
-    return False
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
-
-
-def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())
 
 
 def begin(store: FileStore, run: str = "demo", **changes: Any) -> Checkpoint:
@@ -167,19 +151,6 @@ def test_each_tokens_columns_are_those_of_plain_torch(store: FileStore, packing:
     wanted = expected(adapter, groups[0]) | expected(adapter, groups[1])
     require_same(train(store, work), wanted)
     assert about(store, work) == {"schema": 1, "isBeforeUpdates": True}
-
-
-@pytest.mark.numerics
-def test_two_trainers_write_the_same_bytes(tmp_path: Path):
-    files: list[bytes | None] = []
-    for name in ("one", "other"):
-        store = open_folder(tmp_path / name)
-        parent = begin(store)
-        work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
-        train(store, work)
-        files.append(store.read(key_of(work)))
-    assert files[0] == files[1]
-    assert files[0]
 
 
 @pytest.mark.numerics

@@ -1,8 +1,5 @@
 import hashlib
 import json
-import subprocess
-import sys
-import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -10,20 +7,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load
 
 from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_parent
-from temper_gpu.contract import Checkpoint, TrainConfig
+from temper_gpu.contract import Checkpoint, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import trainer as trainer_module
-from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.groups import Attempt, Group
 from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.step import train_step
 from temper_gpu.training.trainer import Trainer
+from tests.failing import failing
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
@@ -35,35 +31,18 @@ from tests.training.samples import (
     train_config,
     train_input,
 )
+from tests.training.trainers import begin, never, new_trainer
 
 make_deterministic(1)
-GPU_WORKER = Path(__file__).parents[2]
-
-
-def never() -> bool:
-    return False
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return open_folder(tmp_path)
-
-
-@pytest.fixture
-def trainer(store: FileStore) -> Trainer:
-    return new_trainer(store)
-
-
-def new_trainer(store: FileStore) -> Trainer:
-    return Trainer(TinyLibrary(), store, threading.Lock())
-
-
-def begin(trainer: Trainer, run: str = "demo") -> Checkpoint:
-    return trainer.initialise(initialise_input(run)).commit.checkpoint(run)
 
 
 def fresh(parent: Checkpoint, seed: int = 0) -> list[Group]:
     return sampled_groups(parent.adapter_sha256, seed)
+
+
+@pytest.fixture
+def work(store: FileStore, parent: Checkpoint) -> TrainInput:
+    return train_input(store, parent, fresh(parent))
 
 
 def run_steps(store: FileStore, trainers: list[Trainer], run: str = "demo") -> list[Checkpoint]:
@@ -92,106 +71,50 @@ def test_a_trainer_that_lost_its_memory_makes_the_same_bytes(tmp_path: Path):
     assert run_steps(kept, [same, same, same]) == run_steps(lost, [new_trainer(lost) for _ in range(3)])
 
 
-def test_a_copy_under_another_name_has_the_same_bytes(store: FileStore):
-    one, other = (run_steps(store, [new_trainer(store)], run) for run in ("one", "other"))
-    assert [c.manifest_sha256 for c in one] == [c.manifest_sha256 for c in other]
-
-
-SCRIPT = """
-import gc, sys
-gc.disable()
-from pathlib import Path
-from tests.training.test_trainer import new_trainer, open_folder, run_steps
-store = open_folder(Path(sys.argv[1]))
-print(run_steps(store, [new_trainer(store)])[-1].manifest_sha256)
-"""
-
-
-def test_the_same_step_in_two_processes_has_the_same_bytes(tmp_path: Path):
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "other")]
-    other = subprocess.run(command, capture_output=True, text=True, check=True, cwd=GPU_WORKER).stdout
-    here = open_folder(tmp_path / "here")
-    assert run_steps(here, [new_trainer(here)])[-1].manifest_sha256 == other.strip()
-
-
-def test_a_step_asked_for_twice_is_found_not_made(store: FileStore, trainer: Trainer):
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+def test_a_step_asked_for_twice_is_found_not_made(store: FileStore, trainer: Trainer, work: TrainInput):
     made, found = trainer.train(work, never), new_trainer(store).train(work, never)
     assert (made.found, found.found) == (False, True)
     assert made.commit == found.commit
     assert trainer.initialise(initialise_input()).found
 
 
-def test_other_inputs_under_a_committed_step_are_a_conflict_that_names_both(store: FileStore, trainer: Trainer):
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+def test_other_inputs_under_a_committed_step_are_a_conflict_that_names_both(trainer: Trainer, work: TrainInput):
     trainer.train(work, never)
     other = work.model_copy(update={"inputs_sha256": "f" * 64})
-    with pytest.raises(TemperError, match=f"{work.inputs_sha256}.*{'f' * 64}") as caught:
+    with failing("StepConflict", f"{work.inputs_sha256}.*{'f' * 64}"):
         trainer.train(other, never)
-    assert caught.value.type == "StepConflict"
 
 
 @pytest.mark.numerics
-def test_a_cancelled_step_commits_nothing_and_leaves_no_trace_in_the_next(store: FileStore, trainer: Trainer):
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
-    answers = iter([False, True])
-    with pytest.raises(StepCancelled):
-        trainer.train(work, lambda: next(answers))
-    assert store.read(manifest_key("demo", 0, 1)) is None
-    retried = trainer.train(work, never).commit
-    undisturbed = open_folder(store.root / "undisturbed")
-    other = new_trainer(undisturbed)
-    assert other.train(train_input(undisturbed, begin(other), fresh(begin(other))), never).commit == retried
-
-
-def test_a_store_that_fails_at_the_commit_costs_only_a_reload(
-    store: FileStore, trainer: Trainer, monkeypatch: pytest.MonkeyPatch
-):
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
-
-    def full(_: bytes) -> None:
-        raise TemperError("StoreUnavailable", "full")
-
-    with monkeypatch.context() as patch, pytest.raises(TemperError, match="full"):
-        patch.setattr(store, "put_blob", full)
-        trainer.train(work, never)
-    assert trainer.train(work, never).commit == new_trainer(store).train(work, never).commit
-    adapter = load(store.get_blob(read_parent(store, work.parent).manifest.adapter))
-    assert {name for name, tensor in adapter.items() if tensor.any()} == {
-        name for name in adapter if ".lora_A." in name
-    }
-
-
-@pytest.mark.numerics
-def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trainer: Trainer):
-    parent = begin(trainer)
+def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trainer: Trainer, parent: Checkpoint):
     work = train_input(store, parent, fresh(parent), learning_rate=0.0)
     commit = trainer.train(work, never).commit
     assert commit.manifest.adapter.sha256 == parent.adapter_sha256
     assert commit.manifest.optimizer != read_parent(store, parent).manifest.optimizer
 
 
-def test_a_step_without_trainable_tokens_is_an_unchanged_copy_that_says_so(store: FileStore, trainer: Trainer):
-    parent = begin(trainer)
-    groups = [Group(g.index, [Attempt(a.reward, True, a.calls) for a in g.attempts]) for g in fresh(parent)]
+def test_a_step_without_trainable_tokens_is_an_unchanged_copy_that_says_so(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
+    groups = [replace(g, attempts=[replace(a, truncated=True) for a in g.attempts]) for g in fresh(parent)]
     manifest = trainer.train(train_input(store, parent, groups), never).commit.manifest
     assert (manifest.metrics["trainedTokens"], manifest.metrics["truncated"]) == (0, 8)
     assert manifest.optimizer == read_parent(store, parent).manifest.optimizer
 
 
-def test_answers_of_another_adapter_are_a_policy_mismatch_that_names_both(store: FileStore, trainer: Trainer):
-    parent = begin(trainer)
-    with pytest.raises(TemperError, match=f"{parent.adapter_sha256}.*{'e' * 64}") as caught:
+def test_answers_of_another_adapter_are_a_policy_mismatch_that_names_both(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
+    with failing("PolicyMismatch", f"{parent.adapter_sha256}.*{'e' * 64}"):
         trainer.train(train_input(store, parent, sampled_groups("e" * 64)), never)
-    assert caught.value.type == "PolicyMismatch"
 
 
-def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(store: FileStore, trainer: Trainer):
-    parent = begin(trainer)
+def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
     groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in fresh(parent)]
-    with pytest.raises(TemperError, match=rf"k3 .*{parent.adapter_sha256}") as caught:
+    with failing("PolicyMismatch", rf"k3 .*{parent.adapter_sha256}"):
         trainer.train(train_input(store, parent, groups), never)
-    assert caught.value.type == "PolicyMismatch"
     assert store.read(manifest_key("demo", 0, 1)) is None
 
 
@@ -250,11 +173,10 @@ class Switching(Watched):
         return {"wait": 0.25, "train": 0.5}
 
 
-def test_seconds_of_switching_are_told_apart_and_are_in_no_manifest(store: FileStore, trainer: Trainer):
+def test_seconds_of_switching_are_told_apart_and_are_in_no_manifest(store: FileStore, work: TrainInput):
     told: list[str] = []
     lock = Switching(told)
     switched = Trainer(TinyLibrary(), store, lock, switching=lock)
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
     outcome = switched.train(work, never)
     assert told == ["tiny, 64 tokens", "taken", "released"]
     assert outcome.seconds["switch"] == 0.75
@@ -263,27 +185,21 @@ def test_seconds_of_switching_are_told_apart_and_are_in_no_manifest(store: FileS
 
 
 def shifted(attempt: Attempt) -> Attempt:
-    calls = [
-        Call(c.prompt_token_ids, c.token_ids, [p - 0.1 for p in c.logprobs], c.temperature, c.adapter_sha256)
-        for c in attempt.calls
-    ]
-    return Attempt(attempt.reward, attempt.truncated, calls)
+    calls = [replace(call, logprobs=[p - 0.1 for p in call.logprobs]) for call in attempt.calls]
+    return replace(attempt, calls=calls)
 
 
-def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Trainer):
-    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Trainer, work: TrainInput):
     path = store.root / "runs/demo/branches/0/steps/1/groups/1.judged.json"
     data = bytearray(path.read_bytes())
     data[3] ^= 1
     path.write_bytes(data)
-    with pytest.raises(TemperError, match=r"1\.judged\.json") as caught:
+    with failing("StoreCorrupt", r"1\.judged\.json"):
         trainer.train(work, never)
-    assert caught.value.type == "StoreCorrupt"
 
 
 @pytest.mark.numerics
-def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
-    parent = begin(trainer)
+def test_metrics_tell_the_step(store: FileStore, trainer: Trainer, parent: Checkpoint):
     groups = fresh(parent)
     metrics = trainer.train(train_input(store, parent, groups), never).commit.manifest.metrics
     calls = [call for group in groups for attempt in group.attempts for call in attempt.calls]
@@ -327,9 +243,7 @@ def test_the_trainer_shares_the_frozen_weights():
     assert {tensor.data_ptr() for tensor in tiny_base().tensors.values()} <= storages
 
 
-def test_an_adapter_of_another_shape_is_refused(store: FileStore, trainer: Trainer):
-    parent = begin(trainer)
+def test_an_adapter_of_another_shape_is_refused(store: FileStore, trainer: Trainer, parent: Checkpoint):
     changed = train_config(lora=lora(8))
-    with pytest.raises(TemperError, match="rank 8") as caught:
+    with failing("BadConfig", "rank 8"):
         trainer.train(train_input(store, parent, fresh(parent), train=changed), never)
-    assert caught.value.type == "BadConfig"

@@ -1,13 +1,11 @@
 """The engine against the model called plainly, without cache, batch or blocks. B rows, T tokens, V vocabulary."""
 
-import dataclasses
-
 import pytest
 import torch
 from transformers import PreTrainedModel
 
 from temper_gpu.model.models import BaseModel
-from tests.engine.embedded.tiny import CONFIGS, ask_together, open_engine, request, tiny_base
+from tests.engine.embedded.tiny import ask_together, open_engine, request, tiny_base
 
 pytestmark = pytest.mark.numerics
 
@@ -25,7 +23,7 @@ def greedy(model: PreTrainedModel, prompt: tuple[int, ...], answer: list[int]) -
     return tokens_T.tolist(), logprobs_T.tolist()
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", ["qwen2", "odd"])
 def test_greedy_answers_are_those_of_the_plain_model(kind: str):
     base = tiny_base(kind)
     engine, model = open_engine(base, max_pass_tokens=512), base.instantiate("eager")
@@ -45,16 +43,4 @@ def test_log_probabilities_are_taken_after_temperature(base: BaseModel):
     logprobs_TV = (base.instantiate("eager")(ids).logits[0, 19:-1] / 0.5).log_softmax(-1)
     expected = logprobs_TV.gather(1, torch.tensor(answer.token_ids)[:, None])[:, 0].tolist()
     assert answer.logprobs == pytest.approx(expected, abs=1e-4)
-    engine.close()
-
-
-def test_a_model_in_bfloat16_answers_with_nearly_the_same_log_probabilities(base: BaseModel):
-    tensors = {name: tensor.bfloat16() for name, tensor in base.tensors.items()}
-    config = type(base.config)(**{**base.config.to_dict(), "dtype": "bfloat16"})
-    engine = open_engine(dataclasses.replace(base, config=config, tensors=tensors), max_pass_tokens=128)
-    [answer] = ask_together(engine, [request(7, 40, 8)])
-    ids = torch.tensor([[*request(7, 40, 8).prompt_token_ids, *answer.token_ids]])
-    logprobs_TV = base.instantiate("eager")(ids).logits[0, 39:-1].log_softmax(-1)
-    expected = logprobs_TV.gather(1, torch.tensor(answer.token_ids)[:, None])[:, 0].tolist()
-    assert answer.logprobs == pytest.approx(expected, abs=0.3)
     engine.close()

@@ -26,19 +26,6 @@ from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter
 
 
-@pytest.mark.numerics
-def test_memory_bounds_how_many_long_requests_run_at_once(base):
-    per_token = 2 * 2 * 2 * 16 * 4
-    engine = open_engine(base, kv_cache_bytes=64 * 128 * per_token, max_pass_tokens=128)
-    requests = [request(seed, 12, 4) for seed in range(60)] + [
-        request(99, 300, 30),
-        *(request(s, 100, 5) for s in range(5)),
-    ]
-    assert ask_together(engine, requests)[:3] == [ask(engine, asked) for asked in requests[:3]]
-    assert ask_together(engine, requests[:60]) == [ask(engine, asked) for asked in requests[:60]]
-    engine.close()
-
-
 @pytest.fixture(scope="module")
 def outgrowing(base) -> list[tuple[GenerationRequest, AdapterSource | None]]:
     """Answers are longer than the room that requests begin with; adapters take turns."""

@@ -92,14 +92,6 @@ def test_a_group_computes_its_prompt_once_and_turns_only_what_is_new(base):
     engine.close()
 
 
-def test_another_adapter_reuses_nothing(base):
-    engine = open_engine(base, prefix_cache_bytes=None)
-    for adapter in (None, held(tiny_adapter(base, 1)), held(tiny_adapter(base, 2))):
-        ask(engine, request(0, 200, 1), adapter)
-    assert engine.counters()["prefix_hits"] == 0
-    engine.close()
-
-
 def test_kept_prefixes_give_way_to_a_request_that_needs_all_memory(base):
     engine = open_engine(base, kv_cache_bytes=1 << 20, prefix_cache_bytes=1 << 18)
     longest = engine.max_tokens

@@ -12,37 +12,16 @@ from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
 import temper_gpu.engine.embedded.engine as engine_module
 import temper_gpu.engine.embedded.forward as forward
-import temper_gpu.engine.embedded.scheduler as scheduler
 from temper_gpu.engine.embedded.engine import find_sizes
 from temper_gpu.engine.embedded.experts import EXPERTS, block_experts
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.proof import Unproven, prove_sizes
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes
-from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from tests.engine.embedded.tiny import ask, ask_together, open_proving_engine, request, tiny_base
-
-
-def test_an_attention_that_depends_on_how_many_are_attended_with_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
-    """As kernels do that share the work out by rows; made visible."""
-    true_attend = forward.attend
-
-    def careless(query_RCHD, *others):
-        attended = true_attend(query_RCHD, *others)
-        return attended._replace(output_QHD=attended.output_QHD * (1 + 1e-6 * query_RCHD.shape[0]))
-
-    monkeypatch.setattr(forward, "attend", careless)
-    sizes = Sizes((16, 48, 128, 256, 512), 0)
-    with suppress(TemperError):
-        assert len(prove_sizes(base, sizes, 128).allowed) < len(sizes.allowed)
-    monkeypatch.setattr(engine_module, "prove_sizes", lambda base, sizes, *_: sizes)
-    engine = open_proving_engine(base)
-    requests = [request(seed, 12, 4) for seed in range(8)]
-    alone = [ask(engine, asked) for asked in requests]
-    assert ask_together(engine, requests) != alone
-    engine.close()
+from tests.engine.embedded.tiny import open_proving_engine, tiny_base
+from tests.failing import failing
 
 
 def test_experts_that_feel_who_else_chose_them_are_noticed(monkeypatch: pytest.MonkeyPatch):
@@ -86,28 +65,6 @@ def test_a_mutant_that_breaks_invariance_for_one_size_is_found_by_the_proof(
     assert prove_sizes(base, sizes, 256).allowed == tuple(each for each in sizes.allowed if each != size)
 
 
-def test_chance_that_depends_on_the_row_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(
-        scheduler, "uniforms", lambda seeds, indices: torch.linspace(0, 0.99, len(seeds), dtype=torch.float64)
-    )
-    engine = open_proving_engine(base)
-    requests = [request(seed, 12, 12) for seed in range(16)]
-    assert ask_together(engine, requests) != [ask(engine, asked) for asked in requests]
-    engine.close()
-
-
-def test_a_size_whose_numbers_differ_is_not_used(base, monkeypatch: pytest.MonkeyPatch):
-    true_attend = forward.attend
-
-    def attend(query_RCHD, *others):
-        attended = true_attend(query_RCHD, *others)
-        is_hit = query_RCHD.shape[:2] == (32, 1)  # decode of 32 slots
-        return attended._replace(output_QHD=attended.output_QHD * (1 + 1e-6)) if is_hit else attended
-
-    monkeypatch.setattr(forward, "attend", attend)
-    assert prove_sizes(base, Sizes((16, 32, 64, 128), 0), 128).allowed == (16, 64, 128)
-
-
 def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monkeypatch: pytest.MonkeyPatch):
     true_attend = forward.attend
 
@@ -117,9 +74,8 @@ def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monke
         return attended._replace(output_QHD=attended.output_QHD * (1 + 1e-5 * places_Q11))
 
     monkeypatch.setattr(forward, "attend", attend)
-    with pytest.raises(TemperError, match="token's position") as caught:
+    with failing("BadConfig", "token's position"):
         open_proving_engine(base)
-    assert caught.value.type == "BadConfig"
 
 
 def on_a_gpu(base: BaseModel) -> BaseModel:

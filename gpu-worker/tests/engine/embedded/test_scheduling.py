@@ -21,8 +21,9 @@ from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
-from temper_gpu.model.lora import Adapter, merged_weights
+from temper_gpu.model.lora import Adapter
 from tests.engine.embedded.tiny import Held, ask, ask_together, held, open_engine, request, tiny_adapter
+from tests.failing import failing
 
 
 def locked_out(lock: DeviceLock, base, **settings) -> EmbeddedEngine:
@@ -33,9 +34,8 @@ def locked_out(lock: DeviceLock, base, **settings) -> EmbeddedEngine:
 
 
 def test_what_does_not_fit_the_context_window_is_refused(engine: EmbeddedEngine):
-    with pytest.raises(TemperError, match=r"512 tokens of qwen2, got 500 \+ 13") as caught:
+    with failing("BadConfig", r"512 tokens of qwen2, got 500 \+ 13"):
         ask(engine, request(0, 500, 13))
-    assert caught.value.type == "BadConfig"
     assert len(ask(engine, request(0, 500, 12)).token_ids) <= 12
 
 
@@ -57,14 +57,6 @@ def test_a_stop_string_ends_an_answer_with_the_token_that_completes_it(engine: E
     assert stopped.logprobs == free.logprobs[:end]
 
 
-def test_a_stop_string_may_span_tokens():
-    check = stop_check(("END",), lambda token_ids: "".join(map(chr, token_ids)))
-    assert check is not None
-    text = [ord(letter) for letter in "x" * 100 + "END"]
-    assert [check(text[:length]) for length in (1, 101, 102, 103)] == [False, False, False, True]
-    assert stop_check((), str) is None
-
-
 @given(text=st.text("ab漢é", max_size=30), stop=st.text("ab漢é", min_size=1, max_size=3))
 def test_a_long_stop_string_costs_little_and_ends_no_other_answer(text: str, stop: str):
     """Bytes are tokens, so characters span some."""
@@ -84,6 +76,7 @@ def test_a_long_stop_string_costs_little_and_ends_no_other_answer(text: str, sto
     num_decoded = 0
     assert not check(list(b"." * 4000))
     assert num_decoded < 20
+    assert stop_check((), decode) is None
 
 
 def test_one_more_than_may_wait_is_refused(base):
@@ -116,26 +109,6 @@ def test_an_abandoned_request_gives_its_slot_back(engine: EmbeddedEngine):
     while engine.health().running and time.monotonic() < deadline:
         time.sleep(0.01)
     assert engine.health().running == 0
-
-
-@pytest.mark.numerics
-def test_more_requests_than_slots_take_turns(base):
-    engine = open_engine(base, max_slots=16)
-    requests = [request(seed, 12, 5) for seed in range(50)]
-    assert ask_together(engine, requests) == [ask(engine, asked) for asked in requests]
-    engine.close()
-
-
-@pytest.mark.numerics
-def test_a_policy_answers_as_the_model_with_its_merged_weights(base):
-    adapter = tiny_adapter(base, 1)
-    merged = dataclasses.replace(base, tensors={**base.tensors, **merged_weights(base, adapter)})
-    engine, expected = open_engine(base), open_engine(merged)
-    asked = request(3, 12, 10)
-    assert ask(engine, asked, held(adapter)) == ask(expected, asked)
-    assert ask(engine, asked) != ask(expected, asked)
-    engine.close()
-    expected.close()
 
 
 def test_the_least_recently_used_policy_makes_room(base):
@@ -205,9 +178,8 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base, en
     adapter.tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"][0, 0] = torch.nan
     futures = [engine.submit(held(adapter), request(seed, 50, 5), 300) for seed in range(8)]
     for future in futures:
-        with pytest.raises(TemperError, match="NaN") as caught:
+        with failing("LossNotFinite", "NaN", retryable=False):
             future.result(300)
-        assert not caught.value.retryable
     assert ask_together(engine, [request(seed, 40, 5) for seed in range(8)]) == expected
 
 
@@ -221,9 +193,8 @@ def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypat
     engine.close()
     assert isinstance(engine.failure, ZeroDivisionError)
     assert deaths == [engine.failure]
-    with pytest.raises(TemperError, match="is down") as caught:
+    with failing("EngineFailed", "is down", retryable=True):
         ask(engine, request(0, 5, 2))
-    assert caught.value.retryable
 
 
 @pytest.mark.parametrize("phase", ["prefill", "decode"])

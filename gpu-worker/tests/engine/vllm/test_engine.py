@@ -14,6 +14,7 @@ from temper_gpu.engine.vllm.switching import Release
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from tests.engine.vllm.stood import adapter_of, ask, ask_again, eventually, request, session_of
+from tests.failing import failing
 
 
 def test_an_answer_has_the_sampled_tokens_and_their_log_probabilities_after_temperature(engine, pocket):
@@ -95,9 +96,8 @@ def test_after_the_death_of_its_server_what_was_in_hand_fails_as_an_outage_and_t
     pid = engine.health().details["pid"]
     starts = engine.counters()["starts"]
     fault.write_text("dies")
-    with pytest.raises(TemperError, match="being restarted") as caught:
+    with failing("EngineFailed", "being restarted", retryable=True):
         ask(engine, request(), adapter)
-    assert caught.value.retryable
     fault.write_text("")
     assert ask_again(engine, request(), adapter).token_ids
     assert engine.counters()["starts"] > starts

@@ -15,6 +15,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
 from tests.engine.vllm.elsewhere import THERE, Elsewhere
 from tests.engine.vllm.stood import adapter_of, ask, ask_again, eventually, request
+from tests.failing import failing
 
 
 @pytest.fixture(scope="module")
@@ -104,16 +105,14 @@ def test_a_wrong_key_and_a_folder_that_is_not_shared_are_the_users_mistake(elsew
 def test_sglang_is_refused_by_its_name(elsewhere):
     elsewhere.stop()
     elsewhere.start(owner="sglang")
-    with pytest.raises(TemperError, match="is an SGLang server: its answers do not name the adapter") as caught:
+    with failing("BadConfig", "is an SGLang server: its answers do not name the adapter"):
         elsewhere.engine()
-    assert caught.value.type == "BadConfig"
 
 
 def test_a_rank_that_it_has_no_room_for_is_the_users_mistake(engine, elsewhere, pocket):
     elsewhere.served.max_lora_rank = 4
-    with pytest.raises(TemperError, match="LoRA rank 8.*start it with a higher --max-lora-rank") as caught:
+    with failing("BadConfig", "LoRA rank 8.*start it with a higher --max-lora-rank"):
         ask(engine, request(), adapter_of(pocket, 1))
-    assert caught.value.type == "BadConfig"
 
 
 def test_an_adapter_that_somebody_unloads_is_loaded_and_proven_again(engine, elsewhere, pocket):
@@ -121,9 +120,8 @@ def test_an_adapter_that_somebody_unloads_is_loaded_and_proven_again(engine, els
     ask(engine, request(), adapter)
     proofs = engine.counters()["proofs"]
     elsewhere.served.unload(adapter.sha256)
-    with pytest.raises(TemperError, match="must know .*, but does not") as caught:
+    with failing("EngineFailed", "must know .*, but does not", retryable=True):
         ask(engine, request(), adapter)
-    assert caught.value.retryable
     assert ask(engine, request(), adapter).token_ids
     assert engine.counters()["proofs"] == proofs + 1
 
@@ -132,9 +130,8 @@ def test_an_answer_is_given_away_only_if_its_adapter_is_still_the_one_that_was_p
     adapter = adapter_of(pocket, 1)
     ask(engine, request(), adapter)
     elsewhere.served.replace(adapter.sha256, "/srv/somebody/elses")
-    with pytest.raises(TemperError, match="was replaced there while it answered; retry") as caught:
+    with failing("EngineFailed", "was replaced there while it answered; retry", retryable=True):
         ask(engine, request(), adapter)
-    assert caught.value.retryable
     assert ask(engine, request(), adapter).token_ids
     assert elsewhere.served.cards()[1]["root"] == f"{THERE}/{adapter.sha256}"
 
@@ -147,14 +144,12 @@ def test_an_outage_is_told_until_it_is_over_and_all_is_proven_again(engine, else
     in_hand = engine.submit(adapter, request(), 120)
     assert eventually(lambda: engine.health().running == 1)
     elsewhere.stop()
-    with pytest.raises(TemperError, match="ended before it answered .*; Temper waits until it is back") as caught:
+    with failing("EngineFailed", "ended before it answered .*; Temper waits until it is back", retryable=True):
         in_hand.result(60)
-    assert caught.value.retryable
     away = f"awaited: the vLLM server {elsewhere.url} must answer, but does not"
     assert eventually(lambda: str(engine.health().details["state"]).startswith(away))
-    with pytest.raises(TemperError, match="must answer, but does not .*start it, or correct engine.vllm.url") as caught:
+    with failing("EngineFailed", "must answer, but does not .*start it, or correct engine.vllm.url", retryable=True):
         ask(engine, request(), adapter)
-    assert caught.value.retryable
     elsewhere.fault = ""
     elsewhere.start()
     assert ask_again(engine, request(), adapter).token_ids
@@ -163,9 +158,8 @@ def test_an_outage_is_told_until_it_is_over_and_all_is_proven_again(engine, else
 
 def test_a_server_that_is_not_there_yet_is_an_outage(elsewhere):
     elsewhere.stop()
-    with pytest.raises(TemperError, match="must answer, but does not .*start it") as caught:
+    with failing("EngineFailed", "must answer, but does not .*start it", retryable=True):
         elsewhere.engine()
-    assert (caught.value.type, caught.value.retryable) == ("EngineFailed", True)
 
 
 @pytest.mark.parametrize("told", [{"fingerprint": "vllm-0.0-2"}, {"context_window": 512}])

@@ -10,6 +10,7 @@ from temper_gpu.engine.vllm.proof import PROBE_TOKENS, TEMPERATURE, TOLERANCES, 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER
 from tests.engine.vllm.stood import adapter_of, ask, eventually, request, settings
+from tests.failing import failing
 
 OURS = Address("key", socket="/nowhere")
 
@@ -55,9 +56,8 @@ def test_the_first_adapter_of_a_run_changes_nothing_and_is_accepted(engine, pock
 
 
 def test_flags_that_the_server_refuses_are_the_users_mistake(pocket, fault):
-    with pytest.raises(TemperError, match="refused them: .*--no-such-flag; correct engine.vllm.args") as caught:
+    with failing("BadConfig", "refused them: .*--no-such-flag; correct engine.vllm.args"):
         VllmEngine(pocket, str(POCKET_FOLDER), settings(fault, args=("--no-such-flag",)))
-    assert caught.value.type == "BadConfig"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -113,6 +113,5 @@ def test_a_server_that_comes_back_with_another_base_model_answers_nothing_more(e
     waiting = engine.submit(None, request(), 120)
     assert eventually(lambda: engine.health().failure is not None)
     for asked in (lambda: waiting.result(60), lambda: ask(engine, request())):
-        with pytest.raises(TemperError, match="must serve the weights of pocket") as caught:
+        with failing("PolicyMismatch", "must serve the weights of pocket"):
             asked()
-        assert caught.value.type == "PolicyMismatch"

@@ -19,10 +19,10 @@ from temper_gpu.engine.vllm import server
 from temper_gpu.engine.vllm.client import Client
 from temper_gpu.engine.vllm.engine import VllmEngine
 from temper_gpu.engine.vllm.settings import External, VllmSettings, installed_version
-from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.models import POCKET_FOLDER
 from tests.engine.vllm.stood import Files, adapter_of, ask, ask_again, eventually, pocket_base, request, session_of
+from tests.failing import failing
 
 PYTHON = os.environ.get("TEMPER_VLLM_PYTHON")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="vLLM is not installed: temper setup vllm, then TEMPER_VLLM_PYTHON")
@@ -114,9 +114,8 @@ def test_adapters_are_proven_whatever_their_size(real, pocket):
 @pytest.mark.parametrize(("scale", "told"), [(0.0, "as the base model does"), (0.2, "as another model would")])
 def test_an_adapter_that_is_not_the_one_it_is_named_after_is_caught(real, pocket, scale, told):
     swapped = Swapped(adapter_of(pocket, 3), adapter_of(pocket, 4, scale))
-    with pytest.raises(TemperError, match=told) as caught:
+    with failing("PolicyMismatch", told):
         real.submit(swapped, request(), 120).result(120)
-    assert caught.value.type == "PolicyMismatch"
 
 
 def test_an_answer_ends_with_its_stop_string(real, pocket):
@@ -130,9 +129,8 @@ def test_an_answer_matches_its_schema(real, pocket):
     asked = replace(request(8, 60), schema=json.dumps(schema), stop_token_ids=pocket.end_token_ids)
     answer = ask(real, asked)
     assert json.loads(Detokenizer(pocket.tokenizer).decode(answer.token_ids)) in schema["enum"]
-    with pytest.raises(TemperError) as caught:
+    with failing("BadConfig"):
         ask(real, replace(asked, schema='{"type": 7}'))
-    assert caught.value.type == "BadConfig"
 
 
 def test_prompts_beyond_one_pass_are_answered(real, pocket):
@@ -157,9 +155,8 @@ def test_it_is_the_same_as_a_server_that_somebody_else_runs(real, pocket, tmp_pa
             ({"key": "another"}, "refused with status 401.*set TEMPER_VLLM_KEY"),
             ({"folder_there": "/srv/elsewhere"}, "must see the folder of engine.vllm.adapters"),
         ):
-            with pytest.raises(TemperError, match=words) as caught:
+            with failing("BadConfig", words):
                 external(**changes)
-            assert caught.value.type == "BadConfig"
         engine = external()
         assert engine.recorded["engine"] == f"vllm {installed_version(PYTHON or '')} (external)"
         assert "system_fingerprint=vllm-" in engine.recorded["engineFlags"]
