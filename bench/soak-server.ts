@@ -74,7 +74,7 @@ export async function startSoakServer(python: string, folder: string): Promise<S
     ask,
     short: { context: MODELS.short.context, beyond: LONG_PROMPT, tools: TOOLS },
     takesAll: false,
-    paths: ['/v1/chat/completions', '/v1/completions', '/tokenize', '/detokenize'],
+    paths: ['/v1/chat/completions', '/v1/completions'],
     gauges: () => readGauges(ask),
     close: () => endChild(child, STOP_MS),
   };

@@ -92,14 +92,6 @@ class Prompts:
         ids = self._tokenizer(text)["input_ids"] if adds_special_tokens else self.tokenise(text)
         return self.known_ids(tuple(ids))
 
-    def decode_all(self, token_ids: list[int]) -> str:
-        """Control tokens included, as vLLM's server writes them."""
-        return self._tokenizer.decode(list(self.known_ids(tuple(token_ids), "tokens")))
-
-    def entries(self, token_ids: tuple[int, ...]) -> list[str]:
-        """Entries of the vocabulary in the format of vLLM's server, which shows half characters, too."""
-        return self._tokenizer.convert_ids_to_tokens(list(token_ids))
-
     def known_ids(self, token_ids: tuple[int, ...], subject: str = "prompt") -> tuple[int, ...]:
         if not token_ids or (min(token_ids) >= 0 and max(token_ids) < self._num_tokens):
             return token_ids

@@ -23,7 +23,6 @@ from temper_gpu.server.metrics import PROMETHEUS, Metrics
 from temper_gpu.server.open_models import OpenModels, ReadTemplate, no_template
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
-from temper_gpu.server.tokenization import Tokenization
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 SHUTDOWN_S = 3
@@ -58,13 +57,10 @@ class ChatServer:
         self._models = OpenModels(engines, targets, read_template)
         self._metrics = metrics
         answering = Answering(self._models, settings, self._metrics)
-        tokenization = Tokenization(self._models, answering)
         self._endpoints: dict[str, Endpoint] = {
             "/v1/chat/completions": ("POST", True, answering.chat),
             "/v1/completions": ("POST", True, answering.completions),
             "/v1/models": ("GET", True, self._list_models),
-            "/tokenize": ("POST", True, tokenization.tokenize),
-            "/detokenize": ("POST", True, tokenization.detokenize),
             METRICS: ("GET", True, self._show_metrics),
             "/health": ("GET", False, self._health),
         }

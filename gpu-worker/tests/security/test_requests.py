@@ -286,7 +286,8 @@ def test_a_body_is_read_to_its_end_before_a_refusal_hangs_up(url: str):
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_one_that_wants_no_other_answer_gets_the_reason_too(url: str, version: str):
-    head = f"POST /tokenize HTTP/{version}\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n"
+    head = f"POST /v1/completions HTTP/{version}\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+    head += "Content-Length: 3000000\r\n\r\n"
     with connect(url) as connection:
         connection.sendall(head.encode())
         time.sleep(0.2)

@@ -39,7 +39,7 @@ def prompts_with(scheme: str) -> Prompts:
 
 
 def text_of(prompts: Prompts, ids: tuple[int, ...]) -> str:
-    return "".join(prompts.entries(ids)).replace("▁", " ")
+    return "".join(prompts._tokenizer.convert_ids_to_tokens(list(ids))).replace("▁", " ")
 
 
 @pytest.mark.parametrize("scheme", ["never", "first", "always", "prepend"])

@@ -104,32 +104,6 @@ def test_completions_that_would_not_be_honoured_are_refused(client: httpx.Client
     assert (status, kind) == (400, "BadConfig")
 
 
-def test_text_becomes_tokens_and_they_become_text(client: httpx.Client):
-    def tokenize(**body: Any) -> dict[str, Any]:
-        return client.post("/tokenize", json={"model": "pocket", **body}).json()
-
-    assert tokenize(prompt="12", return_token_strs=True) == {
-        "count": 2,
-        "max_model_len": 4096,
-        "tokens": [49, 50],
-        "token_strs": ["1", "2"],
-    }
-    # As the vocabulary has them, not as they are read.
-    assert tokenize(prompt=" é", return_token_strs=True)["token_strs"] == ["Ġ", "Ã", "©"]
-    asked = tokenize(messages=ASKED["messages"])
-    assert asked["tokens"] == chat(client, return_token_ids=True).json()["prompt_token_ids"]
-    text = client.post("/detokenize", json={"model": "pocket", "tokens": asked["tokens"]}).json()["prompt"]
-    assert tokenize(prompt=text)["tokens"] == asked["tokens"]
-    for path, body in (
-        ("/tokenize", {"prompt": 5}),
-        ("/tokenize", {"prompt": "x", "best": 1}),
-        ("/tokenize", {"prompt": "x", "messages": []}),
-        ("/detokenize", {"tokens": ["x"]}),
-        ("/detokenize", {"tokens": [99_999]}),
-    ):
-        assert error(client.post(path, json={"model": "pocket", **body}))[:2] == (400, "BadConfig")
-
-
 def test_one_model_is_shown_by_its_name(client: httpx.Client):
     chat(client, model="demo@1")
     for name in ("pocket", "demo@1"):
@@ -162,12 +136,7 @@ def test_metrics_are_told_with_the_key_under_vllms_names(client: httpx.Client, u
     names = {re.sub(r"_(bucket|sum|count)$", "", sample.partition("{")[0]) for sample in samples}
     assert names <= set(types)
     for headers in ({}, {"authorization": "Bearer wrong"}):
-        for method, path in (
-            ("GET", "/metrics"),
-            ("POST", "/v1/completions"),
-            ("POST", "/tokenize"),
-            ("POST", "/detokenize"),
-        ):
+        for method, path in (("GET", "/metrics"), ("POST", "/v1/completions")):
             assert httpx.request(method, url + path, headers=headers, trust_env=False).status_code == 401
     assert KEY not in response.text
     alone = {"authorization": f"Bearer {METRICS_KEY}"}
@@ -219,7 +188,7 @@ def test_much_of_anything_is_answered_or_refused(
     assert (None if answer.status_code == 200 else (answer.status_code, error(answer)[2])) == expected
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions"])
 def test_a_body_that_is_no_text_or_too_large_is_refused(client: httpx.Client, path: str):
     for body in (b'{"model": "\xff\xfe"}', b'{"model": "\xed\xa0\x80"}', b"\x00", b"{" * 400, b"[" * 400 + b"]" * 400):
         assert error(client.post(path, content=body)) == (400, "BadConfig", "bad_request")

@@ -130,14 +130,12 @@ def test_a_request_names_a_template_of_the_store_by_its_hash(client: httpx.Clien
     sha256 = "b" * 64
     monkeypatch.setitem(served.TEMPLATES, sha256, "{{ '[' ~ messages[0].content ~ ']' }}")
 
-    def tokens(**template: str) -> httpx.Response:
-        return client.post("/tokenize", json={"model": "pocket", "messages": ASK, **template})
+    def answered(**template: str) -> httpx.Response:
+        return served.chat(client, messages=ASK, max_tokens=1, return_token_ids=True, **template)
 
-    assert tokens(chat_template_sha256=sha256).json()["tokens"] == list(b"[Go.]")
-    assert tokens().json()["tokens"] == list(prompts_by().encode(ASK, None))
-    answer = served.chat(client, messages=ASK, chat_template_sha256=sha256, max_tokens=1, return_token_ids=True)
-    assert answer.json()["prompt_token_ids"] == list(b"[Go.]")
-    unknown = tokens(chat_template_sha256="c" * 64)
+    assert answered(chat_template_sha256=sha256).json()["prompt_token_ids"] == list(b"[Go.]")
+    assert answered().json()["prompt_token_ids"] == list(prompts_by().encode(ASK, None))
+    unknown = answered(chat_template_sha256="c" * 64)
     assert served.error(unknown)[:2] == (400, "BadConfig")
     assert "has no blobs/cccc" in unknown.json()["error"]["message"]
 

@@ -168,7 +168,7 @@ def test_what_was_answered_goes_back_into_the_prompt(form: Form):
     prompts, request = form.prompts(), parse()
     message = answer(prompts, form.call, request)["message"]
     result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "free"}
-    written = prompts.decode_all(list(prompts.encode([QUESTION, message, result], request.tools)))
+    written = prompts._tokenizer.decode(list(prompts.encode([QUESTION, message, result], request.tools)))
     assert '"x"' in written.replace("\\", "")
     assert "free" in written
 
