@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Of processor_time.py where it was told to end what it runs. */
+/** Of run_job.py where it was told to end what it runs. */
 const ENDED = 124;
 
 export interface Step {

@@ -11,7 +11,7 @@ export interface Timing {
   readonly processorSeconds: number | null;
 }
 
-const COUNTER = fileURLToPath(new URL('./processor_time.py', import.meta.url));
+const COUNTER = fileURLToPath(new URL('./run_job.py', import.meta.url));
 const SLOWEST = 30;
 /** Linux counts processor time for /proc in hundredths of a second. */
 const TICKS_A_SECOND = 100;

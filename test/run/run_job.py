@@ -1,4 +1,4 @@
-"""`python processor_time.py FILE COMMAND…` runs a command and writes the processor time in seconds that it and its
+"""`python run_job.py FILE COMMAND…` runs a command and writes the processor time in seconds that it and its
 descendants took into FILE. SIGTERM, or the death of whoever started it, ends the command with all its descendants;
 what a command leaves running is named and ended, too. On Linux that holds for processes whose parents have ended (the
 daemon of a local stack belongs to no command); elsewhere for the command's process group."""
