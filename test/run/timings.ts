@@ -11,14 +11,14 @@ export interface Timing {
   readonly processorSeconds: number | null;
 }
 
-const COUNTER = fileURLToPath(new URL('./run_job.py', import.meta.url));
+const RUN_JOB = fileURLToPath(new URL('./run_job.py', import.meta.url));
 const SLOWEST = 30;
 /** Linux counts processor time for /proc in hundredths of a second. */
 const TICKS_A_SECOND = 100;
 
 /** The same step, which writes its processor time into a file, and whose processes end with it. */
 export function withProcessorTime<S extends Step>(step: S, python: string, file: string): S {
-  return { ...step, shown: step.command, command: [python, '-S', '-E', COUNTER, file, ...step.command] };
+  return { ...step, shown: step.command, command: [python, '-S', '-E', RUN_JOB, file, ...step.command] };
 }
 
 export function readProcessorTime(file: string): number | null {

@@ -21,10 +21,6 @@ SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 # A higher level takes six times as long for a few percent.
 COMPRESSION = 6
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
-# Texts that WordPiece's decoder cleans up in each token.
-_CLEANED = [(" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m")]
-_CLEANED += [(" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re")]
-
 # A token to its bytes, as text in latin-1.
 Piece = Callable[[str], str]
 
@@ -97,8 +93,7 @@ def read_decoder(decoder: Any) -> Decoder | None:
     if len(known) < len(changes):
         return None
     of_text = [step for step in steps[num_of_tokens:] if step["type"] == "Strip"]
-    drops = any(map(_drops_first_space, of_text)) or any(map(_is_otherwise_first, steps))
-    return Decoder(partial(_piece, known, "ByteFallback" in kinds), drops)
+    return Decoder(partial(_piece, known, "ByteFallback" in kinds), any(map(_drops_first_space, of_text)))
 
 
 def _piece(changes: list[Piece], reads_bytes: bool, token: str) -> str:
@@ -114,35 +109,17 @@ def _drops_first_space(strip: dict[str, Any]) -> bool:
     return strip["content"] == " " and strip["start"] > 0
 
 
-def _is_otherwise_first(step: dict[str, Any]) -> bool:
-    """Whether the step leaves out the space before the first token."""
-    return step["type"] == "WordPiece" or (step["type"] == "Metaspace" and step["prepend_scheme"] != "never")
-
-
 def _change(step: dict[str, Any]) -> Piece | None:
     """The effect of a step on a token that is not the first one; None if the step is not known."""
     match step["type"]:
         case "Replace" if "String" in step["pattern"]:
             return lambda token: token.replace(step["pattern"]["String"], step["content"])
-        case "Metaspace":
-            return lambda token: token.replace(step["replacement"], " ")
-        case "WordPiece":
-            return partial(_word_piece, step["prefix"], step["cleanup"])
-        case "BPEDecoder":
-            return lambda token: token.replace(step["suffix"], " ")
         case "Strip":
             return partial(_stripped, step)
         case "Fuse" | "ByteFallback":
             return lambda token: token
         case _:
             return None
-
-
-def _word_piece(prefix: str, cleans: bool, token: str) -> str:
-    token = token.removeprefix(prefix) if token.startswith(prefix) else f" {token}"
-    for untidy, tidy in _CLEANED if cleans else ():
-        token = token.replace(untidy, tidy)
-    return token
 
 
 def _stripped(step: dict[str, Any], token: str) -> str:

@@ -1,4 +1,4 @@
-"""Pieces of vocabularies, joined, against what tokenizers decode: of every kind that the library builds."""
+"""Pieces of vocabularies, joined, against what tokenizers decode: of the kinds that base models have."""
 
 import base64
 import gzip
@@ -61,10 +61,7 @@ def byte_level() -> PreTrainedTokenizerFast:
 
 @cache
 def tokenizers() -> dict[str, Any]:
-    words = [*WORDS, *(f"##{word}" for word in WORDS), *(f"{word}</w>" for word in WORDS)]
-    word_level = models.WordLevel(numbered(words), "a")
-    word_piece = models.WordPiece(numbered(words), unk_token="a")
-    scores = [(piece, -1.0) for piece in dict.fromkeys(marked())]
+    word_level = models.WordLevel(numbered(WORDS), "a")
     built_in = {name: AutoTokenizer.from_pretrained(str(folder)) for name, folder in BUILT_IN.items()}
     return {
         **built_in,
@@ -72,11 +69,6 @@ def tokenizers() -> dict[str, Any]:
         "llama": llama(decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)),
         "gemma": llama(decoders.ByteFallback(), decoders.Fuse()),
         "stripped": llama(decoders.Strip("a", 1, 0)),
-        "metaspace": fast(models.Unigram(scores, 0), decoders.Metaspace()),
-        "metaspace, none before": fast(models.Unigram(scores, 0), decoders.Metaspace(prepend_scheme="never")),
-        "word pieces": fast(word_piece, decoders.WordPiece()),
-        "word pieces, untidy": fast(word_piece, decoders.WordPiece(cleanup=False)),
-        "suffixes": fast(models.BPE(numbered(words), []), decoders.BPEDecoder("</w>")),
         "words": fast(word_level, None),
         "fused": fast(word_level, decoders.Fuse()),
     }
