@@ -1,6 +1,5 @@
 """What the backward pass keeps of a token, beside what tracing it without numbers finds."""
 
-import os
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from temper_gpu.contract import LoraConfig
 from temper_gpu.model.outlines import without_numbers
 from temper_gpu.training.needs import META, MicroBatches
 from temper_gpu.training.recomputation import is_recomputed, saved_bytes_per_token
+from tests.tier import IS_NIGHTLY
 
 SHAPE: dict[str, Any] = {
     "vocab_size": 64,
@@ -36,7 +36,6 @@ WAYS: dict[str, LoraConfig | None] = {
 
 
 # Each kind in each way, and both types of numbers for each kind and for each way; on a landing, each way once.
-IS_NIGHTLY = os.environ.get("TEMPER_TEST_TIER") == "nightly"
 CASES = [
     (kind, [torch.bfloat16, torch.float32][(row + column) % 2], way)
     for row, kind in enumerate(CONFIGS)

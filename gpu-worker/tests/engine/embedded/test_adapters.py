@@ -37,6 +37,7 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 from tests.failing import failing
+from tests.tier import IS_NIGHTLY
 
 pytestmark = pytest.mark.numerics
 
@@ -145,6 +146,7 @@ def prompted(index: int) -> GenerationRequest:
     return GenerationRequest((*prompt, *end), 230 if is_long else 1 + index % 9, [1.0, 0.7, 0][index % 3], index)
 
 
+@pytest.mark.skipif(not IS_NIGHTLY, reason="takes as long as the rest of the file; played each night")
 def test_policies_answer_beside_each_other_as_each_request_alone(bfloat16: BaseModel):
     """With a prefix cache, and with memory for few of the requests at once."""
     lock, adapters = DeviceLock(), adapters_of(bfloat16)
