@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.tier import TIER
+
 # An example may take its time on a busy machine, and whether a test passes is no matter of luck.
 for tier, max_examples in (("landing", 25), ("nightly", 100)):
     settings.register_profile(tier, deadline=None, derandomize=True, max_examples=max_examples)
-settings.load_profile(os.environ.get("TEMPER_TEST_TIER", "landing"))
+settings.load_profile(TIER)
 # As in the worker: half a million objects are made by imports, and stay.
 gc.disable()
 # Read when torch is imported. A second thread that spins until the first is done costs ten times what it computes.

@@ -2,4 +2,5 @@
 
 import os
 
-IS_NIGHTLY = os.environ.get("TEMPER_TEST_TIER") == "nightly"
+TIER = os.environ.get("TEMPER_TEST_TIER", "landing")
+IS_NIGHTLY = TIER == "nightly"

@@ -12,7 +12,7 @@ import { cacheFolder } from '../../workers/project/folders.ts';
 import { vllmState } from '../../workers/install/vllm-environment.ts';
 import { useCompiledCode } from '../compiled.ts';
 import { draw } from '../run/tier.ts';
-import { openTools } from '../run/tools.ts';
+import { openTools, variablesOf } from '../run/tools.ts';
 import type { Digest } from './evidence.ts';
 import { allScenes, type Scene, type Stage } from './scenes.ts';
 import { Tally } from './tally.ts';
@@ -30,9 +30,9 @@ const { values } = parseArgs({
     hold: { type: 'boolean' },
   },
 });
-const { python, temporalCli } = await openTools();
-process.env['TEMPER_PYTHON'] = python;
-process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
+const tools = await openTools();
+Object.assign(process.env, variablesOf(tools));
+const { python } = tools;
 const compiled = await useCompiledCode();
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);

@@ -21,6 +21,7 @@ SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 # A higher level takes six times as long for a few percent.
 COMPRESSION = 6
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
+
 # A token to its bytes, as text in latin-1.
 Piece = Callable[[str], str]
 

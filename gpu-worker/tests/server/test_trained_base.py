@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -32,11 +31,6 @@ class Bases:
     def get(self, name: str) -> BaseModel:
         self.num_asked += 1
         return self._host.engine(name).base
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return FileStore(tmp_path)
 
 
 @pytest.fixture
