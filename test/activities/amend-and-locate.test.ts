@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { Located, type GroupResult, type SettingChange } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
@@ -14,7 +14,6 @@ let world: World;
 beforeEach(async () => {
   world = await openWorld();
 });
-afterEach(() => world.close());
 
 /** A step's commit as far as it is read here, with real weights behind it. */
 async function commit(step: number, branch = 0): Promise<string> {

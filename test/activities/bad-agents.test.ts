@@ -1,5 +1,5 @@
 /** Agents as they come: whatever one attempt does, it is data, it costs what its limits say, and its neighbours play on. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { rolloutsKey } from '../../store/layout.ts';
@@ -20,7 +20,6 @@ async function playBeside(bad: Play, rollout = ROLLOUT) {
       return mine;
     },
   });
-  onTestFinished(() => world.close());
   const input = { ...(await rolloutInput(world.store, { attempts: 3 })), rollout };
   const result = await call(world.activities.rollout, input);
   const stored = (await world.store.read(rolloutsKey(input)))!;
@@ -87,7 +86,6 @@ test('an agent that logs a gigabyte has kept the beginning, and says how much is
 
 test('an agent whose every attempt fails leaves a group that is not trained, counted', async () => {
   const world = await openWorld({ rollout: () => Promise.reject(new Error('not today')) });
-  onTestFinished(() => world.close());
   const result = await call(world.activities.rollout, await rolloutInput(world.store));
   expect(result).toMatchObject({ use: 'too-few-attempts', failed: 6, rewards: [] });
 });

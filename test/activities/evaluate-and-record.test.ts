@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
@@ -14,7 +14,6 @@ let world: World;
 beforeEach(async () => {
   world = await openWorld();
 });
-afterEach(() => world.close());
 
 test('an evaluation plays each held-out scenario once', async () => {
   const input = await evaluateInput(world.store);
@@ -45,7 +44,6 @@ test('an evaluation that was interrupted goes on, with the bytes of an undisturb
   expect(results[0]).toEqual(results[1]);
   expect(world.engine.executed).toHaveLength(20);
   expect(readBytes(world, evalRolloutsKey(input))).toBe(readBytes(other, evalRolloutsKey(theirs)));
-  await other.close();
 });
 
 test('an evaluation from other inputs is a StepConflict', async () => {
@@ -185,7 +183,6 @@ test.each(['read', 'replace'] as const)(
     await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
     expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);
     expect((await readState(world.store, 'demo'))?.step).toBe(3);
-    await frozen.close();
   },
 );
 
@@ -198,5 +195,4 @@ test('a state names no step that the curve does not have', async () => {
   const done = call(full.activities.checkpoint, { state: state(1), summary: summary(1, 1) });
   await expect(done).rejects.toThrow('the disk is full');
   expect(await readState(world.store, 'demo')).toBeNull();
-  await full.close();
 });

@@ -1,45 +1,37 @@
 /** A disk that refuses at each write in turn, and then takes everything again: the group's bytes are the undisturbed ones. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import type { RolloutInput } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { evalRolloutsKey, judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { failingFileSystem } from '../store/bytes/failing-file-system.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await openWorld();
-});
-afterAll(() => world.close());
+const world = await openWorld();
 
 const bytesOf = (root: string, key: string): string => readFileSync(join(root, key)).toString('base64');
 
 /** Plays on a disk that refuses from its n-th write on, then on the healed disk; true where it never refused. */
 async function playRefused(code: string, failing: number, play: (on: World, store: FileStore) => Promise<void>) {
-  const root = mkdtempSync(join(tmpdir(), 'temper-full-'));
+  const root = temporaryFolder();
   const disk = failingFileSystem(code, failing);
   const [refused, healed] = [
     await openWorld({}, { store: new FileStore(root, disk.files) }),
     await openWorld({}, { store: new FileStore(root) }),
   ];
-  try {
-    const failure: unknown = await play(refused, new FileStore(root)).then(
-      () => null,
-      (error: unknown) => error,
-    );
-    if (failure !== null) {
-      expect(failure).toMatchObject({ type: 'StoreUnavailable', nonRetryable: false });
-      expect((failure as Error).message).toMatch(new RegExp(`${code}.*(free some space|read-only)`));
-    }
-    await play(healed, new FileStore(root));
-    return { wasRefused: failure !== null, root };
-  } finally {
-    await Promise.all([refused.close(), healed.close()]);
+  const failure: unknown = await play(refused, new FileStore(root)).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (failure !== null) {
+    expect(failure).toMatchObject({ type: 'StoreUnavailable', nonRetryable: false });
+    expect((failure as Error).message).toMatch(new RegExp(`${code}.*(free some space|read-only)`));
   }
+  await play(healed, new FileStore(root));
+  return { wasRefused: failure !== null, root };
 }
 
 test.each([
@@ -59,7 +51,6 @@ test.each([
     wasRefused = played.wasRefused;
     expect(bytesOf(played.root, rolloutsKey(input!))).toBe(bytesOf(world.root, rolloutsKey(undisturbed)));
     expect(bytesOf(played.root, judgedKey(input!))).toBe(bytesOf(world.root, judgedKey(undisturbed)));
-    rmSync(played.root, { recursive: true });
   }
   // Twelve answers in the journal, rollouts, verdict and times: every write counts.
   expect(refusals).toBeGreaterThan(20);
@@ -73,5 +64,4 @@ test('a disk that is full while an evaluation is played', async () => {
   });
   expect(wasRefused).toBe(true);
   expect(bytesOf(root, evalRolloutsKey(undisturbed))).toBe(bytesOf(world.root, evalRolloutsKey(undisturbed)));
-  rmSync(root, { recursive: true });
 });

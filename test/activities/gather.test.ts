@@ -1,5 +1,5 @@
 /** Recorded conversations become groups: chosen once, trained once, read again from the run's own data set. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import type { Checkpoint, GatherInput } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
@@ -21,7 +21,6 @@ beforeEach(async () => {
   served = await commit(0, null);
   for (const step of [1, 2, 3]) served = await commit(step, served);
 });
-afterEach(() => world.close());
 
 const adapterOf = (step: number): string => sha256Hex(`demo ${step}`);
 

@@ -1,7 +1,7 @@
 /** Groups whose rewards come from outside: played, given rewards, closed and judged, once and from values alone. */
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { JudgeGivenResult, type ExternalConfig, type RolloutInput } from '../../core/contract.ts';
 import { EXTERNAL } from '../../core/external-rewards.ts';
@@ -13,14 +13,8 @@ import { addGift, closeLedger, readGiven, type RewardRow } from '../../store/rec
 import { readGroup } from '../../store/records/run-reader.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
 async function play(definition: Parameters<typeof openWorld>[0] = {}): Promise<{ world: World; input: RolloutInput }> {
   const world = await openWorld({ reward: external(), ...definition });
-  worlds.push(world);
   const input = await rolloutInput(world.store, { judge: EXTERNAL });
   expect((await call(world.activities.rollout, input)).use).toBe('unjudged');
   return { world, input };

@@ -20,15 +20,11 @@ import {
 import { call, createEnvironment, failureOf, openWorld, rolloutInput, type World } from './world.ts';
 
 let scripted: ScriptedJudge;
-const worlds: World[] = [];
 beforeEach(async () => {
   scripted = await startScriptedJudge();
   scripted.scoreBy((lines) => Number((lines.at(-1) as { content: string }).content) / 10);
 });
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-  await scripted.close();
-});
+afterEach(() => scripted.close());
 
 type Play = Parameters<typeof openWorld>[0];
 
@@ -38,9 +34,7 @@ async function judgedWorld(
   env: NodeJS.ProcessEnv = ENV,
 ): Promise<World> {
   const judge = { baseUrl: scripted.url, model: 'scripted', keyVariable: JUDGE_KEY_VARIABLE };
-  const world = await openWorld({ ...play, reward: createRuler({ judge, ...options }) }, { env });
-  worlds.push(world);
-  return world;
+  return openWorld({ ...play, reward: createRuler({ judge, ...options }) }, { env });
 }
 
 const NAME = 'endpoint/scripted';
@@ -231,7 +225,6 @@ describe('a judge that cannot be asked', () => {
 
   test('because its agent names none any more is BadConfig', async () => {
     const world = await openWorld();
-    worlds.push(world);
     const input = await judgedInput(world);
     await call(world.activities.rollout, input);
     const failure = await failureOf(call(world.activities.judgeGroup, { group: input }));
@@ -262,7 +255,7 @@ test('an endpoint that the agent names no more is noted, and its new judge judge
 
 describe('the run’s own engine as judge', () => {
   async function engineWorld(model: string): Promise<World> {
-    const world = await openWorld(
+    return openWorld(
       { reward: createRuler({ judge: `engine/${model}` }) },
       {},
       {
@@ -274,8 +267,6 @@ describe('the run’s own engine as judge', () => {
         },
       },
     );
-    worlds.push(world);
-    return world;
   }
 
   test('a base model costs nothing', async () => {

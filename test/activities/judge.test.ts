@@ -1,7 +1,7 @@
 /** `judge`: the verdict on a step, from the files of its groups. */
 import { join } from 'node:path';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import type { GroupResult, JudgeInput } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
@@ -14,7 +14,6 @@ let world: World;
 beforeEach(async () => {
   world = await openWorld();
 });
-afterEach(() => world.close());
 
 const STEP = { run: 'demo', branch: 0, step: 2 };
 

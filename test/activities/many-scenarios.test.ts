@@ -1,11 +1,9 @@
 /** More scenarios than one blob holds: how they are stored, read, verified, copied and kept. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { tmpdir } from 'node:os';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { createScenarioReader } from '../../activities/scenario-reader.ts';
-import type { Prepared } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJsonLines } from '../../store/bytes/json.ts';
@@ -16,7 +14,8 @@ import { planGarbage } from '../../store/records/garbage.ts';
 import { readStoredScenarios } from '../../store/records/run-reader.ts';
 import { blobsOfScenarios, openScenarioFile } from '../../store/records/scenario-files.ts';
 import { verifyRun } from '../../store/records/verify/verify-run.ts';
-import { call, openWorld, type World } from './world.ts';
+import { call, openWorld } from './world.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const COUNT = 2000;
 const text = 'x'.repeat(10_000);
@@ -26,15 +25,9 @@ function* many(): Generator<ReturnType<typeof scenarioOf>> {
   for (let index = 0; index < COUNT; index++) yield scenarioOf(index);
 }
 
-let world: World;
-let prepared: Prepared;
-beforeAll(async () => {
-  world = await openWorld({ scenarios: many, evalScenarios: [{ id: 'e0' }, { id: 'e1' }] });
-  prepared = await call(world.activities.prepare, { config: configOf('demo') });
-});
-afterAll(() => world.close());
-
 const configOf = (run: string) => defaultRunConfig({ run, agent: 'guess', baseModel: 'pocket' });
+const world = await openWorld({ scenarios: many, evalScenarios: [{ id: 'e0' }, { id: 'e1' }] });
+const prepared = await call(world.activities.prepare, { config: configOf('demo') });
 
 /** A store that counts the bytes of blobs that are read. */
 class CountingStore extends FileStore {
@@ -81,7 +74,7 @@ test('some of them are read without the others', async () => {
 
 test('garbage collection keeps them, a copy has them, and verification finds the one that is broken', async () => {
   expect((await planGarbage(world.store, Date.now() + 1e9)).objects).toEqual([]);
-  const root = mkdtempSync(join(tmpdir(), 'temper-copied-'));
+  const root = temporaryFolder();
   const copy = new FileStore(root);
   const options = {
     isThorough: true,
@@ -98,7 +91,6 @@ test('garbage collection keeps them, a copy has them, and verification finds the
   expect(await problems()).toEqual([part!.key, names]);
   await copyRun(world.store, copy, 'demo', options);
   expect(await problems()).toEqual([]);
-  rmSync(root, { recursive: true });
 });
 
 test('few scenarios are one blob of the same bytes as ever', async () => {
@@ -107,5 +99,4 @@ test('few scenarios are one blob of the same bytes as ever', async () => {
   const bytes = encodeJsonLines(['a', 'b', 'é'].map((id) => ({ id, scenario: { id } })));
   expect(scenarios).toMatchObject({ sha256: hashBytes(bytes), bytes: bytes.length });
   expect(await few.store.read(scenariosKey('few'))).toEqual(Buffer.from(bytes));
-  await few.close();
 });

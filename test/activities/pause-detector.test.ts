@@ -45,7 +45,6 @@ test('a process that has just stood still starts no old task, and an old task of
     pauses.check();
   }
   expect(await call(frozen.activities.rollout, input, handedOut)).toMatchObject({ use: 'trained' });
-  await frozen.close();
 });
 
 test('a worker that is cut off from Temporal makes no new call, also once it is back; what it recorded is not asked again', async () => {
@@ -84,7 +83,6 @@ test('a worker that is cut off from Temporal makes no new call, also once it is 
   lost = () => undefined;
   await call(cutOff.activities.rollout, input);
   expect(cutOff.engine.received).toBe(again + 1);
-  await cutOff.close();
 });
 
 test('a clock that is behind the server’s hides no standstill from a process that was just thawed', async () => {
@@ -103,5 +101,4 @@ test('a clock that is behind the server’s hides no standstill from a process t
   now += 1500;
   pauses.check();
   expect(await call(frozen.activities.rollout, input, ofTheServersClock)).toMatchObject({ use: 'trained' });
-  await frozen.close();
 });

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
@@ -14,7 +14,6 @@ import { REVISION, startRowsService } from '../play/sources/rows-service.ts';
 import { call, openWorld, type World } from './world.ts';
 
 let world: World;
-afterEach(() => world.close());
 
 function config(options: Partial<RunOptions> = {}): RunConfig {
   return defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', ...options });

@@ -1,5 +1,5 @@
 /** Firings on recorded conversations: too few, chosen once, trained once; the promotion after them. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import type { AllocateInput, Allocated, Checkpoint, PromoteInput, RunState } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
@@ -23,7 +23,6 @@ beforeEach(async () => {
   world = await openWorld();
   served = await commit('demo', 1);
 });
-afterEach(() => world.close());
 
 const TEMPLATE = { run: 'nightly', agent: 'guess', baseModel: 'pocket', groupsPerStep: 2 };
 const CONFIG = defaultRunConfig({ ...TEMPLATE, train: { baseline: 'rae' } });

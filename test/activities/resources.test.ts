@@ -1,5 +1,5 @@
 /** Resources as a worker has them: leases in the store, found by the retry of an activity and by nobody's hash. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
@@ -27,7 +27,6 @@ beforeEach(async () => {
   events = [];
   world = await openWorld();
 });
-afterEach(() => world.close());
 
 const needs: Resources = {
   shop: resource({

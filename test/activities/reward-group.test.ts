@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { JudgeGroupResult, type RolloutInput } from '../../core/contract.ts';
 import { NOTHING_SPENT } from '../../core/judge-spending.ts';
@@ -13,14 +13,8 @@ import { readGroup } from '../../store/records/run-reader.ts';
 import { say } from '../play/play.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
 async function open(definition: Partial<Agent>): Promise<{ world: World; input: RolloutInput }> {
   const world = await openWorld(definition);
-  worlds.push(world);
   return { world, input: await rolloutInput(world.store, { judge: REWARD_GROUP }) };
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import { GroupResult } from '../../core/contract.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
@@ -14,7 +14,6 @@ let world: World;
 beforeEach(async () => {
   world = await openWorld();
 });
-afterEach(() => world.close());
 
 function textsOf({ calls }: AttemptRecord): unknown[] {
   return calls.map(({ request }) => request.messages[0]?.content);
@@ -70,7 +69,6 @@ test('readers see the calls of an attempt as the agent asked them, whatever orde
   expect(asked).toEqual([said, said]);
   const stored = await decodeRollouts((await own.store.read(rolloutsKey(input)))!, 'stored');
   expect(stored.attempts.map(textsOf)).not.toContainEqual(said);
-  await own.close();
 });
 
 test('the same group has the same bytes in another world, under another name', async () => {
@@ -80,7 +78,6 @@ test('the same group has the same bytes in another world, under another name', a
   expect(results[1]).toEqual(results[0]);
   expect(readBytes(other, rolloutsKey(theirs))).toBe(readBytes(world, rolloutsKey(mine)));
   expect(readBytes(other, judgedKey(theirs))).toBe(readBytes(world, judgedKey(mine)));
-  await other.close();
 });
 
 test('a group that is published is not played again', async () => {
@@ -110,7 +107,6 @@ test('of two workers that play one group at once, both return the winner’s', a
   const input = await rolloutInput(racing.store);
   const results = await Promise.all([1, 2].map(() => call(racing.activities.rollout, input)));
   expect([plays, results[1]]).toEqual([12, results[0]]);
-  await racing.close();
 });
 
 test.each([null, 'openai/gpt-5-mini'])(
@@ -165,7 +161,6 @@ describe('what a group is used for', () => {
       },
     });
     const result = await call(own.activities.rollout, await rolloutInput(own.store, changes));
-    await own.close();
     return result;
   }
 
@@ -184,7 +179,6 @@ describe('what a group is used for', () => {
     const own = await openWorld({ rollout: () => reward++ });
     const result = await call(own.activities.rollout, await rolloutInput(own.store));
     expect(result).toMatchObject({ use: 'no-sampled-tokens', calls: 0, sampledTokens: 0 });
-    await own.close();
   });
 });
 

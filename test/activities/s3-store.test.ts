@@ -1,8 +1,6 @@
 /** The same activities with a store in a bucket. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { evalRolloutsKey, groupJournalPrefix, journalsPrefix, judgedKey, rolloutsKey } from '../../store/layout.ts';
@@ -12,27 +10,17 @@ import { resource } from '../../sdk/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { Leases } from '../../store/records/leases.ts';
 import { readRun } from '../../store/records/run-reader.ts';
-import type { Store } from '../../store/store.ts';
 import { fixtureState, summary } from '../cli/fixture-store.ts';
-import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
-import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+import { BUCKET } from '../s3-server.ts';
+import { call, evaluateInput, openWorld, rolloutInput } from './world.ts';
+import { sharedS3 } from '../shared-s3.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-let server: S3Server;
-let spoolFolder: string;
-let inFiles: World;
-let inBucket: World;
-let bucket: Store;
-beforeAll(async () => {
-  server = await startS3Server();
-  spoolFolder = mkdtempSync(join(tmpdir(), 'temper-spool-'));
-  bucket = await openStore(`s3://${BUCKET}/activities`, { spoolFolder });
-  inFiles = await openWorld();
-  inBucket = await openWorld({}, { store: bucket });
-}, 400_000);
-afterAll(async () => {
-  await Promise.all([inFiles.close(), inBucket.close(), server.stop()]);
-  rmSync(spoolFolder, { recursive: true, force: true });
-});
+const server = await sharedS3();
+const spoolFolder = temporaryFolder();
+const bucket = await openStore(`s3://${BUCKET}/activities`, { spoolFolder });
+const inFiles = await openWorld();
+const inBucket = await openWorld({}, { store: bucket });
 
 test('a run is prepared, played, judged, evaluated and recorded in a bucket with the bytes it has in files', async () => {
   const config = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', steps: 3 });

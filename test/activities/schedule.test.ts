@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { Allocated, type AllocateInput, type Checkpoint, type RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
@@ -14,7 +14,6 @@ let world: World;
 beforeEach(async () => {
   world = await openWorld();
 });
-afterEach(() => world.close());
 
 const CONFIG = defaultRunConfig({ run: 'nightly', agent: 'guess', baseModel: 'pocket' });
 

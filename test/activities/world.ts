@@ -1,6 +1,5 @@
 /** Activities as a worker has them: a store on disk, a fake engine over HTTP, one agent, Temporal's context around each call. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
@@ -20,6 +19,7 @@ import { encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
 import { ROLLOUT, say } from '../play/play.ts';
+import { atItsEnd, temporaryFolder } from '../temporary-folder.ts';
 
 /** A busy machine may well suspend a test; it is refused for what it tests alone. */
 export const NEVER_PAUSED: PauseDetector = { longestPauseMs: () => 0 };
@@ -34,7 +34,6 @@ export interface World {
   engine: FakeEngine;
   activities: Activities;
   warnings: string[];
-  close(): Promise<void>;
 }
 
 export const guessing = {
@@ -48,12 +47,13 @@ export const guessing = {
   },
 } satisfies AgentDefinition<Scenario>;
 
+/** Closed with the test, or with the file whose top opens it. */
 export async function openWorld(
   definition: Partial<Agent> = {},
   dependencies: Partial<PlayDependencies> = {},
   engineOptions: FakeEngineOptions = {},
 ): Promise<World> {
-  const root = mkdtempSync(join(tmpdir(), 'temper-world-'));
+  const root = temporaryFolder();
   const engine = await startFakeEngine(engineOptions);
   const store = new FileStore(root);
   const warnings: string[] = [];
@@ -67,12 +67,11 @@ export async function openWorld(
     pauses: NEVER_PAUSED,
     ...dependencies,
   });
-  const close = async (): Promise<void> => {
+  atItsEnd(async () => {
     await connection.close();
     await engine.close();
-    rmSync(root, { recursive: true, force: true });
-  };
-  return { root, store, engine, activities, warnings, close };
+  });
+  return { root, store, engine, activities, warnings };
 }
 
 /** One call of an activity, with Temporal's context as a worker gives it. */

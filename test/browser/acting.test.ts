@@ -2,9 +2,6 @@
  * Acting from the pages: dialogs of actions, rewards that are awaited, chats. The server's answers to these alone are typed literals:
  * what it does with them is tested in `test/cli/ui/`.
  */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
@@ -13,8 +10,9 @@ import type { ActionRequest, ActionResult, ChatEvent, ChatRequest } from '../../
 import type { ServerInfo } from '../../views/api/run-views.ts';
 import { findViolations } from './axe.ts';
 import { describePages, goTo } from './open-pages.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-const folder = await mkdtemp(join(tmpdir(), 'temper-acting-'));
+const folder = temporaryFolder();
 await writeUiStore({ folder, run: 'demo', steps: 3, groups: 1, attempts: 4, turns: 2, blobBytes: 100 });
 
 const json = (route: Route, body: object, status = 200): Promise<void> =>

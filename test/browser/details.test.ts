@@ -1,6 +1,4 @@
 /** Pages of a step, a group, an attempt and its tokens: what they show is what the API answers. */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
@@ -9,6 +7,7 @@ import type { AttemptView, GroupView, StepView, TokensView } from '../../views/a
 import type { CheckpointRow } from '../../views/api/run-views.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { describePages, goTo, isLoaded, testLooks } from './open-pages.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const HOSTILE = [
   '</script><script>globalThis.owned = 1</script><img src=x onerror="globalThis.owned = 2">',
@@ -17,7 +16,7 @@ const HOSTILE = [
   'x'.repeat(1_000_000),
 ].join('\n');
 
-const folder = await mkdtemp(join(tmpdir(), 'temper-details-'));
+const folder = temporaryFolder();
 await writeUiStore({ folder, run: 'demo', steps: 4, groups: 2, attempts: 4, turns: 3, blobBytes: 100 });
 await writeFixtureRun(folder, { run: 'hostile', steps: 1, answer: HOSTILE, explanation: HOSTILE, storeUri: folder });
 

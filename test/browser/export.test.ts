@@ -19,7 +19,7 @@ describe.skipIf(connecting === null)('an export', () => {
   afterAll(() => browser?.close());
 
   test('shows its runs, steps, groups and attempts without a server, and what a model wrote as text', async () => {
-    const project = await temporaryProject();
+    const project = temporaryProject();
     await writeFixtureRun(project, { steps: 3, answer: HOSTILE });
     const env = { TEMPER_CACHE: join(project, 'cache') };
     expect((await runCli(project, ['ui', '--export', 'site'], { env })).exitCode).toBe(0);

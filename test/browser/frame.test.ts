@@ -1,12 +1,10 @@
 /** Frame of the pages: keys, themes, sizes, and what happens when the server ends. */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { describePages, testLooks } from './open-pages.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-const folder = await mkdtemp(join(tmpdir(), 'temper-frame-'));
+const folder = temporaryFolder();
 await writeUiStore({ folder, run: 'demo', steps: 12, groups: 2, attempts: 4, turns: 2, blobBytes: 100 });
 await writeUiStore({
   folder,

@@ -1,6 +1,4 @@
 /** `temper ui` on a made store, and a browser that looks at it. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -9,6 +7,7 @@ import { openUi } from '../../cli/ui/ui.ts';
 import { contextOf } from '../cli/run-cli.ts';
 import { findViolations } from './axe.ts';
 import { connectToBrowser, renewPage, type Look } from './shared-page.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = 'key-of-the-tests-of-the-pages-0123456789';
 
@@ -23,7 +22,7 @@ export interface OpenedPages {
   readonly stop: () => Promise<void>;
 }
 
-/** Tests of the pages of the store in the folder, which it removes. A script that fails in a page fails them. */
+/** Tests of the pages of the store in the folder. A script that fails in a page fails them. */
 export async function describePages(
   title: string,
   storeFolder: string,
@@ -39,7 +38,7 @@ export async function describePages(
 }
 
 async function openPages(storeFolder: string, browser: Browser) {
-  const folder = await mkdtemp(join(tmpdir(), 'temper-pages-'));
+  const folder = temporaryFolder();
   const server = await startUi(folder, ['--store', storeFolder]);
   const failures: string[] = [];
   const own: Page[] = [];
@@ -76,7 +75,6 @@ async function openPages(storeFolder: string, browser: Browser) {
     close: async () => {
       await browser.close();
       await server.stop();
-      for (const each of [folder, storeFolder]) await rm(each, { recursive: true });
       if (failures.length > 0) throw new Error(`scripts failed in pages:\n${failures.join('\n')}`);
     },
   };

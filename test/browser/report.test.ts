@@ -1,6 +1,5 @@
 /** A report's file in a browser: it draws its charts and attempts, and asks nothing of anybody. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
@@ -10,26 +9,23 @@ import type { ReportPageData } from '../../views/api/report-page.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { findViolations } from './axe.ts';
 import { connectToBrowser } from './shared-page.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const HOSTILE = '</script><img src=x onerror="globalThis.owned = 1"><script>globalThis.owned = 2</script>\u202E';
 const connecting = connectToBrowser();
 
 describe.skipIf(connecting === null)('a report in a browser', () => {
-  let folder = '';
+  const folder = temporaryFolder();
   let browser: Browser | null = null;
   let data: ReportPageData = { charts: [], attemptSets: [] };
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'temper-report-'));
     const store = await writeFixtureRun(folder, { steps: 4, answer: HOSTILE, explanation: HOSTILE });
     await writeReport(store, 'demo', join(folder, 'demo.html'), '1');
     const page = await readFile(join(folder, 'demo.html'), 'utf8');
     data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)![1]!) as ReportPageData;
     browser = await connecting;
   });
-  afterAll(async () => {
-    await browser?.close();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => browser?.close());
 
   async function open(options: BrowserContextOptions = {}) {
     const context = await browser!.newContext({ reducedMotion: 'reduce', ...options });

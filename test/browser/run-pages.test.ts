@@ -1,6 +1,4 @@
 /** Pages of runs: what they show is what the store has, and they follow it. */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -12,9 +10,10 @@ import { addToCurve } from '../../store/records/curve.ts';
 import type { AttemptsView } from '../../views/api/attempt-views.ts';
 import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/run-views.ts';
 import { describePages, goTo } from './open-pages.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const STEPS = 300;
-const folder = await mkdtemp(join(tmpdir(), 'temper-run-pages-'));
+const folder = temporaryFolder();
 const made = { folder, groups: 1, attempts: 4, turns: 2, blobBytes: 100, words: 4 };
 const store = await writeUiStore({ ...made, run: 'demo', steps: STEPS, evalEvery: 50 });
 await writeUiStore({ ...made, run: 'constant', steps: 30, bug: 'constant' });

@@ -15,7 +15,7 @@ let project: string;
 let agent: string;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   agent = await writeAgent(project);
 });
 

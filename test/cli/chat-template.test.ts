@@ -24,7 +24,7 @@ const TOY = 'train agent.ts --base-model pocket --run demo --steps 3 --groups-pe
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 12 }, (_, id) => ({ id: `s${id}` }))' });
   writeFileSync(join(project, 'chat.jinja'), TEMPLATE);
 });

@@ -13,7 +13,7 @@ import {
 } from '../../cli/command-line/command.ts';
 import { helpOf, usageOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const N = { placeholder: 'N', description: '' };
 /** A command that does nothing. */
@@ -145,7 +145,7 @@ describe('before a command runs', () => {
 
   /** Files that a process loaded, relative to the clone, by the coverage that Node writes. */
   async function loadedBy(...line: string[]): Promise<string[]> {
-    const folder = await temporaryFolder();
+    const folder = temporaryFolder();
     const env = { ...process.env, NODE_V8_COVERAGE: folder };
     expect(spawnSync(process.execPath, [join(ROOT, 'cli/temper.js'), ...line], { env }).status).toBe(0);
     const reports = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));

@@ -1,6 +1,6 @@
 /** Which engine a run is planned for: that of its newest checkpoint on a GPU, and none that a flag did not name on a CPU. */
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { decideRunEngine } from '../../cli/planning/decide-run-engine.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -16,11 +16,10 @@ let store: Store;
 let programs: FakePrograms;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   programs = fakePrograms();
 });
-afterEach(() => programs.remove());
 
 async function decide(run: string, ...flags: string[]) {
   const env = { ...programs.env, TEMPER_VLLM_PYTHON: '/vllm/python' };

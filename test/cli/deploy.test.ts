@@ -11,7 +11,7 @@ import { complaintIn, contextOf, runCli } from './run-cli.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await makeRun(await openStore(join(project, '.temper', 'store')), { steps: 1 });
 });
 

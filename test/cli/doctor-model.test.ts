@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ModelReport } from '../../workers/doctor/model-report.ts';
 import { fakePython } from './fake-python.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { EngineSettings, ModelPlanInput } from '../../core/contract-engine.ts';
 import { complaintIn, runCli } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const GIB = 1024 ** 3;
 const REPORT: ModelReport = {
@@ -41,7 +41,7 @@ const REPORT: ModelReport = {
 };
 
 async function doctor(flags: readonly string[], report: ModelReport, config: object = {}) {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   writeFileSync(join(folder, 'chat.jinja'), 'template');
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
   const env = fakePython(answer);
@@ -167,5 +167,5 @@ test.each([
   [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
   [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
 ])('%j is refused', async (flags, message) => {
-  expect(await complaintIn(await temporaryFolder(), ['doctor', ...flags])).toContain(message);
+  expect(await complaintIn(temporaryFolder(), ['doctor', ...flags])).toContain(message);
 });

@@ -67,7 +67,7 @@ const FLAGS = ['agent.ts', '--base-model', 'pocket', '--steps', '4'];
 
 describe('temper estimate', () => {
   test('measures the most similar run of the agent and its base model', async () => {
-    const project = await temporaryProject();
+    const project = temporaryProject();
     await writeAgent(project, {
       name: 'guess',
       scenarios: 'Array.from({ length: 20 }, (_, id) => ({ id: `s${id}` }))',
@@ -91,7 +91,7 @@ describe('temper estimate', () => {
     [['--max-cost-usd', '5'], '--max-cost-usd 5 has no effect while nothing of the run has a price'],
     [['--from-production', 'demo'], 'has no use for --from-production'],
   ])('refuses %j', async (flags, words) => {
-    const project = await temporaryProject();
+    const project = temporaryProject();
     await writeAgent(project, { name: 'guess', scenarios: "[{ id: 'a' }, { id: 'b' }]" });
     const { exitCode, stderr } = await runCli(project, ['estimate', ...FLAGS, ...flags]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(words) as string });

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { EvalSummary } from '../../cli/eval/summarise.ts';
 import { sdkImports, write } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let project: string;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
+  project = temporaryFolder();
   await write(join(project, 'package.json'), '{"type":"module"}');
   await write(
     join(project, 'agent.ts'),

@@ -13,7 +13,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 3, evals: { 0: 0.25, 2: 0.75 } });
 });

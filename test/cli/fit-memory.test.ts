@@ -8,8 +8,8 @@ import { sftCommand } from '../../cli/sft/command.ts';
 import { planSft } from '../../cli/sft/plan-sft.ts';
 import { fakePython } from './fake-python.ts';
 import { writeAgent } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { contextOf } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const GIB = 1024 ** 3;
 
@@ -26,7 +26,7 @@ async function fitted(
   device: { needed: number; fits: boolean },
   { weights = 300 << 20, longest }: Fitting = {},
 ) {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeAgent(project);
   mkdirSync(join(project, 'mine'));
   for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json'])

@@ -1,8 +1,6 @@
 /** A store with one finished run in it, as a real one leaves it behind; the games are made up, but follow the rules. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -14,20 +12,14 @@ import type { Store } from '../../store/store.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { encodeRollouts, type AttemptRecord, type CallRecord, type Judged } from '../../store/records/trajectories.ts';
 import { attemptOf, callOf, user } from '../store/records/made-attempt.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
 
-/** A folder that is removed with its test. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'temper-cli-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** An empty project: commands that are run in a folder of it find it. */
-export async function temporaryProject(): Promise<string> {
-  const project = await temporaryFolder();
-  await writeFile(join(project, 'package.json'), '{}');
+export function temporaryProject(): string {
+  const project = temporaryFolder();
+  writeFileSync(join(project, 'package.json'), '{}');
   return project;
 }
 

@@ -20,7 +20,7 @@ let stop: AbortController;
 let following: Promise<void>;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 3 });
   [events, stop, following, load] = [[], new AbortController(), Promise.resolve(), () => Promise.resolve()];

@@ -16,7 +16,7 @@ async function follow(project: string) {
 }
 
 test('a run that comes back to the same step on another branch is read anew', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const own = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
   const { look } = await follow(project);
   expect(await look()).toMatchObject({ seen: { steps: [{ reward: summary(1, 2).reward }, {}] } });
@@ -28,7 +28,7 @@ test('a run that comes back to the same step on another branch is read anew', as
 });
 
 test('an outage of the store is told, and followed by what the store has then', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 1 });
   const { store, look } = await follow(project);
   const read = store.read.bind(store);
@@ -39,7 +39,7 @@ test('an outage of the store is told, and followed by what the store has then', 
 });
 
 test('a damaged file of the run ends the command', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const own = await writeFixtureRun(project, { steps: 1 });
   await own.replace(stateKey('demo'), new TextEncoder().encode('{'));
   const { look } = await follow(project);

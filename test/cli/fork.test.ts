@@ -21,7 +21,7 @@ let agent: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   agent = await writeAgent(project);
   store = await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 2 });
   for (const step of [0, 1, 2]) await commit(0, step);

@@ -9,7 +9,7 @@ import { complaintIn, runCli } from './run-cli.ts';
 const DAY_MS = 86_400_000;
 
 test('garbage is told by kind, and removed when it is asked for', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { run: 'failed', steps: 1, state: { state: 'failed' } });
   const root = join(project, '.temper', 'store');
   const store = await openStore(root);
@@ -51,7 +51,7 @@ test('garbage is told by kind, and removed when it is asked for', async () => {
 });
 
 test('an age that is none, or too low, is refused', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const complaint = (age: string) => complaintIn(project, ['gc', '--older-than', age]);
   expect(await complaint('23h')).toContain('--older-than must be at least 1d');
   expect(await complaint('soon')).toContain('an interval must be a whole number of m, h, d or w');

@@ -12,7 +12,7 @@ let file: string;
 const complaint = (args: readonly string[]) => complaintIn(project, args);
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   agent = await writeAgent(project);
   await writeModel(join(project, "a user's"), ['tiny.Q4_1.gguf']);
   file = join(project, "a user's", 'tiny.Q4_1.gguf');

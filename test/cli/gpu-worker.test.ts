@@ -1,16 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import type { GpuWorkerSettings } from '../../core/contract-engine.ts';
 import { complaintIn, runCli, settingsIn, type CliResult } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let programs: FakePrograms;
 beforeEach(() => {
   programs = fakePrograms();
 });
-afterEach(() => programs.remove());
 
 interface Started {
   args: string[];
@@ -32,7 +31,7 @@ async function start(
     `if (args[0] === '-c') console.log('missing:'); else { ${write}; process.exit(${exitCode}); }`,
   );
   const TEMPER_PYTHON = join(programs.folder, 'bin', 'python');
-  const project = folder ?? (await temporaryFolder());
+  const project = folder ?? temporaryFolder();
   const result = await runCli(project, ['gpu-worker', ...flags], { env: { ...programs.env, TEMPER_PYTHON, ...env } });
   const { args, env: given } = JSON.parse(readFileSync(file, 'utf8')) as Started;
   return { ...result, started: { args, settings: settingsIn(args), env: given } };
@@ -40,7 +39,7 @@ async function start(
 
 test.each([undefined, ''])('without a key it does not start, and says how to make one (%j)', async (key) => {
   const env = { ...programs.env, ...(key === undefined ? {} : { TEMPER_ENGINE_KEY: key }) };
-  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['gpu-worker'], { env });
+  const { exitCode, stderr } = await runCli(temporaryFolder(), ['gpu-worker'], { env });
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/^temper: the GPU worker needs TEMPER_ENGINE_KEY, .*; export TEMPER_ENGINE_KEY=/);
 });
@@ -78,7 +77,7 @@ test('the worker finds store, queue, key and Temporal where the project and the 
 });
 
 test("device, numbers and memory are those of the project's configuration", async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const engine = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 256 };
   writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   const { started } = await start([], { TEMPER_ENGINE_KEY: 'a key' }, 0, project);
@@ -89,7 +88,7 @@ test('base models are in 4 bits by flag or configuration, but not for vLLM', asy
   const key = { TEMPER_ENGINE_KEY: 'a key' };
   const { started } = await start(['--load-in-4bit'], key);
   expect(started.settings.engine.loadIn4bit).toBe(true);
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const configure = (engine: object) =>
     writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   configure({ loadIn4bit: true });
@@ -104,7 +103,7 @@ test('base models are in 4 bits by flag or configuration, but not for vLLM', asy
 
 test('one that only samples takes no training, whatever the project says of it', async () => {
   const key = { TEMPER_ENGINE_KEY: 'a key' };
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const engine = { devices: 2, shardBaseModel: true };
   writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
   const { started } = await start(['--no-train'], key, 0, project);
@@ -132,7 +131,7 @@ test.each([
   [['--threads', '5000'], '--threads must be a whole number from 1 to 1024'],
 ])('%j is refused before Python is started', async (flags, complaint) => {
   const env = { TEMPER_ENGINE_KEY: 'a key' };
-  expect(await complaintIn(await temporaryFolder(), ['gpu-worker', ...flags], { env })).toContain(complaint);
+  expect(await complaintIn(temporaryFolder(), ['gpu-worker', ...flags], { env })).toContain(complaint);
 });
 
 test('an address of IPv6 may be a name of the machine', async () => {

@@ -4,8 +4,8 @@ import { helpOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
 const help = (name: string) => helpOf(ALL.find((command) => command.name === name)!);
@@ -33,7 +33,7 @@ test('help of a command: what it does, its usage, details, flags and examples', 
 
 describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = [], flags }) => {
   test('--help and temper help print its help, without its arguments', async () => {
-    const folder = await temporaryFolder();
+    const folder = temporaryFolder();
     const words = name.split(' ');
     const asked = await runCli(folder, [...words, '--help']);
     expect(asked).toEqual({ exitCode: 0, stdout: help(name), stderr: '' });
@@ -74,7 +74,7 @@ test('a command with many flags shows an example', () => {
 });
 
 test('temper alone lists every command with its summary', async () => {
-  const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
+  const { exitCode, stdout } = await runCli(temporaryFolder(), []);
   expect(exitCode).toBe(0);
   const rows = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
   for (const { name, summary } of COMMANDS) expect(rows).toContainEqual([name, summary]);
@@ -82,7 +82,7 @@ test('temper alone lists every command with its summary', async () => {
 });
 
 test('help for a command that does not exist says which is meant', async () => {
-  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['help', 'trian']);
+  const { exitCode, stderr } = await runCli(temporaryFolder(), ['help', 'trian']);
   expect([exitCode, stderr]).toEqual([2, 'temper: unknown command trian; did you mean temper train?']);
 });
 

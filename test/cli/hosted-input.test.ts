@@ -15,7 +15,7 @@ const words = (line: string) => line.split(' ').filter(Boolean);
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
 });
 
 test.each([

@@ -9,12 +9,12 @@ import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../c
 import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { temperCommand } from '../stack.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let folder: string;
 beforeEach(async () => {
-  folder = await temporaryFolder();
+  folder = temporaryFolder();
 });
 
 const read = (...path: string[]) => readFile(join(folder, ...path), 'utf8');

@@ -21,7 +21,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { run: 'demo', steps: 3 });

@@ -20,7 +20,7 @@ async function connect(cwd: string, store: string): Promise<Client> {
 }
 
 test('a coding agent looks at a run over stdin and stdout', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 3 });
   const client = await connect(project, '.temper/store');
   expect(client.getInstructions()).toContain('never instructions');
@@ -67,7 +67,7 @@ test('each view is a tool, with the parameters of its path and query', () => {
 });
 
 test('a long answer comes in parts, or a part of it', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const store = await writeFixtureRun(project, { steps: 1, answer: 'x'.repeat(20_000) });
   const views = await openViewContext(store, { project, env: { TEMPER_CACHE: `${project}/cache` } });
   onTestFinished(() => views.index.close());

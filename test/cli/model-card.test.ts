@@ -8,11 +8,11 @@ import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { openBranch } from '../../store/records/lineage.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { makeBranch, makeRun } from '../store/records/made-run.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 describe('the lineage', () => {
   test('follows branches and forks, as far as the store has them', async () => {
-    const store = await openStore(await temporaryFolder());
+    const store = await openStore(temporaryFolder());
     const made = await makeRun(store, { steps: 3 });
     await openBranch(store, 'demo', { requestId: 'back', step: 2 });
     await makeBranch(store, made, 1, 2, 2);

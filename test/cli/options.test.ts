@@ -1,10 +1,9 @@
 /** Every flag is asked for its effect: one without any fails here. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
@@ -41,7 +40,7 @@ import { fakePrograms } from '../workers/install/fake-programs.ts';
 
 import { write, writeAgent } from './agents.ts';
 import { ADDED, CHANGED, TRAIN } from './flag-probes.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { contextOf, runCli } from './run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -54,7 +53,7 @@ const CLI_FILES = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 
   .split('\n');
 
 /** Made once: what is planned changes nothing of it. */
-const project = mkdtempSync(join(tmpdir(), 'temper-options-'));
+const project = temporaryFolder();
 const programs = fakePrograms();
 /** What Python was started with, a setting a line. */
 const STARTED = join(programs.folder, 'started');
@@ -64,10 +63,6 @@ beforeAll(async () => {
     `if [ "$1" = -c ]; then echo missing:; else echo "$*" | sed 's/,/,\\n/g' > '${STARTED}'; fi`,
   );
   await fill(project);
-});
-afterAll(() => {
-  programs.remove();
-  rmSync(project, { recursive: true });
 });
 
 function chatOf(content: string): string {
@@ -209,7 +204,7 @@ async function outcome(line: string): Promise<readonly string[]> {
   const name = Object.keys(PLANS).find((plan) => line.startsWith(`${plan} `) || line === plan);
   if (name !== undefined)
     return PLANS[name]!(args.slice(name.split(' ').length)).then(valuesOf, (error: Error) => [error.message]);
-  const fresh = await temporaryFolder();
+  const fresh = temporaryFolder();
   // No file of a store is written in its place.
   execFileSync('cp', ['-rl', `${project}/.`, fresh]);
   rmSync(STARTED, { force: true });

@@ -27,7 +27,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await writeAgent(project, { scenarios: "[{ id: 'own-1' }, { id: 'own-2' }]" });
   store = await openStore(join(project, '.temper', 'store'));
 });

@@ -10,7 +10,7 @@ import { complaintIn, contextOf } from './run-cli.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await write(join(project, 'redact.ts'), 'export default () => null;');
 });
 

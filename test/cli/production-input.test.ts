@@ -24,7 +24,7 @@ let agent: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   agent = await writeAgent(project);
   store = await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 2 });
   const manifest = madeManifest({ branch: 0, step: 2 }, { adapterSha256: 'a'.repeat(64) });

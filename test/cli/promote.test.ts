@@ -14,7 +14,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 5, evals: { 2: 0.5, 3: 0.75 } });
 });

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -9,9 +6,9 @@ import { roleOptions } from '../../cli/planning/read-roles.ts';
 import { defineAgent, frozen, league, policy } from '../../sdk/index.ts';
 import type { FrozenPlayer } from '../../play/roles/role-definition.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
-import { FileStore } from '../../store/bytes/file-store.ts';
+import { temporaryStore } from '../temporary-folder.ts';
 
-const sources = { store: new FileStore(mkdtempSync(join(tmpdir(), 'temper-roles-'))), env: {} };
+const sources = { store: temporaryStore(), env: {} };
 const agentOf = (old: FrozenPlayer) =>
   defineAgent({
     name: 'game',

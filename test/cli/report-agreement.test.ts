@@ -18,7 +18,7 @@ const scored = (attempt: number, reward: number, by: string | null): Gift => {
 };
 
 async function openRun(): Promise<Store> {
-  return writeFixtureRun(await temporaryProject(), { run: 'demo', steps: STEPS });
+  return writeFixtureRun(temporaryProject(), { run: 'demo', steps: STEPS });
 }
 
 async function give(store: Store, step: number, group: number, ...gifts: Gift[]): Promise<void> {

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleEvenly } from '../../core/statistics.ts';
 import { embedJson, htmlText, markup } from '../../cli/report/html.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const HOSTILE = '</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> " onload="alert(3)';
 
 async function writeReport(options: Parameters<typeof writeFixtureRun>[1] = {}): Promise<string> {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, options);
   const { exitCode, stdout } = await runCli(project, ['report', 'demo']);
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'report: .temper/reports/demo.html' });

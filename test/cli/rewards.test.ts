@@ -14,7 +14,7 @@ import { awaitRewards } from './review/awaited-run.ts';
 let project: string;
 let store: FileStore;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = new FileStore(join(project, '.temper', 'store'));
 });
 

@@ -1,27 +1,25 @@
 /** A project whose temporal.config.ts names a bucket: every command that reads works on it. */
 import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { isFinal } from '../../cli/watch/follow-run.ts';
 import { showRun } from '../../cli/watch/watch-run.ts';
 import type { Viewer } from '../../cli/watch/viewer.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
-import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
+import { BUCKET } from '../s3-server.ts';
 import { runTemper } from '../stack.ts';
 import { writeAgent } from './agents.ts';
-import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { fixtureState, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { sharedS3 } from '../shared-s3.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-}, 400_000);
-afterAll(() => server.stop());
+const server = await sharedS3();
 
 async function projectWith(storeUri: string): Promise<string> {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   writeFileSync(join(project, 'temporal.config.ts'), `export default { store: '${storeUri}' };\n`);
   return project;
 }
@@ -78,14 +76,14 @@ test('doctor finds a good bucket writable', async () => {
 
 test('a command that reads a bucket says nothing of the SDK that it uses', async () => {
   const env = { ...process.env, AWS_ENDPOINT_URL: 'http://127.0.0.1:9', TEMPER_STORE: `s3://${BUCKET}/none` };
-  const { output } = await runTemper(await temporaryFolder(), ['runs'], env);
+  const { output } = await runTemper(temporaryFolder(), ['runs'], env);
   // The AWS SDK warns on Node 20 in words of its own, which say nothing that a user of Temper could act on.
   expect(output).toMatch(/^temper: the store s3:\S+ at \S+ refused[^\n]*\n$/);
 });
 
 test('who looks at a run goes on looking while the store is away', async () => {
   const storeUri = `s3://${BUCKET}/watched`;
-  const store = await writeFixtureRun(await temporaryFolder(), {
+  const store = await writeFixtureRun(temporaryFolder(), {
     steps: 2,
     storeUri,
     state: { state: 'running', failure: null },

@@ -14,8 +14,9 @@ import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePython } from './fake-python.ts';
-import { temporaryFolder, temporaryProject } from './fixture-store.ts';
+import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = 'a key of this test';
 const SAID = 'words of a user';
@@ -23,7 +24,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2, evals: { 1: 0.75 } });
 });
@@ -101,7 +102,7 @@ describe('with an engine', () => {
   async function engineThat(
     answer: string,
   ): Promise<{ env: NodeJS.ProcessEnv; started: () => { args: string[]; env: NodeJS.ProcessEnv } }> {
-    const file = join(await temporaryFolder(), 'started.json');
+    const file = join(temporaryFolder(), 'started.json');
     const python = fakePython(
       `fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify({ args, env: process.env }));
       const server = require('node:http').createServer((request, response) => {

@@ -19,7 +19,7 @@ import { complaintIn, contextOf } from './run-cli.ts';
 let project: string;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await write(join(project, 'chats.jsonl'), chats(25));
 });
 

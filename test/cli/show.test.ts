@@ -5,11 +5,12 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
-import { summary, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { summary, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 test('show --json prints one flat object from the store alone', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const store = await writeFixtureRun(project, { steps: 3 });
   const { exitCode, stdout, stderr } = await runCli(project, ['show', 'demo', '--json']);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -29,7 +30,7 @@ test('show --json prints one flat object from the store alone', async () => {
 });
 
 test('a run of which nothing is recorded yet is starting', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const store = await writeFixtureRun(project, { steps: 3 });
   await store.replace('runs/demo/state.json', new TextEncoder().encode('null'));
   const { stdout } = await runCli(project, ['show', 'demo', '--json']);
@@ -37,7 +38,7 @@ test('a run of which nothing is recorded yet is starting', async () => {
 });
 
 test('show for people', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, {
     steps: 3,
     state: { state: 'running', phase: 'train', waitingFor: 'train step 4', evalAfter: null },
@@ -58,7 +59,7 @@ test('show for people', async () => {
 });
 
 test('show says what samples, and whether a repeated run samples the same tokens', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const store = await writeFixtureRun(project, { steps: 3 });
   const newest = manifestKey({ run: 'demo', branch: 0, step: 3 });
   const shown = async (platform: Record<string, string>) => {
@@ -77,7 +78,7 @@ test('show says what samples, and whether a repeated run samples the same tokens
 });
 
 test('show, report and the live lines warn of what the newest steps have in common, with what to change', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const store = await writeFixtureRun(project, { steps: 4 });
   const cut = [2, 3, 4].map((step) => ({ ...summary(step, 4), truncatedAttempts: 32 }));
   await addToCurve(store, 'demo', { branch: 0, step: 4 }, cut, () => undefined);
@@ -98,7 +99,7 @@ test('show, report and the live lines warn of what the newest steps have in comm
 });
 
 test('show has the last step’s rewards by name', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const store = await writeFixtureRun(project, { steps: 3, state: { step: 4, steps: 4 } });
   const last = summary(4, 4);
   const metrics = { ...last.metrics, 'reward/right': 0.512, 'reward/short': 0.4 };
@@ -108,7 +109,7 @@ test('show has the last step’s rewards by name', async () => {
 });
 
 test('show says who judges, and what that has cost', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const judging = { calls: 412, cached: 3, promptTokens: 1_200_000, completionTokens: 61_000, usd: 1.84 };
   const store = await writeFixtureRun(project, { steps: 3, state: { judging } });
   const run = JSON.parse(new TextDecoder().decode((await store.read('runs/demo/run.json')) ?? undefined)) as {
@@ -133,7 +134,7 @@ const steered = {
 } as const;
 
 test('show of a run that was steered says on which branch it stands, what was changed, and what lets it go on', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, {
     steps: 3,
     state: { ...steered, lineage: [...steered.lineage], changes: [...steered.changes] },
@@ -152,7 +153,7 @@ test('show of a run that was steered says on which branch it stands, what was ch
 });
 
 test('runs is a table, and [] where there is none', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   expect((await runCli(project, ['runs'])).stdout).toContain('no runs yet; start one with temper train AGENT');
   expect((await runCli(project, ['runs', '--json'])).stdout).toBe('[]');
   await writeFixtureRun(project, { steps: 3 });
@@ -163,7 +164,7 @@ test('runs is a table, and [] where there is none', async () => {
 });
 
 test('TEMPER_STORE names the store of a command that reads', async () => {
-  const [project, other] = [await temporaryFolder(), await temporaryFolder()];
+  const [project, other] = [temporaryFolder(), temporaryFolder()];
   await writeFixtureRun(other, { steps: 3 });
   const env = { TEMPER_STORE: join(other, '.temper', 'store') };
   for (const args of [['runs'], ['show', 'demo'], ['checkpoints', 'demo', '--json'], ['watch', 'demo']])
@@ -173,7 +174,7 @@ test('TEMPER_STORE names the store of a command that reads', async () => {
 });
 
 test('the doctor looks at the store and the engine that the environment names', async () => {
-  const [project, other] = [await temporaryFolder(), await temporaryFolder()];
+  const [project, other] = [temporaryFolder(), temporaryFolder()];
   const env = { TEMPER_STORE: join(other, 'store'), TEMPER_ENGINE_URL: 'http://127.0.0.1:9' };
   const { stdout } = await runCli(project, ['doctor', '--json'], { env });
   const checks = JSON.parse(stdout) as { name: string; detail: string }[];
@@ -184,7 +185,7 @@ test('the doctor looks at the store and the engine that the environment names', 
 });
 
 test('watching a run that has ended tells its curve and its result', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 3 });
   const { exitCode, stdout } = await runCli(project, ['watch', 'demo']);
   expect(exitCode).toBe(0);
@@ -207,7 +208,7 @@ test('watching a run that has ended tells its curve and its result', async () =>
 });
 
 test('watching a run that failed ends with exit code 1 and its failure', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 3, state: { state: 'failed', failure: 'TrainerFailed: out of memory' } });
   const { exitCode, stderr } = await runCli(project, ['watch', 'demo']);
   expect(exitCode).toBe(1);

@@ -8,12 +8,12 @@ import { planTrain } from '../../cli/train/plan-train.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { PEFT_CONFIG, writePeftAdapter } from '../peft-folder.ts';
 import { writeAgent } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { contextOf } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryFolder();
+  project = temporaryFolder();
   await writeAgent(project);
   await writeAdapter(PEFT_CONFIG);
 });

@@ -9,7 +9,7 @@ import { complaintIn, runCli } from './run-cli.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
 });
 
 test('an ended run is told by temper track --to NAME --backfill, without a server, and --json says how far', async () => {

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { startFakeEngine, type FakeEngineOptions, type FakeRequest } from '../fake-engine.ts';
 import { sdkImports, write } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { runCli, type CliResult } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export async function makeProject(): Promise<string> {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await write(join(project, 'package.json'), '{"type":"module"}');
   return project;
 }

@@ -18,14 +18,15 @@ import { defineConfig, type TemperConfig } from '../../workers/config/config.ts'
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePython } from './fake-python.ts';
 import { writeAgent } from './agents.ts';
-import { temporaryFolder, temporaryProject } from './fixture-store.ts';
+import { temporaryProject } from './fixture-store.ts';
 import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
   store = await openStore(join(project, '.temper', 'store'));
 });
@@ -140,7 +141,7 @@ describe('weights in 4 bits', () => {
   test('a step is recomputed with the weights that it was trained with', async () => {
     await makeRun(store, { run: 'packed', steps: 1, platform: { quantization: 'nf4' } });
     await makeRun(store, { run: 'plain', steps: 1 });
-    const file = join(await temporaryFolder(), 'args');
+    const file = join(temporaryFolder(), 'args');
     // Keys of hosted models are not passed on.
     const program = `fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify(args)); console.log(process.env.OPENAI_API_KEY ?? 'no more'); process.exit(1);`;
     const env = { ...fakePython(program), OPENAI_API_KEY: 'sk-1' };

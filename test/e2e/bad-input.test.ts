@@ -2,26 +2,24 @@
  * Mistakes of a person that take processes to see: one line on stderr, exit code 2, no run begun, no process left.
  * Each flag, file and address: test/cli/bad-input.test.ts, in one process.
  */
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { aliveIn, linesOf, runTemper } from '../stack.ts';
 import { until } from '../until.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TRAIN = ['train', AGENT, '--base-model', 'pocket', '--run', 'fresh', '--steps', '1'];
 let project: string;
 
 beforeEach(() => {
-  project = mkdtempSync(join(tmpdir(), 'temper-bad-input-'));
+  project = temporaryFolder();
   writeFileSync(join(project, 'package.json'), '{}');
 });
-
-afterEach(() => rmSync(project, { recursive: true, force: true }));
 
 /** The one line, after it was checked that nothing but this line came of the command. */
 async function complaint(args: readonly string[]): Promise<string> {

@@ -4,9 +4,8 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -16,6 +15,7 @@ import { openTools } from '../run/tools.ts';
 import { markOf, playOne, say, type PlayOptions, type TestRollout } from '../play/play.ts';
 import { temperCommand } from '../stack.ts';
 import { openNamespace } from './namespace.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = 'a key of this test';
 const POCKET: PlayOptions = {
@@ -26,7 +26,7 @@ const POCKET: PlayOptions = {
 const namespace = openNamespace();
 const isElsewhere = typeof namespace !== 'string';
 const address = isElsewhere ? namespace.address : '127.0.0.1';
-const project = mkdtempSync(join(tmpdir(), 'temper-gpu-worker-'));
+const project = temporaryFolder();
 let worker: ChildProcess;
 let engine: { url: string; key: string };
 
@@ -55,7 +55,6 @@ afterAll(async () => {
   worker.kill('SIGTERM');
   if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit');
   if (isElsewhere) namespace.remove();
-  rmSync(project, { recursive: true, force: true });
 });
 
 interface Answer {

@@ -4,8 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -19,6 +18,7 @@ import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
 import { playOne } from '../play/play.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = 'a key of this test';
 const MODEL = 'taught';
@@ -80,7 +80,7 @@ function longConversation(): object[] {
   return [...messages, { role: 'assistant', text: 'All read.' }];
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'temper-tools-'));
+const folder = temporaryFolder();
 let worker: ChildProcess;
 let url: string;
 let client: OpenAI;
@@ -116,7 +116,6 @@ beforeAll(async () => {
 afterAll(async () => {
   worker.stdin?.end();
   if (worker.exitCode === null) await once(worker, 'exit');
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Tools that know nothing of Temper. */

@@ -1,7 +1,6 @@
 /** The command of the page on `temper auto`, and the files that the page shows. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
@@ -12,6 +11,7 @@ import agent from '../../examples/auto/sums/agent.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import { codeFile } from '../compiled.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const FILES = ['agent.ts', 'temporal.config.ts', 'scenarios.jsonl', 'scenarios.held-out.jsonl', 'rubric-check.json'];
 const SHOWN = join(ROOT, 'examples/auto/sums');
@@ -20,11 +20,8 @@ const read = (folder: string, file: string) => readFileSync(join(folder, file), 
 test('the command of its page writes the files that the folder shows, and asks the hosted model nothing twice', async () => {
   const asked: string[] = [];
   const model = await startScriptedModel(SCRIPT, 0, (kind) => asked.push(kind));
-  const folder = mkdtempSync(join(tmpdir(), 'temper-auto-'));
-  onTestFinished(async () => {
-    await model.close();
-    rmSync(folder, { recursive: true });
-  });
+  const folder = temporaryFolder();
+  onTestFinished(() => model.close());
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(dirname(codeFile('package.json')), join(folder, 'node_modules/temper-rl'));

@@ -1,7 +1,6 @@
 /** The agents on server-filesystem: real tools of the server on real notes, and what an answer is worth. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,6 +15,7 @@ import { endIdleServers } from '../../play/mcp/servers.ts';
 import { playAgent, type PlayedAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
 import { codeFile } from '../compiled.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const FOLDER = join(ROOT, 'examples/mcp');
 const about = words[0]!;
@@ -80,11 +80,8 @@ test('the full edition has the tools as the server describes them', async () => 
 
 test('the command of its page generates scenarios of the same tasks, all solved with the tools of the server', async () => {
   const model = await startScriptedModel(SCRIPT);
-  const folder = mkdtempSync(join(tmpdir(), 'temper-mcp-'));
-  onTestFinished(async () => {
-    await model.close();
-    rmSync(folder, { recursive: true });
-  });
+  const folder = temporaryFolder();
+  onTestFinished(() => model.close());
   const blocks = blocksOf('examples/mcp/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
   const [line = ''] = blocks.flatMap((code) => /^npx (temper scenarios .*)$/m.exec(code)?.[1] ?? []);
   const out = join(folder, 'notes.jsonl');

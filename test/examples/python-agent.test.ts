@@ -1,7 +1,6 @@
 /** The example in Python, and the shell script of the page, played by a fake engine: neither needs a package. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,6 +10,7 @@ import { command } from '../../sdk/index.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { startFakeEngine } from '../fake-engine.ts';
 import { playOne, type PlayOptions, type TestRollout } from '../play/play.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const FILE = fileURLToPath(new URL('../../examples/python-agent/agent.ts', import.meta.url));
 const ROLLOUT = { attemptTimeoutMs: 25_000, callTimeoutMs: 10_000 };
@@ -37,8 +37,7 @@ test.each([
 
 test.skipIf(spawnSync('curl', ['--version']).status !== 0)('the shell script of the page plays', async () => {
   const [script] = blocksOf('docs/programs.md').filter(({ info }) => info === 'sh');
-  const folder = mkdtempSync(join(tmpdir(), 'temper-shell-agent-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   writeFileSync(join(folder, 'agent.sh'), script!.code);
   const rollout = command(['sh', 'agent.sh']);
   expect(await play(rollout, folder, '56')).toMatchObject({ failure: null, reward: 1 });

@@ -1,8 +1,7 @@
 /** The official servers, over stdio and HTTP: in a tool loop, as resources, and in the forms of other SDKs. */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 
@@ -13,6 +12,7 @@ import { playAgent } from '../../sdk/testing/index.ts';
 import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';
 import { callerOf } from './hostile.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 afterAll(() => endIdleServers());
 
@@ -22,8 +22,7 @@ const EVERYTHING = programOf(require.resolve('@modelcontextprotocol/server-every
 const FILES = programOf(require.resolve('@modelcontextprotocol/server-filesystem/package.json'));
 
 test('server-filesystem: the model reads and writes files by a tool loop', async () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'temper-mcp-')));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = realpathSync(temporaryFolder());
   mkdirSync(join(folder, 'notes'));
   writeFileSync(join(folder, 'notes', 'budget.txt'), 'The budget is 4,000.');
   const only = ['read_text_file', 'write_file'];

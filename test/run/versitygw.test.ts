@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';
 import { findVersitygw } from './versitygw.ts';
 
@@ -9,7 +9,6 @@ let programs: FakePrograms;
 beforeEach(() => {
   programs = fakePrograms();
 });
-afterEach(() => programs.remove());
 
 const find = (env: NodeJS.ProcessEnv = {}) =>
   findVersitygw({ ...programs.env, TEMPER_CACHE: join(programs.folder, 'cache'), ...env });

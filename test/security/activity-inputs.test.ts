@@ -1,6 +1,6 @@
 /** Whoever reaches a task queue must not do more than a run may: everything that an activity is handed is of the contract, or refused. */
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
 import { planGivenJudging } from '../../core/plan-given.ts';
@@ -9,11 +9,7 @@ import { newRunState } from '../../core/run-summary.ts';
 import { summary } from '../cli/fixture-store.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from '../activities/world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await openWorld();
-});
-afterAll(() => world.close());
+const world = await openWorld();
 
 const CONFIG = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket' });
 const STATE = newRunState(CONFIG);

@@ -1,9 +1,8 @@
 /** The hub is asked only for what a person named on this host: by flag, in the configuration, or in a script. */
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { mergeEngineConfig } from '../../core/engine-rules.ts';
@@ -14,8 +13,9 @@ import type { StackSpec } from '../../workers/local-stack/protocol/protocol.ts';
 import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
 import { createStack } from '../../workers/local-stack/daemon/stack.ts';
 import { absoluteModels } from '../../workers/base-models/known-models.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-const project = mkdtempSync(join(tmpdir(), 'temper-models-'));
+const project = temporaryFolder();
 afterEach(() => {
   vi.unstubAllEnvs();
   rmSync(project, { recursive: true, force: true });

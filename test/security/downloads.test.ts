@@ -13,10 +13,7 @@ let programs: FakePrograms;
 beforeEach(() => {
   programs = fakePrograms();
 });
-afterEach(() => {
-  vi.unstubAllGlobals();
-  programs.remove();
-});
+afterEach(() => vi.unstubAllGlobals());
 
 const onEvent = () => undefined;
 const cache = () => join(programs.folder, 'cache');

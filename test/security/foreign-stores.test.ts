@@ -14,8 +14,9 @@ import {
   type AttemptRecord,
   type RolloutHeader,
 } from '../../store/records/trajectories.ts';
-import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
+import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 test('rollouts that unpack to more than the bound are refused before they are unpacked', async () => {
   const bomb = gzipSync(Buffer.alloc(MAX_ROLLOUT_BYTES + 1, ' '), { level: 9 });
@@ -41,10 +42,10 @@ test('what an evaluation played is written within the same bound, and the flag t
 
 /** A project, and somebody else's store with a run in it. */
 async function foreign(): Promise<{ project: string; store: string; secret: string }> {
-  const project = await temporaryFolder();
-  const store = join(await temporaryFolder(), 'store');
+  const project = temporaryFolder();
+  const store = join(temporaryFolder(), 'store');
   await writeFixtureRun(project, { steps: 1, storeUri: store });
-  const secret = join(await temporaryFolder(), 'secret');
+  const secret = join(temporaryFolder(), 'secret');
   await writeFile(secret, 'a private key');
   return { project, store, secret };
 }

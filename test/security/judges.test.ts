@@ -10,8 +10,8 @@ import type { HostedJudge } from '../../play/judge/judge-model.ts';
 import { createRuler } from '../../sdk/ruler/create-ruler.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';
 import { writeAgent } from '../cli/agents.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Seen {
   headers: Record<string, unknown>;
@@ -130,7 +130,7 @@ test.each([`http://user:${SECRET}@h/v1`, `http://${SECRET}@h/v1`, `https://h/v1?
       expect(error).toEqual(refused);
       expect(String(error)).not.toContain(SECRET);
     }
-    const project = await temporaryFolder();
+    const project = temporaryFolder();
     const agent = await writeAgent(project);
     const { exitCode, stderr } = await runCli(project, ['eval', agent, '--model', 'm', '--base-url', url]);
     expect(exitCode).toBe(2);

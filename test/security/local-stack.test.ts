@@ -7,15 +7,9 @@ import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
-import {
-  childPid,
-  makeProject,
-  openStack,
-  removeProject,
-  stackFile,
-  WITH_SERVER,
-} from '../workers/local-stack/stack-harness.ts';
+import { childPid, openStack, stackFile, WITH_SERVER } from '../workers/local-stack/stack-harness.ts';
 import { addOtherUser, ask, findChromium, listeningAt, type Address, type OtherUser } from './attackers.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const PROVIDER_KEY = 'sk-key-of-a-provider';
 const OWN_WORKFLOW = 'run/secret';
@@ -24,7 +18,7 @@ const WORKFLOWS = '/api/v1/namespaces/default/workflows';
 const START_BODY = JSON.stringify({ workflowType: { name: 'trainRun' }, taskQueue: { name: 'temper' } });
 
 // Each of these characters means something in a URI.
-const project = join(makeProject(), 'tried #1? 50%');
+const project = join(temporaryFolder(), 'tried #1? 50%');
 let other: OtherUser | string;
 let stack: LocalStack;
 let server: TemporalClient;
@@ -50,7 +44,6 @@ afterAll(async () => {
   await server?.close();
   await stack?.close();
   if (typeof other !== 'string') other.remove();
-  removeProject(dirname(project));
 });
 
 async function workflows(): Promise<string[]> {

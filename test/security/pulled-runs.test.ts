@@ -9,8 +9,9 @@ import type { RunState } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
 import { decodeRollouts, encodeRollouts, type Rollouts } from '../../store/records/trajectories.ts';
-import { evaluation, fixtureState, temporaryFolder, summary, writeFixtureRun } from '../cli/fixture-store.ts';
+import { evaluation, fixtureState, summary, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const SCRIPT = '<script>alert(1)</script>';
 const ESCAPES = '\u001b]0;owned\u0007\u001b[2J\u009b31m\rok\u202e';
@@ -45,7 +46,7 @@ test.each([
   [`${GROUP}.judged.json`, 'explanations', [{ html: SCRIPT }]],
   [`${GROUP}.judged.json`, 'rewards', SCRIPT],
 ])('%s whose %s is %j is refused by name', async (key, field, value) => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 2 });
   await spoil(project, key, (file) => ({ ...file, [field]: value }));
   const { exitCode, stderr } = await runCli(project, ['report', 'demo']);
@@ -56,7 +57,7 @@ test.each([
 });
 
 test('a state that this version does not know is refused by name, as one of a later version', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 2, state: { state: `"><script>` as RunState['state'] } });
   const { exitCode, stderr } = await runCli(project, ['report', 'demo']);
   expect({ exitCode, stderr }).toEqual({
@@ -66,7 +67,7 @@ test('a state that this version does not know is refused by name, as one of a la
 });
 
 test('what a later version adds, at any level, is no obstacle', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 2 });
   const more = { added: { later: 1 } };
   await spoil(project, RUN, ({ config, ...file }) => {
@@ -87,7 +88,7 @@ test.each([
   ['run.json', 'mine', 'runs/demo', 'runs/mine', 'rename the folder runs/mine to runs/demo, or restore it from a copy'],
   ['state.json', 'demo', 'runs/other/state.json', 'runs/demo/state.json', 'it is only for display: delete it,'],
 ])('a %s of another run is refused, with what to do', async (file, run, from, to, remedy) => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   for (const name of ['demo', 'other']) await writeFixtureRun(project, { run: name, steps: 2 });
   const store = join(project, '.temper', 'store');
   await rename(join(store, from), join(store, to));
@@ -100,7 +101,7 @@ test.each([
 });
 
 test('a broken run hides no other from the list of runs', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 2 });
   const store = new FileStore(join(project, '.temper', 'store'));
   await store.replace('runs/pulled/run.json', encodeJson({ schema: 1, config: SCRIPT }));
@@ -113,7 +114,7 @@ test('a broken run hides no other from the list of runs', async () => {
 });
 
 test('rollouts with markup where text should be are refused by name', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 2 });
   const store = new FileStore(join(project, '.temper', 'store'));
   const key = `${GROUP}.rollouts.jsonl.gz`;
@@ -125,7 +126,7 @@ test('rollouts with markup where text should be are refused by name', async () =
 });
 
 test('a report shows markup as text', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const state = { failure: SCRIPT, notes: [SCRIPT], evals: [{ ...evaluation(0, 0.5, 0), metrics: { [SCRIPT]: 1 } }] };
   await writeFixtureRun(project, { steps: 2, state });
   expect((await runCli(project, ['report', 'demo'])).exitCode).toBe(0);
@@ -137,7 +138,7 @@ test('a report shows markup as text', async () => {
 test.each([['show'], ['show', '--json'], ['watch'], ['runs'], ['runs', '--json'], ['checkpoints']])(
   'temper %s prints no control characters of a run',
   async (command, ...flags) => {
-    const project = await temporaryFolder();
+    const project = temporaryFolder();
     const metrics = { [`${ESCAPES}Rate`]: 0.5 };
     const evals = [{ ...evaluation(0, 0.5, 0), metrics }];
     const state: Partial<RunState> = {
@@ -160,7 +161,7 @@ test.each([['show'], ['show', '--json'], ['watch'], ['runs'], ['runs', '--json']
 );
 
 test('errors print no control characters of what they quote', async () => {
-  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['show', ESCAPES]);
+  const { exitCode, stderr } = await runCli(temporaryFolder(), ['show', ESCAPES]);
   expect(exitCode).toBe(2);
   expect(stderr).not.toMatch(CONTROLS);
 });

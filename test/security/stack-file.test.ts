@@ -3,7 +3,6 @@ import {
   chmodSync,
   chownSync,
   existsSync,
-  mkdtempSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -13,9 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineConfig } from '../../workers/config/config.ts';
 import { EngineSettings } from '../../core/contract-engine.ts';
 import { tryFileLock } from '../../workers/project/file-lock.ts';
@@ -28,7 +26,7 @@ import { processStartTime } from '../../workers/process/processes.ts';
 import { readMessages, sendMessage, type ClientMessage } from '../../workers/local-stack/protocol/protocol.ts';
 import { readStackFile, writeStackFile, type StackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { version } from '../../workers/version.ts';
-import { makeProject, removeProject } from '../workers/local-stack/stack-harness.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -37,8 +35,8 @@ let socketFolder: string;
 let stack: StackFile;
 
 beforeEach(() => {
-  folders = makeProjectFolders(makeProject());
-  socketFolder = mkdtempSync(join(tmpdir(), 'temper-'));
+  folders = makeProjectFolders(temporaryFolder());
+  socketFolder = temporaryFolder();
   const startTime = processStartTime(process.pid) ?? '';
   stack = {
     schema: 1,
@@ -49,11 +47,6 @@ beforeEach(() => {
     children: [],
   };
   writeStackFile(folders.stackFile, stack);
-});
-
-afterEach(() => {
-  rmSync(socketFolder, { recursive: true, force: true });
-  removeProject(folders.project);
 });
 
 const DESCRIPTION = {
@@ -198,11 +191,10 @@ describe('cleaning up after a stack', () => {
 
 describe('the state folder', () => {
   it('is closed to others, also where an older version left it open', () => {
-    const project = makeProject();
+    const project = temporaryFolder();
     mkdirSync(join(project, '.temper'), { mode: 0o755 });
     const { state } = makeProjectFolders(project);
     expect(statSync(state).mode & 0o777).toBe(0o700);
-    removeProject(project);
   });
 
   it.runIf(isRoot)("must be this user's", () => {

@@ -1,25 +1,19 @@
 /** tsx trusts the cache it finds: in a shared temporary directory, anybody could have put code there. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { modulePath, nodeFlags } from '../../workers/process/module-path.ts';
 import { addOtherUser, type OtherUser } from './attackers.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const CHILD = modulePath('version');
-const folders: string[] = [];
-
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
-});
 
 /** Everybody's temporary directory, the user's cache, and the file that poisoned code writes. */
 function surroundings() {
-  const folder = mkdtempSync(join(tmpdir(), 'temper-cache-'));
-  folders.push(folder);
+  const folder = temporaryFolder();
   const [temporary, cache, proof] = ['tmp', 'cache', 'proof'].map((name) => join(folder, name)) as [
     string,
     string,

@@ -21,7 +21,7 @@ afterAll(() => {
 
 /** A project that everybody may enter, and a cache as an earlier version made it. */
 async function openToAll(): Promise<string> {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 2 });
   // Without an id, a store has no cache.
   await (await openStore(join(project, '.temper', 'store'))).id();

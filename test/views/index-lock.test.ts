@@ -2,10 +2,10 @@ import { readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tryLock } from '../../views/index/index-lock.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 test('one process at a time has the lock, until it lets go', async () => {
-  const file = join(await temporaryFolder(), 'demo', 'lock');
+  const file = join(temporaryFolder(), 'demo', 'lock');
   const first = await tryLock(file);
   expect(await tryLock(file)).toBeNull();
   await first!.release();
@@ -15,7 +15,7 @@ test('one process at a time has the lock, until it lets go', async () => {
 });
 
 test('a lock that nobody renews is taken over, and its first holder does not remove it', async () => {
-  const file = join(await temporaryFolder(), 'lock');
+  const file = join(temporaryFolder(), 'lock');
   const lost = await tryLock(file);
   const longAgo = new Date(Date.now() - 60_000);
   await utimes(file, longAgo, longAgo);

@@ -13,14 +13,14 @@ import type { AttemptIndex } from '../../views/context/attempt-index.ts';
 import { lowerInPlace } from '../../views/index/attempt-text.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { parseAttemptQuery } from '../../views/index/search.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const STEPS = 6;
 const GROUPS = 2;
 const ATTEMPTS = 4;
 
 async function madeStore(options: { run?: string; steps?: number } = {}): Promise<{ store: Store; folder: string }> {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const shape = { groups: GROUPS, attempts: ATTEMPTS, turns: 3, words: 5, blobBytes: 10, evalEvery: 3 };
   const store = await writeUiStore({ folder: join(folder, 'store'), run: 'demo', steps: STEPS, ...shape, ...options });
   return { store, folder: join(folder, 'cache') };

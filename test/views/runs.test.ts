@@ -12,8 +12,9 @@ import { NotFound, type ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { VIEW_ROUTES } from '../../views/routes/routes.ts';
 import { settingName } from '../../views/runs/setting-names.ts';
-import { evaluation, fixtureState, summary, temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
+import { evaluation, fixtureState, summary, writeFixtureRun } from '../cli/fixture-store.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 function contextOf(store: Store, folder: string | null = null): ViewContext {
   return {
@@ -48,7 +49,7 @@ async function rollBack(store: Store, run: string): Promise<void> {
 }
 
 test('a row tells state, progress and rewards as the store has them', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), OPTIONS);
+  const store = await writeFixtureRun(temporaryFolder(), OPTIONS);
   const times = { committedAt: '2026-11-27T10:00:00.000Z' };
   await store.replace(layout.manifestTimesKey({ run: 'demo', branch: 0, step: 6 }), encodeJson(times));
   const [row] = await answer<RunRow[]>(contextOf(store), 'runs');
@@ -76,7 +77,7 @@ test('a row tells state, progress and rewards as the store has them', async () =
 });
 
 test('a sparkline has the first and the last reward, and at most 60', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), { steps: 0 });
+  const store = await writeFixtureRun(temporaryFolder(), { steps: 0 });
   const steps = Array.from({ length: 250 }, (_, index) => summary(index + 1, 250));
   await addToCurve(store, 'demo', { branch: 0, step: 250 }, steps, () => undefined);
   await store.replace(layout.stateKey('demo'), encodeJson({ ...fixtureState('demo', 250), evals: [] }));
@@ -88,7 +89,7 @@ test('a sparkline has the first and the last reward, and at most 60', async () =
 test('a run that stopped writing is stalled, and tells since when it waits', async () => {
   const waitingFor = 'rollout on queue temper.rollout.1, since 2026-11-27T10:30:00.000Z';
   const state = { state: 'running', phase: 'rollout', step: 6, steps: 9, waitingFor } as const;
-  const store = await writeFixtureRun(await temporaryFolder(), { ...OPTIONS, state });
+  const store = await writeFixtureRun(temporaryFolder(), { ...OPTIONS, state });
   const times = { endedAt: Date.parse('2026-11-27T11:00:00Z'), host: 'worker-3' };
   await store.replace(layout.groupTimesKey({ run: 'demo', branch: 0, step: 7, group: 2 }), encodeJson(times));
   const context = contextOf(store);
@@ -107,12 +108,12 @@ test('a run that stopped writing is stalled, and tells since when it waits', asy
 test('a paused run waits since its pause', async () => {
   const pause = { since: '2026-11-26T08:00:00.000Z', reason: null };
   const state = { state: 'paused', pause, waitingFor: 'temper resume demo; paused since then' } as const;
-  const store = await writeFixtureRun(await temporaryFolder(), { ...OPTIONS, state });
+  const store = await writeFixtureRun(temporaryFolder(), { ...OPTIONS, state });
   expect((await answer<RunRow[]>(contextOf(store), 'runs'))[0]!.waitingSince).toBe(pause.since);
 });
 
 test('a run that cannot be read hides no other, and a folder without run.json is none', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const store = await writeFixtureRun(folder, OPTIONS);
   await writeFixtureRun(folder, { ...OPTIONS, run: 'other' });
   await store.replace(layout.runKey('broken'), Buffer.from('{"schema":1}'));
@@ -121,7 +122,7 @@ test('a run that cannot be read hides no other, and a folder without run.json is
 });
 
 test('what is known of a curve is kept in the cache, and read anew once the run has gone on', async () => {
-  const [folder, cache] = [await temporaryFolder(), await temporaryFolder()];
+  const [folder, cache] = [temporaryFolder(), temporaryFolder()];
   const store = await writeFixtureRun(folder, OPTIONS);
   const [first] = await answer<RunRow[]>(contextOf(store, cache), 'runs');
   // The curve is gone, so a second process can know it from the cache alone.
@@ -143,7 +144,7 @@ async function writeFixtureStoreAgain(folder: string): Promise<Store> {
 }
 
 test('a run shows its configuration, changes, branches, ancestors and forks', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const store = await writeFixtureRun(folder, OPTIONS);
   await rollBack(store, 'demo');
   const change = { setting: 'learningRate', from: 0.1, to: 0.01, branch: 1, step: 6, reason: 'why' } as const;
@@ -174,7 +175,7 @@ test('a run shows its configuration, changes, branches, ancestors and forks', as
 });
 
 test('a curve follows the newest branch with what is before it, or the branch that is asked for', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), OPTIONS);
+  const store = await writeFixtureRun(temporaryFolder(), OPTIONS);
   await store.publish(layout.evalKey({ run: 'demo', branch: 0, step: 6 }), encodeJson(evaluation(6, 0.5, 0.1)));
   await rollBack(store, 'demo');
   const context = contextOf(store);
@@ -196,7 +197,7 @@ test('a curve follows the newest branch with what is before it, or the branch th
 });
 
 test('a curve that grows is read on, and one that went back is read anew', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), OPTIONS);
+  const store = await writeFixtureRun(temporaryFolder(), OPTIONS);
   const context = contextOf(store);
   const steps = async () => (await answer<CurveView>(context, 'runs/demo/curve')).steps.map(({ step }) => step);
   expect(await steps()).toEqual([1, 2, 3, 4, 5, 6]);
@@ -209,7 +210,7 @@ test('a curve that grows is read on, and one that went back is read anew', async
 });
 
 test('a comparison has the curves, and the settings that differ under the names of their flags', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const store = await writeFixtureRun(folder, OPTIONS);
   await writeFixtureRun(folder, { ...OPTIONS, run: 'other' });
   const file = (await readRun(store, 'other'))!.file;
@@ -239,7 +240,7 @@ test('settings have the names of their flags, or of their fields where no flag s
 });
 
 test('what there is not is not found, and a wrong parameter is refused', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), OPTIONS);
+  const store = await writeFixtureRun(temporaryFolder(), OPTIONS);
   const context = contextOf(store);
   await expect(answer(context, 'runs/absent')).rejects.toThrow(NotFound);
   await expect(answer(context, 'runs/absent')).rejects.toThrow('has no run absent; its runs: demo');

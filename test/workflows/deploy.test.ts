@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => connection.close());
 
 test('temper deploy starts the workflow or joins it, follows it, and deploys again when it is asked to', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2, evals: { 2: 0.5 } });
   const hub = await startHub({ key: KEYS.HF_TOKEN });
@@ -76,7 +76,7 @@ test('temper deploy starts the workflow or joins it, follows it, and deploys aga
 });
 
 test('a deployment that fails says in which stage and why', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2 });
   const hub = await startHub({ key: 'another key' });

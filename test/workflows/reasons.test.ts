@@ -6,13 +6,14 @@ import { STORE_KEY } from '../../core/wire-constants.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 
-import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
+import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { bed } from './bed.ts';
 import { holdTraining, STORE_ID, untilPaused } from './harness.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 test('the reasons that a person gives on the command line stand in the run', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   // Commands reach runs of their project's store alone.
   await new FileStore(join(project, '.temper', 'store')).publish(STORE_KEY, encodeJson({ id: STORE_ID }));
   const held = holdTraining(1);

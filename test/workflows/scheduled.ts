@@ -16,11 +16,11 @@ import { readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
 import { writeAgent } from '../cli/agents.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli, type CliResult } from '../cli/run-cli.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
 import { eventually } from './harness.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export interface Scheduled {
   client: Client;
@@ -49,7 +49,7 @@ export async function playScheduled(
   { agentWorker = true, ...options }: ScheduledOptions,
   scene: (scheduled: Scheduled) => Promise<void>,
 ): Promise<void> {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const agentFile = await writeAgent(project);
   const store = await openStore(join(project, '.temper', 'store'));
   const fake = createFakeRun(options);

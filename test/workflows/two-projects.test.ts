@@ -7,10 +7,10 @@ import { expect, inject, test } from 'vitest';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { startRun } from '../../cli/session/start-run.ts';
 import { readState } from '../../store/records/run-reader.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
 import { complaintIn, runCli } from '../cli/run-cli.ts';
 import { eventually, holdTraining, quietRuntime } from './harness.ts';
 import { playScheduled, type Scheduled } from './scheduled.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 quietRuntime();
 
@@ -100,7 +100,7 @@ test('schedules of one name fire for their own project, and each lists its own',
 });
 
 test('a command about a run in a folder without a store says that there is none, and makes no store', async () => {
-  const project = await temporaryFolder();
+  const project = temporaryFolder();
   const env = { TEMPORAL_ADDRESS: inject('temporalAddress') };
   for (const command of ['stop', 'pause', 'resume', 'cancel'])
     expect(await complaintIn(project, [command, 'demo'], { env })).toMatch(/^temper: no run demo of the store file:/);

@@ -14,11 +14,11 @@ import type { Attempts } from '../../play/play-attempts.ts';
 import type { WorkflowAgentOptions } from '../../workers/workflow-agents/options.ts';
 import { workflowAgent } from '../../workers/workflow-agents/workflow-agent.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { temporaryFolder } from '../cli/fixture-store.ts';
 import { codeCommand } from '../compiled.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, prepareAttempts, type PlayOptions, type TestRollout } from '../play/play.ts';
 import { eventually, quietRuntime } from './harness.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const address = inject('temporalAddress');
 const WORKFLOWS = fileURLToPath(new URL('user-workflows.ts', import.meta.url));
@@ -178,7 +178,7 @@ test('workers are killed on both sides, and the bytes are those of an undisturbe
   const approved: Options = { ...APPROVED, reward: () => 1 };
   const undisturbed = await openRun('support', approved).play();
   engine.executed.length = 0;
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const codePath = join(folder, 'bundle.js');
   await writeFile(codePath, code);
   const taskQueue = `killed/${randomUUID()}`;

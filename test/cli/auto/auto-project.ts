@@ -1,10 +1,10 @@
 /** A folder of a user's who has installed `temper-rl`. */
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeFile } from '../../compiled.ts';
 import { sdkImports, write } from '../agents.ts';
 import { runCli, type CliResult } from '../run-cli.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const ENTRIES = ['.', './config', './mcp'].map((name) => [name, './index.js']);
 const NAMES = ['defineAgent', 'defineConfig', 'mcp', 'ruler', 'tool', 'toolLoop'] as const;
@@ -22,13 +22,6 @@ export interface AutoProject {
   write(name: string, text: string): Promise<void>;
 }
 
-const folders: string[] = [];
-
-/** Removes the folders of all projects; for `afterAll`. */
-export async function removeProjects(): Promise<void> {
-  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
-}
-
 interface AutoProjectOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** The folder of another project, to begin with. */
@@ -42,8 +35,7 @@ export async function autoProject({
   made,
   hasPackage = false,
 }: AutoProjectOptions = {}): Promise<AutoProject> {
-  const cwd = await mkdtemp(join(tmpdir(), 'temper-auto-'));
-  folders.push(cwd);
+  const cwd = temporaryFolder();
   await writeFile(join(cwd, 'package.json'), '{"type":"module"}');
   await addPackage(join(cwd, 'node_modules', 'temper-rl'), hasPackage);
   const folder = join(cwd, FOLDER);

@@ -1,29 +1,18 @@
 /** `temper auto` up to the run: what it writes, what it keeps, what it asks again, and what it costs. */
 import { mkdir, readdir, rm } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { ScriptedAuthor } from '../scenarios/scripted-author.ts';
-import { autoProject, FOLDER, removeProjects, TASK, type AutoProject } from './auto-project.ts';
+import { autoProject, FOLDER, TASK, type AutoProject } from './auto-project.ts';
 import { SHARPER, startWriter } from './scripted-writer.ts';
 
 const PRICE = 'openai/writer=1/10';
 
-let writer: ScriptedAuthor;
+const writer = await startWriter();
 /** Its judge ranks the samples only under the sharper rubric. */
-let picky: ScriptedAuthor;
+const picky = await startWriter({ ranksUnder: (rules) => rules.includes(SHARPER) });
 /** Its judge never does. */
-let hopeless: ScriptedAuthor;
-
-beforeAll(async () => {
-  writer = await startWriter();
-  picky = await startWriter({ ranksUnder: (rules) => rules.includes(SHARPER) });
-  hopeless = await startWriter({ ranksUnder: () => false });
-  first = (await make(writer, '--price', PRICE)).folder;
-});
-
-afterAll(async () => {
-  await Promise.all([writer, picky, hopeless].map((server) => server.close()));
-  await removeProjects();
-});
+const hopeless = await startWriter({ ranksUnder: () => false });
+afterAll(() => Promise.all([writer, picky, hopeless].map((server) => server.close())));
 
 const keyFor = ({ url }: ScriptedAuthor) => ({ OPENAI_API_KEY: 'secret-key', OPENAI_BASE_URL: url });
 const SMALL = ['--model', 'openai/writer', '--count', '4', '--held-out', '1'];
@@ -37,7 +26,7 @@ async function make(server: ScriptedAuthor, ...words: string[]): Promise<AutoPro
   return project;
 }
 
-let first: string;
+const first = (await make(writer, '--price', PRICE)).folder;
 
 /** A copy of what was made first. */
 const made = () => autoProject({ env: keyFor(writer), made: first });

@@ -11,8 +11,8 @@ import { defineAgent, ruler } from '../../../sdk/index.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
 import type { ScriptedAuthor } from '../scenarios/scripted-author.ts';
-import { temporaryFolder } from '../fixture-store.ts';
 import { startWriter } from './scripted-writer.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const scenarios = ['one', 'two', 'three'].map((id) => ({ id, task: `Write about ${id}.` }));
 const { signal } = new AbortController();
@@ -76,7 +76,7 @@ test('each scenario’s attempts are scored together; a second evaluation asks n
       error: null,
     },
   ];
-  const store = await openStore(await temporaryFolder());
+  const store = await openStore(temporaryFolder());
   const ledger = await HostedLedger.open({ store, work: 'auto', maxUsd: null });
   const work = { ledger, store, environment: { signal, env: {} } as never };
   const plan = { agentFile: { path: 'agent.ts', agent }, scenarios };

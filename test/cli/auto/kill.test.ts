@@ -1,11 +1,10 @@
 /** `temper auto` in processes that are killed in each stage before the run: the same files, and no answer is asked for twice. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { startCommand, temperCommand } from '../../stack.ts';
 import { until } from '../../until.ts';
-import type { ScriptedAuthor } from '../scenarios/scripted-author.ts';
-import { autoProject, removeProjects, TASK, type AutoProject } from './auto-project.ts';
+import { autoProject, TASK, type AutoProject } from './auto-project.ts';
 import { startWriter } from './scripted-writer.ts';
 
 const FILES = ['scenarios.jsonl', 'scenarios.held-out.jsonl', 'agent.ts', 'rubric-check.json', 'temporal.config.ts'];
@@ -15,15 +14,8 @@ const [SCENARIOS, AGENT, RUBRIC] = [1 + 2 * COUNT, 1, 3 + 3];
 /** Answers after which the command is killed: in each stage, and between two of them. */
 const KILLS = [SCENARIOS - 3, SCENARIOS, SCENARIOS + AGENT + RUBRIC - 1];
 
-let writer: ScriptedAuthor;
-beforeAll(async () => {
-  writer = await startWriter();
-});
-
-afterAll(async () => {
-  await writer.close();
-  await removeProjects();
-});
+const writer = await startWriter();
+afterAll(() => writer.close());
 
 const words = () => [TASK, '--model', `${writer.url}#writer`, '--count', String(COUNT), '--until', 'rubric'];
 

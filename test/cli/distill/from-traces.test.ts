@@ -14,7 +14,7 @@ import { runCli } from '../run-cli.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
 });
 
 const SOURCE = { resource: {}, scope: { name: 'test', version: '1' }, schemaUrl: '' };

@@ -35,7 +35,7 @@ describe('key and host', () => {
   });
 
   test('what is wrong is told in one line', async () => {
-    const project = await temporaryProject();
+    const project = temporaryProject();
     const complain = (words: string[], env: NodeJS.ProcessEnv = {}) =>
       complaintIn(project, ['review', ...words], { env });
     expect(await complain([])).toContain('temper review shows a new key on a terminal');
@@ -46,7 +46,7 @@ describe('key and host', () => {
 });
 
 test('it takes rewards until Ctrl-C, while Temporal is away', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const store = await openStore(join(project, '.temper', 'store'));
   await awaitRewards(store);
   const port = await freePort();

@@ -32,7 +32,7 @@ export interface Served {
 }
 
 export async function serveReview(options: AwaitedOptions = {}): Promise<Served> {
-  const store = await openStore(join(await temporaryProject(), '.temper', 'store'));
+  const store = await openStore(join(temporaryProject(), '.temper', 'store'));
   await awaitRewards(store, options);
   const keys = new ReviewKeys(KEY, await store.id());
   const woken: string[] = [];

@@ -33,7 +33,7 @@ interface Generated {
 async function generate(
   run: (project: string, env: NodeJS.ProcessEnv, author: ScriptedAuthor) => Promise<void>,
 ): Promise<Generated> {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const author = await startAuthor(script);
   onTestFinished(() => author.close());
   await run(project, { PATH: process.env['PATH'], OPENAI_BASE_URL: author.url, OPENAI_API_KEY: 'key' }, author);

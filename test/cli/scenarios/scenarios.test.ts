@@ -18,7 +18,7 @@ const EVERYTHING = createRequire(import.meta.url).resolve('@modelcontextprotocol
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
 });
 
 async function open(script: AuthorScript): Promise<ScriptedAuthor> {

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stateOf, writeGenerated } from '../../../cli/scenarios/write-files.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { temporaryFolder } from '../fixture-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 async function open() {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   return { folder, file: join(folder, 'a.jsonl'), store: await openStore(join(folder, 'store')) };
 }
 

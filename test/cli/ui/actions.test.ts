@@ -11,7 +11,7 @@ import { readGiven } from '../../../store/records/given-rewards.ts';
 import { serveUi, type ServedUi } from './served-ui.ts';
 
 async function served(options: FixtureOptions = {}): Promise<ServedUi> {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 12, ...options });
   return serveUi(project);
 }
@@ -90,7 +90,7 @@ describe('before it is confirmed, an action says what will happen', () => {
 const JSON_HEADERS = { authorization: 'Bearer a key of temper ui in these tests', 'content-type': 'application/json' };
 
 test('a reward is given once, also if the request comes again after a restart, and without Temporal', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const store = await openStore(`${project}/.temper/store`);
   await awaitRewards(store);
   const ui = await serveUi(project);

@@ -9,7 +9,7 @@ import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { KEY, serveUi, type ServedUi } from './served-ui.ts';
 
 async function served(options?: Parameters<typeof serveUi>[1]): Promise<ServedUi> {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 2 });
   return serveUi(project, options);
 }
@@ -236,7 +236,7 @@ test('the first view needs at most 400 kB over the wire', async () => {
 });
 
 test('neither the key nor a link is written anywhere', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 2 });
   const ui = await serveUi(project);
   const link = await ui.makeLink();
@@ -251,7 +251,7 @@ test('neither the key nor a link is written anywhere', async () => {
 });
 
 test('what is wrong is told in one line', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const complain = (words: string[], env: NodeJS.ProcessEnv = {}) => complaintIn(project, ['ui', ...words], { env });
   expect(await complain([])).toContain('temper ui shows a new key on a terminal only, and needs one in TEMPER_UI_KEY');
   expect(await complain(['--host', '10.0.0.5'])).toContain('--host 10.0.0.5 is open to other machines and needs a key');

@@ -18,7 +18,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
 });
 

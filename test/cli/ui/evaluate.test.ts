@@ -16,7 +16,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2 });
   const agent = `${sdkImports('defineAgent')}
@@ -46,7 +46,7 @@ test.each([
 });
 
 test('the agent of a run that was started with a file outside of the project is found by its code, as long as it has it', async () => {
-  const elsewhere = await temporaryProject();
+  const elsewhere = temporaryProject();
   const file = join(elsewhere, 'toy.ts');
   await rename(join(project, 'agent.ts'), file);
   const codeSha256 = await agentCodeSha256(file);
@@ -61,7 +61,7 @@ test('the agent of a run that was started with a file outside of the project is 
 });
 
 test('a file outside of the project that has changed since is not run, and named', async () => {
-  const elsewhere = await temporaryProject();
+  const elsewhere = temporaryProject();
   const file = join(elsewhere, 'toy.ts');
   await rename(join(project, 'agent.ts'), file);
   const run = await readRun(store, 'demo');

@@ -7,15 +7,16 @@ import type { AttemptsView, GroupView } from '../../../views/api/attempt-views.t
 import type { ServerInfo } from '../../../views/api/run-views.ts';
 import { SiteWriter } from '../../../cli/ui/export/site-writer.ts';
 import { complaintIn, runCli } from '../run-cli.ts';
-import { temporaryFolder, temporaryProject, writeFixtureRun } from '../fixture-store.ts';
+import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { serveUi, WITH_KEY } from './served-ui.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const HOSTILE = '</script><script>globalThis.hacked = 1</script>\u2028<!--<img src=x onerror=alert(1)>';
 
 async function copiedStore(): Promise<string> {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 2 });
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await cp(join(project, '.temper', 'store'), join(folder, 'copy'), { recursive: true });
   return folder;
 }
@@ -51,7 +52,7 @@ async function readSite(folder: string) {
 }
 
 test('an export has the chosen runs, and says what it leaves out', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 7 });
   await writeFixtureRun(project, { run: 'other', steps: 1 });
   const env = { TEMPER_CACHE: join(project, 'cache') };
@@ -79,7 +80,7 @@ test('an export has the chosen runs, and says what it leaves out', async () => {
 });
 
 test('an export has no page that opens until its end, also where it replaces another one', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const begun = async (): Promise<SiteWriter> => {
     const writer = new SiteWriter(folder);
     await writer.begin({ js: '', css: '' });
@@ -97,7 +98,7 @@ test('an export has no page that opens until its end, also where it replaces ano
 });
 
 test('what a model wrote is data in the scripts of an export', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 1, answer: HOSTILE });
   const env = { TEMPER_CACHE: join(project, 'cache') };
   expect((await runCli(project, ['ui', '--export', 'site'], { env })).exitCode).toBe(0);

@@ -31,7 +31,7 @@ function counted(store: Store): { store: Store; reads: () => number } {
 }
 
 async function openFeed(everyMs: number) {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const made = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
   const { store, reads } = counted(made);
   const feed = new LiveFeed(await openViewContext(store, { project, env: { TEMPER_CACHE: `${project}/cache` } }), {
@@ -101,7 +101,7 @@ test('a client that reads slowly gets the newest of each run', async () => {
 });
 
 test('the server streams events until the client is gone, and ends with clients connected', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   const store = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
   const ui = await serveUi(project);
   const asking = get({ host: '127.0.0.1', port: ui.port, path: '/api/events', headers: WITH_KEY, agent: false });

@@ -23,8 +23,9 @@ import { viewAttemptOf } from '../../../views/attempts/attempt.ts';
 import { importDefault } from '../../../workers/user-code/import-file.ts';
 import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 import { makeRun } from '../../store/records/made-run.ts';
-import { temporaryFolder, temporaryProject } from '../fixture-store.ts';
+import { temporaryProject } from '../fixture-store.ts';
 import { sdkImports } from '../agents.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** Three calls, each with the answers so far. */
 const AGENT = `${sdkImports('defineAgent')}
@@ -50,7 +51,7 @@ let engine: FakeEngine;
 let adapters: Record<string, string>;
 
 beforeEach(async () => {
-  project = await temporaryProject();
+  project = temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2 });
   await mkdir(join(project, 'agents'));
@@ -227,7 +228,7 @@ test("an agent's file that is not found is asked for, and remembered", async () 
 
 test('a file elsewhere is not run, unless it is the very code of the run', async () => {
   await rm(join(project, 'agents'), { recursive: true });
-  const elsewhere = join(await temporaryFolder(), 'agent.ts');
+  const elsewhere = join(temporaryFolder(), 'agent.ts');
   await writeFile(elsewhere, `globalThis.wasRun = true;\n${AGENT}`);
   await expect(plan({ agentFile: elsewhere })).rejects.toThrow("the agent's file must be in the project");
   await symlink(elsewhere, join(project, 'link.ts'));

@@ -5,7 +5,7 @@ import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { serveUi } from './served-ui.ts';
 
 test('names that lead elsewhere, and things that there are not, are not found', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 2 });
   const ui = await serveUi(project);
   const paths = [
@@ -30,7 +30,7 @@ test('names that lead elsewhere, and things that there are not, are not found', 
 });
 
 test('a wrong parameter or method is refused by name', async () => {
-  const project = await temporaryProject();
+  const project = temporaryProject();
   await writeFixtureRun(project, { steps: 2 });
   const ui = await serveUi(project);
   const refusals = [

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { readDeployment, stateOfDeployment } from '../../../store/records/deployments.ts';
-import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+import { BUCKET } from '../../s3-server.ts';
 import { seededFaults, type Fault } from '../stand-in.ts';
 import { startWandb } from '../track/wandb-stand-in.ts';
 import { startFireworks } from './fireworks-stand-in.ts';
@@ -13,6 +13,7 @@ import { startHub } from './hub-stand-in.ts';
 import { temporaryStore } from '../../temporary-folder.ts';
 import { ADAPTER, addDeployment, KEYS, madeOf, MATCHES, playStages, closing } from './made-deployment.ts';
 import { ENDPOINT, startTogether, type TogetherOptions } from './together-stand-in.ts';
+import { sharedS3 } from '../../shared-s3.ts';
 
 const SEEDS = Array.from({ length: 4 }, (_, seed) => seed);
 
@@ -227,16 +228,12 @@ test.each(SEEDS)(
   },
 );
 
-describe('Together and buckets', () => {
-  let s3: S3Server;
-  beforeAll(async () => {
-    s3 = await startS3Server();
+describe('Together and buckets', async () => {
+  const s3 = await sharedS3();
+  beforeAll(() => {
     for (const [name, value] of Object.entries(s3.env)) vi.stubEnv(name, value);
   });
-  afterAll(async () => {
-    vi.unstubAllEnvs();
-    await s3.stop();
-  });
+  afterAll(() => vi.unstubAllEnvs());
   const together = (options: Partial<TogetherOptions> = {}) =>
     closing(startTogether({ key: KEYS.TOGETHER_API_KEY, ...options }));
   const request = (prefix: string) =>

@@ -5,9 +5,9 @@ import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import { openTraceTarget } from '../../../outbound/trace/trace-target.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import type { Store } from '../../../store/store.ts';
-import { temporaryFolder } from '../../cli/fixture-store.ts';
 import { startOtlpServer, type OtlpServer } from './otlp-server.ts';
 import { COMMITTED, STARTED, stepRow, toldOf, writeStep } from './traced-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const KEYS = {
   LANGFUSE_PUBLIC_KEY: 'pk-lf-canary-1',
@@ -20,7 +20,7 @@ const KEYS = {
 let store: Store;
 let server: OtlpServer;
 beforeEach(async () => {
-  store = await openStore(await temporaryFolder());
+  store = await openStore(temporaryFolder());
   server = await startOtlpServer();
 });
 

@@ -1,20 +1,17 @@
 /** A real disk that becomes read-only: Node's own words for it are wrong where a folder has to be made first. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const disk = mkdtempSync(join(tmpdir(), 'temper-disk-'));
+const disk = temporaryFolder();
 /** Only root mounts; elsewhere the store's seam has to do. */
 const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status === 0;
 
-afterAll(() => {
-  if (isMounted) spawnSync('umount', [disk]);
-  rmSync(disk, { recursive: true, force: true });
-});
+afterAll(() => void (isMounted && spawnSync('umount', [disk])));
 
 const bytes = new Uint8Array([1, 2, 3]);
 const WRITES: Record<string, (store: FileStore) => Promise<unknown>> = {

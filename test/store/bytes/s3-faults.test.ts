@@ -5,23 +5,20 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { TemperError } from '../../../core/failures.ts';
 import { openS3Store, type S3Store, type S3StoreOptions } from '../../../store/bytes/s3-store.ts';
-import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+import { BUCKET } from '../../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 import { startLenientS3 } from './lenient-s3.ts';
 import { Proxy } from './proxy.ts';
+import { sharedS3 } from '../../shared-s3.ts';
 
 const MIB = 1024 ** 2;
 const PART_BYTES = 5 * MIB;
 
-let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-}, 400_000);
-afterAll(() => server.stop());
+const server = await sharedS3();
 afterEach(() => vi.unstubAllEnvs());
 
 const open = (prefix: string, options: S3StoreOptions = {}): Promise<S3Store> =>

@@ -5,14 +5,15 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { openS3Store, type S3Store } from '../../../store/bytes/s3-store.ts';
 import type { UploadLimits } from '../../../store/bytes/s3-journal.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';
-import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+import { BUCKET } from '../../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { sharedS3 } from '../../shared-s3.ts';
 
 const JOURNAL = 'runs/a/journal/0.1/0';
 const APPENDER = fileURLToPath(new URL('append-and-wait.ts', import.meta.url));
@@ -21,13 +22,9 @@ const WITHIN = { timeout: 20_000 };
 const AT_ONCE: UploadLimits = { everyMs: 10, bytes: 1024 };
 const NOT_SOON: UploadLimits = { everyMs: 3_600_000, bytes: 1024 };
 
-let server: S3Server;
+const server = await sharedS3();
 let hosts: string;
 let prefix: string;
-beforeAll(async () => {
-  server = await startS3Server();
-}, 400_000);
-afterAll(() => server.stop());
 beforeEach(() => {
   hosts = temporaryFolder();
   prefix = randomUUID();

@@ -1,25 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 import { openS3Store } from '../../../store/bytes/s3-store.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+import { BUCKET } from '../../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 import { storeSuite } from './store-suite.ts';
+import { sharedS3 } from '../../shared-s3.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let server: S3Server;
-let spoolFolder: string;
-beforeAll(async () => {
-  server = await startS3Server();
-  spoolFolder = mkdtempSync(join(tmpdir(), 'temper-spool-'));
-}, 400_000);
-afterAll(async () => {
-  await server.stop();
-  rmSync(spoolFolder, { recursive: true, force: true });
-});
+const server = await sharedS3();
+const spoolFolder = temporaryFolder();
 
 describe('a store in a bucket', () => {
   storeSuite(() => {

@@ -1,9 +1,7 @@
 /** The ledger of given rewards, on a disk and in a bucket: what counts, and what is refused, whoever comes at what time. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
@@ -18,7 +16,9 @@ import {
   type RewardRow,
 } from '../../../store/records/given-rewards.ts';
 import type { Store } from '../../../store/store.ts';
-import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+import { BUCKET } from '../../s3-server.ts';
+import { sharedS3 } from '../../shared-s3.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const PLACE = { run: 'demo', branch: 0, step: 1, group: 2 };
 const AT = '2026-11-27T08:00:00.000Z';
@@ -27,16 +27,8 @@ const rewardOf = (attempt: number, reward: number, more: Partial<RewardRow> = {}
   return { schema: 1, kind: 'reward', attempt, reward, by: null, note: null, at: AT, key: null, ...more };
 };
 
-let server: S3Server;
-let folder: string;
-beforeAll(async () => {
-  server = await startS3Server();
-  folder = mkdtempSync(join(tmpdir(), 'temper-given-'));
-}, 400_000);
-afterAll(async () => {
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+await sharedS3();
+const folder = temporaryFolder();
 
 const STORES = {
   'on a disk': async () => new FileStore(join(folder, randomUUID())),

@@ -1,9 +1,5 @@
 /** The trail of a run's production: what is in effect follows from its rows alone. */
-import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import {
@@ -14,13 +10,11 @@ import {
   type NewPromotion,
 } from '../../../store/records/promotions.ts';
 import { failureOf } from '../bytes/failure-of.ts';
-
-const root = mkdtempSync(join(tmpdir(), 'temper-promotions-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+import { temporaryStore } from '../../temporary-folder.ts';
 
 let store: FileStore;
 beforeEach(() => {
-  store = new FileStore(join(root, randomUUID()));
+  store = temporaryStore();
 });
 
 const checkpointAt = (step: number) => ({

@@ -2,11 +2,9 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { openS3Store } from '../../../store/bytes/s3-store.ts';
@@ -24,7 +22,9 @@ import {
 import type { Store } from '../../../store/store.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';
 import { callOf, user } from './made-attempt.ts';
-import { BUCKET, startS3Server, type S3Server } from '../../s3-server.ts';
+import { BUCKET } from '../../s3-server.ts';
+import { sharedS3 } from '../../shared-s3.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const RUN = 'demo';
 const KILLED = fileURLToPath(new URL('record-and-wait.ts', import.meta.url));
@@ -136,8 +136,7 @@ function suite(open: () => Promise<Store>): void {
 }
 
 describe('on a disk', () => {
-  const root = mkdtempSync(join(tmpdir(), 'temper-recordings-'));
-  afterAll(() => rmSync(root, { recursive: true, force: true }));
+  const root = temporaryFolder();
   suite(() => Promise.resolve(new FileStore(join(root, randomUUID()))));
 
   test('a record survives that its writer is killed right after it', async () => {
@@ -153,17 +152,10 @@ describe('on a disk', () => {
   });
 });
 
-describe('in a bucket', () => {
-  let server: S3Server;
-  const spool = mkdtempSync(join(tmpdir(), 'temper-recordings-'));
-  beforeAll(async () => {
-    server = await startS3Server();
-  }, 400_000);
-  afterAll(async () => {
-    await server.stop();
-    rmSync(spool, { recursive: true, force: true });
-  });
-  suite(() => openS3Store({ bucket: BUCKET, prefix: randomUUID() }, { spoolFolder: spool }));
+describe('in a bucket', async () => {
+  await sharedS3();
+  const spoolFolder = temporaryFolder();
+  suite(() => openS3Store({ bucket: BUCKET, prefix: randomUUID() }, { spoolFolder }));
 });
 
 test.each([

@@ -1,7 +1,6 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { createChooseActivities } from '../../../activities/choose.ts';
 import { createJudgeGivenActivities } from '../../../activities/judge-given.ts';
@@ -29,9 +28,9 @@ import { planPrune } from '../../../store/records/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { call } from '../../activities/world.ts';
 import { makeRun, type MadeRun, type TakeWindowStep } from './made-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** A run of four steps, made once: each test changes a copy. */
-let four: string;
 let made: MadeRun;
 let root: string;
 let store: FileStore;
@@ -39,17 +38,15 @@ const openStore = (folder: string): void => {
   root = folder;
   store = new FileStore(root);
 };
+const four = temporaryFolder();
 beforeAll(async () => {
-  openStore(mkdtempSync(join(tmpdir(), 'temper-window-')));
-  four = root;
+  openStore(four);
   made = await makeWindow(4, [['1.1', '1.3', '1.2'], ['2.0'], ['3.1', '3.2'], ['3.0', '4.0']]);
 });
 beforeEach(() => {
-  openStore(mkdtempSync(join(tmpdir(), 'temper-window-')));
+  openStore(temporaryFolder());
   cpSync(four, root, { recursive: true });
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
-afterAll(() => rmSync(four, { recursive: true, force: true }));
 
 const place = (step: number, branch = 0) => ({ run: 'demo', branch, step });
 const logger = { info: () => undefined, warn: () => undefined };

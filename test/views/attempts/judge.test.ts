@@ -9,10 +9,10 @@ import { readGroupSpending, storedAnswers, storedVerdicts } from '../../../store
 import type { Store } from '../../../store/store.ts';
 import { viewJudge } from '../../../views/attempts/judge.ts';
 import { requirePlayed } from '../../../views/attempts/read-played.ts';
-import { temporaryFolder } from '../../cli/fixture-store.ts';
 import { judge } from '../../play/judge/judging.ts';
 import { startScriptedJudge, type ScriptedJudge } from '../../play/judge/scripted-judge.ts';
 import { attemptOf, callOf, FAILED, rolloutsOf, system, user } from '../../store/records/made-attempt.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let scripted: ScriptedJudge;
 beforeAll(async () => {
@@ -58,7 +58,7 @@ async function judgeGroup(store: Store, group: number, rubric: string) {
 }
 
 test('a judge’s prompt is shown exactly as it was sent, with the answer and the scores', async () => {
-  const store = await openStore(await temporaryFolder());
+  const store = await openStore(temporaryFolder());
   const { place, view, sent } = await judgeGroup(store, 0, 'What is good is better.');
   const [question] = view.questions;
   expect(question!.messages!.map(({ role, text }) => ({ role, content: text }))).toEqual(sent);
@@ -70,7 +70,7 @@ test('a judge’s prompt is shown exactly as it was sent, with the answer and th
 });
 
 test('a verdict that was known already shows what was asked, and no answer', async () => {
-  const store = await openStore(await temporaryFolder());
+  const store = await openStore(temporaryFolder());
   const first = await judgeGroup(store, 0, 'Known.');
   const { view } = await judgeGroup(store, 1, 'Known.');
   expect(view.questions).toMatchObject([{ answers: [] }]);
@@ -78,7 +78,7 @@ test('a verdict that was known already shows what was asked, and no answer', asy
 });
 
 test('an unusable answer is shown with what the judge was told of it', async () => {
-  const store = await openStore(await temporaryFolder());
+  const store = await openStore(temporaryFolder());
   scripted.replyNext({ text: 'Attempt one is best.' });
   const { view } = await judgeGroup(store, 0, 'Again.');
   const [question] = view.questions;
@@ -87,7 +87,7 @@ test('an unusable answer is shown with what the judge was told of it', async () 
 });
 
 test('a prompt that cannot be made again as it was is not shown', async () => {
-  const store = await openStore(await temporaryFolder());
+  const store = await openStore(temporaryFolder());
   const { place } = await judgeGroup(store, 0, 'Changed.');
   const played = await requirePlayed(store, { kind: 'group', ...place });
   const other = { ...played.rollouts, attempts: [attemptOf(0, [callOf(task, 'something else')])] };

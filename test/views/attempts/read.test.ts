@@ -10,12 +10,13 @@ import { viewGroupOf } from '../../../views/attempts/group.ts';
 import { viewStep } from '../../../views/attempts/step.ts';
 import { viewTokens } from '../../../views/attempts/tokens.ts';
 import { NotFound } from '../../../views/context/context.ts';
-import { temporaryFolder, writeFixtureRun, type FixtureOptions } from '../../cli/fixture-store.ts';
+import { writeFixtureRun, type FixtureOptions } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
 import { attemptOf, callOf, rolloutsOf, user } from '../../store/records/made-attempt.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 async function fixture(options: FixtureOptions = {}): Promise<Store> {
-  return writeFixtureRun(await temporaryFolder(), { steps: 3, ...options });
+  return writeFixtureRun(temporaryFolder(), { steps: 3, ...options });
 }
 
 const NO_QUERY = new URLSearchParams();
@@ -184,8 +185,8 @@ test('what there is not is said with what was asked for', async () => {
 });
 
 test('a large group is cut, and says by how much', async () => {
-  const store = await openStore(await temporaryFolder());
-  await writeFixtureRun(await temporaryFolder(), { steps: 1, storeUri: store.uri });
+  const store = await openStore(temporaryFolder());
+  await writeFixtureRun(temporaryFolder(), { steps: 1, storeUri: store.uri });
   const place = { run: 'demo', branch: 0, step: 2, group: 0 };
   const attempts = Array.from({ length: 70 }, (_, attempt) => attemptOf(attempt, [callOf([user('?')], '!')]));
   const { header } = playedAt(place);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { writeFixtureRun, temporaryFolder } from '../../cli/fixture-store.ts';
+import { writeFixtureRun } from '../../cli/fixture-store.ts';
 import * as layout from '../../../store/layout.ts';
 import { decodeRollouts, encodeRollouts, type CallRecord } from '../../../store/records/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
@@ -9,6 +9,7 @@ import { viewTokens } from '../../../views/attempts/tokens.ts';
 import type { Vocabulary } from '../../../views/context/context.ts';
 import { contextOf } from '../context.ts';
 import { attemptOf, callOf, rolloutsOf, said, system, user } from '../../store/records/made-attempt.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** Ids below 256 are bytes; 261 ends a turn. */
 const BYTES: Vocabulary = {
@@ -42,7 +43,7 @@ async function playedBy(store: Store, calls: CallRecord[]) {
 }
 
 test('the ids of each turn are those of the record, and its prompt is what earlier turns did not show', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), { steps: 1 });
+  const store = await writeFixtureRun(temporaryFolder(), { steps: 1 });
   const prompt = [...idsOf('Frage: 1+1?'), 261];
   const answer = [...idsOf('zwei'), 261];
   const more = [...idsOf('Äh?'), 261];
@@ -72,7 +73,7 @@ test('the ids of each turn are those of the record, and its prompt is what earli
 });
 
 test('a fork within a message shows the message from its beginning', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), { steps: 1 });
+  const store = await writeFixtureRun(temporaryFolder(), { steps: 1 });
   const prompts = ['eins', 'elf'].map((text) => [...idsOf('S'), 261, 259, ...idsOf(text), 261]);
   const calls = ['eins', 'elf'].map((text, index) =>
     callOf([system('S'), user(text)], 'ja', {
@@ -87,7 +88,7 @@ test('a fork within a message shows the message from its beginning', async () =>
 });
 
 test('without a vocabulary ids are told, and no text', async () => {
-  const store = await writeFixtureRun(await temporaryFolder(), { steps: 1 });
+  const store = await writeFixtureRun(temporaryFolder(), { steps: 1 });
   const key = layout.rolloutsKey({ run: 'demo', branch: 0, step: 1, group: 3 });
   const { attempts } = await decodeRollouts((await store.read(key))!, key);
   const { hasText, turns } = await viewTokens(contextOf(store), 'demo', '0.1.3.5');

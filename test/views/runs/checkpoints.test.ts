@@ -10,11 +10,11 @@ import { readSteps } from '../../../store/records/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { viewCheckpoints } from '../../../views/runs/checkpoints.ts';
-import { temporaryFolder } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 async function smallRun(): Promise<Store> {
-  return writeUiStore({ folder: await temporaryFolder(), run: 'demo', steps: 3, attempts: 2, groups: 1, turns: 1 });
+  return writeUiStore({ folder: temporaryFolder(), run: 'demo', steps: 3, attempts: 2, groups: 1, turns: 1 });
 }
 
 test('checkpoints are listed newest first, with the curve’s reward and what each is called', async () => {

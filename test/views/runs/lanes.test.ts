@@ -7,15 +7,16 @@ import type { Store } from '../../../store/store.ts';
 import type { LaneSpan, LanesView } from '../../../views/api/run-views.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { viewLanes } from '../../../views/runs/lanes.ts';
-import { fixtureState, summary, temporaryFolder, writeFixtureRun } from '../../cli/fixture-store.ts';
+import { fixtureState, summary, writeFixtureRun } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const START = Date.UTC(2026, 10, 1, 10);
 const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
 
 /** Each step is played for 8 s by two hosts, waits 1 s for the device and is trained for 3 s. */
 async function timedRun(steps: number): Promise<Store> {
-  const store = await writeFixtureRun(await temporaryFolder(), { steps });
+  const store = await writeFixtureRun(temporaryFolder(), { steps });
   for (let step = 1; step <= steps; step++) {
     const place = { run: 'demo', branch: 0, step };
     const startedAt = START + step * 20_000;

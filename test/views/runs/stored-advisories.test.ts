@@ -9,8 +9,9 @@ import type { Store } from '../../../store/store.ts';
 import { openAttemptIndex } from '../../../views/index/open-index.ts';
 import { viewRun } from '../../../views/runs/run.ts';
 import { readAdvisories } from '../../../views/runs/stored-advisories.ts';
-import { evaluation, summary, temporaryFolder, writeFixtureRun } from '../../cli/fixture-store.ts';
+import { evaluation, summary, writeFixtureRun } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const NOW = Date.UTC(2026, 10, 27, 12);
 
@@ -21,7 +22,7 @@ async function conflictingRun(state: Partial<RunState> = {}): Promise<Store> {
   const [before, after] = [evaluation(0, 0.9, 0), { ...evaluation(4, 0.2, 0), reward: 0.8 }];
   const evals = { evalBefore: before, evalAfter: after, evals: [before, after] };
   const options = { steps: 4, verdict: { rewards, namedRewards }, state: { ...evals, ...state } };
-  const store = await writeFixtureRun(await temporaryFolder(), options);
+  const store = await writeFixtureRun(temporaryFolder(), options);
   const named = { 'reward/correct': 0.5, 'reward/brief': 3.5 };
   const last = summary(4, 4);
   await addToCurve(
@@ -41,7 +42,7 @@ test('the store alone gives the advisories of temper ui, those over attempts and
   const found = await readAdvisories(store, await requireRun(store, 'demo'), NOW);
   expect(kindsOf(found)).toEqual(['reward-against-goal', 'dominant-reward']);
   expect(found[1]!.text).toMatch(/^the reward brief makes 100 % of the differences within groups/);
-  const index = openAttemptIndex(store, await temporaryFolder());
+  const index = openAttemptIndex(store, temporaryFolder());
   await index.update('demo');
   const { advisories } = await viewRun(contextOf(store, { index }), 'demo');
   await index.close();

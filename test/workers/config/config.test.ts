@@ -3,23 +3,19 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EngineSettings } from '../../../core/contract-engine.ts';
 import { defineConfig, loadConfig } from '../../../workers/config/config.ts';
 import { runCommand } from '../../../workers/process/command.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';
 import { cacheFolder, projectFolders } from '../../../workers/project/folders.ts';
 import { checkJoined, checkPorts } from '../../../workers/local-stack/check-joined.ts';
-import { makeProject, openStack, removeProject } from '../local-stack/stack-harness.ts';
+import { openStack } from '../local-stack/stack-harness.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** User that no file of this machine names; root may become one, except in some containers. */
 const NAMELESS = 59_999;
 const canBeNameless = process.getuid?.() === 0 && spawnSync('true', { uid: NAMELESS }).status === 0;
-
-const clean: (() => unknown)[] = [];
-afterEach(() => {
-  for (const undo of clean.splice(0)) undo();
-});
 
 function projectOf(text: string): string {
   const folder = projectWith();
@@ -28,8 +24,7 @@ function projectOf(text: string): string {
 }
 
 function projectWith(config?: object): string {
-  const folder = makeProject();
-  clean.push(() => removeProject(folder));
+  const folder = temporaryFolder();
   if (config) writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   return folder;
 }

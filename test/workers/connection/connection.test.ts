@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
 import { connectClient, patiently } from '../../../workers/connection/connection.ts';
 import { configuredTarget } from '../../../workers/connection/target.ts';
-import { openStack, makeProject, removeProject } from '../local-stack/stack-harness.ts';
+import { openStack } from '../local-stack/stack-harness.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const noProfile = { TEMPORAL_CONFIG_FILE: `${tmpdir()}/there-is-none.toml` };
 
@@ -15,9 +16,10 @@ it('uses no server that nobody named', () => {
   });
 });
 
+const project = temporaryFolder();
+
 // Both wait for all of their time, and may do so together.
 it.concurrent('fails within fifteen seconds where a named server refuses, and starts nothing', async () => {
-  const project = makeProject();
   const env = { ...process.env, ...noProfile, TEMPORAL_ADDRESS: '127.0.0.1:9' };
   const startedAt = Date.now();
   await expect(openStack(project, { env })).rejects.toMatchObject({
@@ -26,7 +28,6 @@ it.concurrent('fails within fifteen seconds where a named server refuses, and st
       'no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or remove the setting to let Temper start its own server',
   });
   expect(Date.now() - startedAt).toBeLessThan(15_000);
-  removeProject(project);
 });
 
 it.concurrent('fails within fifteen seconds where a named server says nothing', async () => {

@@ -1,14 +1,11 @@
 /** Lines of `temper doctor` about the devices that train. */
 import { availableParallelism } from 'node:os';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { devicesState } from '../../../workers/doctor/doctor-devices.ts';
-import { fakePrograms, type FakePrograms } from '../install/fake-programs.ts';
-
-let programs: FakePrograms | null = null;
-afterEach(() => programs?.remove());
+import { fakePrograms } from '../install/fake-programs.ts';
 
 function hostWith(gpus: number, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  programs = fakePrograms();
+  const programs = fakePrograms();
   const lines = Array.from({ length: gpus }, () => 'NVIDIA H200').join('\\n');
   if (gpus > 0) programs.add('nvidia-smi', `console.log('${lines}');`);
   return { ...programs.env, ...env };

@@ -1,5 +1,5 @@
 /** Lines of `temper doctor` about GPUs, by a stand-in of NVIDIA's tool. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { gpuChecks, readGpus } from '../../../workers/doctor/doctor-gpus.ts';
 import { fakePrograms, type FakePrograms } from '../install/fake-programs.ts';
 
@@ -10,7 +10,6 @@ let programs: FakePrograms;
 beforeEach(() => {
   programs = fakePrograms();
 });
-afterEach(() => programs.remove());
 
 function addGpus(gpus: readonly string[], processes: readonly string[] = []): void {
   const answers = JSON.stringify([gpus.join('\n'), processes.join('\n')]);

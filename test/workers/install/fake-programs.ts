@@ -1,7 +1,7 @@
 /** A PATH of stand-in programs: scripts in a folder, and nothing of the machine's own but what ties processes together. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 export interface FakePrograms {
   readonly folder: string;
@@ -10,11 +10,10 @@ export interface FakePrograms {
   add(name: string, body: string): void;
   /** One whose body is a script of /bin/sh, which starts in a tenth of the time. */
   addShell(name: string, body: string): void;
-  remove(): void;
 }
 
 export function fakePrograms(): FakePrograms {
-  const folder = mkdtempSync(join(tmpdir(), 'programs-'));
+  const folder = temporaryFolder();
   const bin = join(folder, 'bin');
   mkdirSync(bin);
   if (existsSync('/usr/bin/setpriv')) symlinkSync('/usr/bin/setpriv', join(bin, 'setpriv'));
@@ -25,7 +24,6 @@ export function fakePrograms(): FakePrograms {
     add: (name, body) =>
       write(name, `#!${process.execPath}\nconst fs = require('node:fs'), args = process.argv.slice(2);\n${body}\n`),
     addShell: (name, body) => write(name, `#!/bin/sh\n${body}\n`),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 

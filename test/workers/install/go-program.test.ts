@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { buildGoProgram } from '../../../workers/install/go-program.ts';
 import { fakePrograms, type FakePrograms } from './fake-programs.ts';
 
@@ -12,7 +12,6 @@ beforeEach(() => {
   folder = join(programs.folder, 'partial');
   mkdirSync(folder);
 });
-afterEach(() => programs.remove());
 
 /** Go with its caches in a folder: `env` tells them, and `install` writes into those that it is given. */
 function addGo(caches: string): void {

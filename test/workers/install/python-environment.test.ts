@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { StackEvent } from '../../../workers/events.ts';
 import {
   installDevTools,
@@ -33,7 +33,6 @@ beforeEach(() => {
   programs = fakePrograms();
   events = [];
 });
-afterEach(() => programs.remove());
 
 function options(env: NodeJS.ProcessEnv = {}): PythonOptions {
   const requirements = join(programs.folder, 'requirements');

@@ -14,10 +14,7 @@ beforeEach(() => {
   programs.add('python3', pythonScript('3.12.1'));
   vi.stubGlobal('fetch', () => Promise.reject(new Error('no archive')));
 });
-afterEach(() => {
-  vi.unstubAllGlobals();
-  programs.remove();
-});
+afterEach(() => vi.unstubAllGlobals());
 
 const RELEASED = 'the program of the release';
 const sha256 = createHash('sha256').update(RELEASED).digest('hex');

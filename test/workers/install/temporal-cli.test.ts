@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { findInstalledCli } from '../../../workers/install/temporal-cli.ts';
 import { fakePrograms, type FakePrograms } from './fake-programs.ts';
 
@@ -8,7 +8,6 @@ let programs: FakePrograms;
 beforeEach(() => {
   programs = fakePrograms();
 });
-afterEach(() => programs.remove());
 
 const cli = (server: string) => `console.log('temporal version 1.5.1 (Server ${server}, UI 2.42.1)');`;
 const find = (env: NodeJS.ProcessEnv = {}, databaseServer: string | null = null) =>

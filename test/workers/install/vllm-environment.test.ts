@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { StackEvent } from '../../../workers/events.ts';
 import { installVllm, vllmState, type VllmBuild } from '../../../workers/install/vllm-environment.ts';
 import { fakePrograms, pythonScript, type FakePrograms } from './fake-programs.ts';
@@ -26,7 +26,6 @@ describe.runIf(process.platform === 'linux')('vLLM', () => {
     programs.add('python3', pythonScript('3.12.1'));
     programs.add('uv', UV);
   });
-  afterEach(() => programs.remove());
 
   const place = () => ({ env: programs.env, cache: join(programs.folder, 'cache') });
   const install = (build: VllmBuild | null) =>

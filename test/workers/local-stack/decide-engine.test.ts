@@ -1,7 +1,7 @@
 /** The engine where nobody names one: by the machine, and by what the run trains. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { EngineOverrides } from '../../../core/engine-rules.ts';
 import { defineConfig, type EngineConfig } from '../../../workers/config/config.ts';
 import {
@@ -25,7 +25,6 @@ let programs: FakePrograms;
 beforeEach(() => {
   programs = fakePrograms();
 });
-afterEach(() => programs.remove());
 
 /** Notes each question that it is asked. */
 function addGpu(): void {

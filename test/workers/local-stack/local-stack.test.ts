@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectClient } from '../../../workers/connection/connection.ts';
 import type { StackEvent } from '../../../workers/events.ts';
 import type { StackDescription } from '../../../workers/local-stack/protocol/protocol.ts';
@@ -10,37 +10,24 @@ import {
   childPid,
   holdStack,
   isRunning,
-  makeProject,
   openStack,
-  removeProject,
   STAND_INS,
   stackFile,
   until,
   WITH_SERVER,
 } from './stack-harness.ts';
-
-const clean: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const undo of clean.splice(0).toReversed()) await undo();
-});
-
-function project(): string {
-  const folder = makeProject();
-  clean.push(() => removeProject(folder));
-  return folder;
-}
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 async function opened(folder: string, options: Parameters<typeof openStack>[1] = {}) {
   const { stack, events } = await openStack(folder, options);
-  clean.push(() => stack.close());
+  onTestFinished(async () => void (await stack.close()));
   return { stack, events };
 }
 
 function listen(port: number): Promise<Server> {
   return new Promise((resolve) => {
     const server = createServer().listen(port, '127.0.0.1', () => resolve(server));
-    clean.push(() => server.close());
+    onTestFinished(() => void server.close());
   });
 }
 
@@ -96,7 +83,7 @@ const PATIENT = { timeout: 90_000 };
 
 describe('a local stack', PATIENT, () => {
   it('starts a server that keeps history for a year and knows the search attributes, and ends it', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const { stack, events } = await opened(folder, { commands: WITH_SERVER });
     expect(stack.adopted).toBe(false);
     expect((await fetch(stack.uiUrl ?? '', { redirect: 'manual' })).status).toBe(303);
@@ -121,7 +108,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('is adopted by a second start, and ends with the last one that holds it', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const first = await opened(folder);
     const second = await opened(folder);
     expect([first.stack.adopted, second.stack.adopted]).toEqual([false, true]);
@@ -137,9 +124,9 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('is one, however many start at once', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const holder = holdStack(folder);
-    clean.push(() => holder.end());
+    onTestFinished(() => void holder.end());
     const inThisProcess = [opened(folder), opened(folder)];
     const stacks = [await holder.opened, ...(await Promise.all(inThisProcess)).map(({ stack }) => stack)];
     expect(new Set(stacks.map((stack) => stack.temporalAddress)).size).toBe(1);
@@ -147,7 +134,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('ends when the command line that holds it is killed', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const holder = holdStack(folder);
     await holder.opened;
     const { pid, children } = stackFile(folder);
@@ -158,7 +145,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('starts a child again that was killed, and says with which last words it died', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const { events } = await opened(folder);
     const before = childPid(folder, 'gpu-worker');
     process.kill(before, 'SIGKILL');
@@ -177,7 +164,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it("starts an agent's worker again that was killed, and anew once the agent has changed", async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const agentFile = join(folder, 'coin.ts');
     writeFileSync(agentFile, '');
     const { events } = await opened(folder, { agentFile });
@@ -196,7 +183,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('leaves the worker of another agent alone whose file has the same name', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const files = ['dime', 'penny'].map((name) => join(folder, name, 'coin', 'agent.ts'));
     for (const file of files) {
       mkdirSync(dirname(file), { recursive: true });
@@ -215,7 +202,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('has a second GPU worker standing by, which takes the place of one that is killed, and ends with it', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const { stack } = await opened(folder);
     await until('one stands by', () => saidStandingBy(folder));
     const standby = childPid(folder, 'standby-gpu-worker');
@@ -229,7 +216,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('starts a GPU worker from nothing where the one that stood by is gone too', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const { events } = await opened(folder);
     await until('one stands by', () => isRunning(childPid(folder, 'standby-gpu-worker')));
     const gone = ['standby-gpu-worker', 'gpu-worker'].map((name) => childPid(folder, name));
@@ -239,7 +226,7 @@ describe('a local stack', PATIENT, () => {
   });
 
   it('leaves nothing behind when its daemon is killed, and is started again by who holds it', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const { stack, events } = await opened(folder, { commands: WITH_SERVER });
     const { pid, children, ports } = stackFile(folder);
     process.kill(pid, 'SIGKILL');
@@ -258,7 +245,7 @@ describe('a local stack', PATIENT, () => {
 
 describe('a start', PATIENT, () => {
   it('takes no notice of a stale socket and of a file that is no stack', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     mkdirSync(join(folder, '.temper'), { recursive: true });
     writeFileSync(join(folder, '.temper', 'stack.sock'), '');
     writeFileSync(join(folder, '.temper', 'stack.json'), '{"schema":1');
@@ -267,7 +254,7 @@ describe('a start', PATIENT, () => {
   });
 
   it('uses the ports of the last one, but for those that a stranger took', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const first = await opened(folder);
     await first.stack.close();
     const { ports } = stackFile(folder);
@@ -279,7 +266,7 @@ describe('a start', PATIENT, () => {
   });
 
   it('refuses a port that was asked for and is taken', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const server = await listen(0);
     const { port } = server.address() as { port: number };
     const starting = openStack(folder, { uiPort: port });
@@ -287,14 +274,14 @@ describe('a start', PATIENT, () => {
       type: 'BadConfig',
       message: expect.stringContaining(`port ${port} (--ui-port)`) as string,
     });
-    await expect(openStack(project(), { metricsPort: port })).rejects.toMatchObject({
+    await expect(openStack(temporaryFolder(), { metricsPort: port })).rejects.toMatchObject({
       type: 'BadConfig',
       message: expect.stringContaining(`listen on 127.0.0.1, port ${port}`) as string,
     });
   });
 
   it('works in a folder whose path is too long for a socket', async () => {
-    const folder = join(project(), 'a-folder-with-a-rather-long-name'.repeat(4));
+    const folder = join(temporaryFolder(), 'a-folder-with-a-rather-long-name'.repeat(4));
     mkdirSync(folder);
     const { stack } = await opened(folder);
     const { socket } = stackFile(folder);
@@ -304,7 +291,7 @@ describe('a start', PATIENT, () => {
   });
 
   it('gives up on a child that ends again and again before it is of use', async () => {
-    const folder = project();
+    const folder = temporaryFolder();
     const gpuWorker = [process.execPath, '-e', 'console.error("no such model"); process.exit(1)', '--'];
     const commands = { ...STAND_INS, gpuWorker };
     await expect(openStack(folder, { commands })).rejects.toThrow(

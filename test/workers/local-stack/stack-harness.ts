@@ -1,6 +1,4 @@
 /** Local stacks for tests: stand-ins for what a stack starts, and processes that hold a stack to be killed. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as client from '../../../workers/local-stack/client.ts';
@@ -24,14 +22,6 @@ export const WITH_SERVER = {
 };
 
 export const STAND_INS = { ...WITH_SERVER, temporal: [process.execPath, standIn('temporal.mjs')] };
-
-export function makeProject(): string {
-  return mkdtempSync(join(tmpdir(), 'stack-test-'));
-}
-
-export function removeProject(project: string): void {
-  rmSync(project, { recursive: true, force: true, maxRetries: 3 });
-}
 
 /** In this process; events are kept. */
 export async function openStack(

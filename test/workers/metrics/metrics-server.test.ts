@@ -8,7 +8,7 @@ import { meteredEngine } from '../../../workers/metrics/metered-engine.ts';
 import { meteredStore } from '../../../workers/metrics/metered-store.ts';
 import { metricsKey, serveMetrics, shareCalls } from '../../../workers/metrics/metrics-server.ts';
 import { ProcessMetrics } from '../../../workers/metrics/process-metrics.ts';
-import { temporaryFolder } from '../../cli/fixture-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const KEY = 'a key of metrics';
 
@@ -66,7 +66,7 @@ test('TEMPER_METRICS_KEY is in place of the engine’s key', () => {
 test('store operations are counted with their bytes, and failures by themselves', async () => {
   const metrics = new ProcessMetrics();
   onTestFinished(() => metrics.close());
-  const store = meteredStore(await openStore(await temporaryFolder()), metrics);
+  const store = meteredStore(await openStore(temporaryFolder()), metrics);
   const bytes = new Uint8Array(10);
   const ref = await store.putBlob(bytes);
   expect((await store.getBlob(ref)).length).toBe(10);

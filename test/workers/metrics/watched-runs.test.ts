@@ -11,7 +11,8 @@ import { writeFamilies, type Sample } from '../../../workers/metrics/exposition.
 import { ProcessMetrics } from '../../../workers/metrics/process-metrics.ts';
 import { runFamilies } from '../../../workers/metrics/run-families.ts';
 import { WatchedRuns } from '../../../workers/metrics/watched-runs.ts';
-import { fixtureState, summary, temporaryFolder } from '../../cli/fixture-store.ts';
+import { fixtureState, summary } from '../../cli/fixture-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const RUNNING = { state: 'running', steps: 400 } as const;
 const HOUR_MS = 3_600_000;
@@ -29,7 +30,7 @@ async function writeRun(store: Store, run: string, steps: number, state: Partial
 }
 
 async function openRun(steps = 24): Promise<Store> {
-  const store = await openStore(await temporaryFolder());
+  const store = await openStore(temporaryFolder());
   await writeRun(store, 'demo', steps, RUNNING);
   return store;
 }

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
@@ -9,6 +8,7 @@ import { openChildLog } from '../../../workers/process/child-log.ts';
 import { isAlive, markProcess, reapLeftovers } from '../../../workers/process/processes.ts';
 import { splitLines } from '../../../workers/process/command.ts';
 import { logFields } from '../../../workers/worker/logs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 it('ends what was left behind, and nothing that only has its number', async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
@@ -21,7 +21,7 @@ it('ends what was left behind, and nothing that only has its number', async () =
 });
 
 it('files every line of a child as JSON, and shows people the message alone', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'logs-'));
+  const folder = temporaryFolder();
   const log = openChildLog(folder, 'gpu-worker');
   expect(log.write('Traceback: oh')).toBe('Traceback: oh');
   expect(log.write('{"level":"error","msg":"step failed","run":"a","error":"no memory"}')).toBe(
@@ -36,11 +36,10 @@ it('files every line of a child as JSON, and shows people the message alone', as
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(lines[0]).toMatchObject({ level: 'info', process: 'gpu-worker', msg: 'Traceback: oh' });
   expect(lines[1]).toMatchObject({ run: 'a' });
-  rmSync(folder, { recursive: true });
 });
 
 it('keeps two files of a child that prints without end', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'logs-'));
+  const folder = temporaryFolder();
   const maxBytes = 10_000;
   const log = openChildLog(folder, 'worker', maxBytes);
   for (let line = 0; line < 5000; line++) log.write(`line ${line} ${'x'.repeat(100)}`);
@@ -49,7 +48,6 @@ it('keeps two files of a child that prints without end', async () => {
   await expect.poll(() => readFileSync(newest, 'utf8')).toContain('line 4999 ');
   expect(readdirSync(folder).toSorted()).toEqual(['worker.jsonl', 'worker.jsonl.1']);
   for (const file of readdirSync(folder)) expect(statSync(join(folder, file)).size).toBeLessThan(2 * maxBytes);
-  rmSync(folder, { recursive: true });
 });
 
 it('splits what a child prints into lines, whatever its pieces, and cuts a line without end', async () => {

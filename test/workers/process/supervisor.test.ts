@@ -1,19 +1,17 @@
 /** Supervisor, lock and leash, with real programs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { StackEvent } from '../../../workers/events.ts';
 import { openChildLog } from '../../../workers/process/child-log.ts';
 import { leashed } from '../../../workers/process/leashed.ts';
 import { processStartTime } from '../../../workers/process/processes.ts';
 import { supervise } from '../../../workers/process/supervisor.ts';
 import { withFileLock } from '../../../workers/project/file-lock.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'temper-supervised-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 function superviseShell(script: string) {
   const events: StackEvent[] = [];

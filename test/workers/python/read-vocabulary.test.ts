@@ -1,7 +1,7 @@
 /** The vocabulary of a base model on this machine, for a store that lacks it; the programs are stand-ins. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
 import { makeVocabulary, type LocalModel } from '../../../workers/python/read-vocabulary.ts';
 import written from '../../store/records/vocabulary.json' with { type: 'json' };
@@ -9,7 +9,6 @@ import { fakePrograms, type FakePrograms } from '../install/fake-programs.ts';
 
 let programs: FakePrograms;
 beforeEach(() => (programs = fakePrograms()));
-afterEach(() => programs.remove());
 
 const calls = (): string => join(programs.folder, 'calls');
 const model = (): LocalModel => ({ baseModel: 'pocket', source: null, folder: join(programs.folder, 'cache') });

@@ -1,6 +1,5 @@
 /** `temper serve` with a scripted engine, recording into a store on disk; for each test a new one. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import OpenAI from 'openai';
@@ -15,6 +14,7 @@ import { servePolicy } from '../../../workers/serving/serve-policy.ts';
 import type { KeyedServer } from '../../../play/transports/keyed-server.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 import { askAt, type Answer } from './asking.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 export const KEY = 'a key of the model';
 export const FEEDBACK_KEY = 'a key of feedback';
@@ -25,7 +25,7 @@ export const assistant = (content: string) => ({ role: 'assistant' as const, con
 
 export class RecordingServer {
   readonly warnings: string[] = [];
-  readonly folder = mkdtempSync(join(tmpdir(), 'temper-recording-'));
+  readonly folder = temporaryFolder();
   readonly store = new FileStore(this.folder);
   client = new OpenAI({ apiKey: KEY });
   #engine: FakeEngine | null = null;
@@ -93,7 +93,6 @@ export class RecordingServer {
     await this.#stop();
     await this.#connection?.close();
     await this.#engine?.close();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
   async #stop(): Promise<void> {

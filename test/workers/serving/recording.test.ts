@@ -1,12 +1,12 @@
 /** Recordings of `temper serve --record`, with a scripted engine and a store on disk. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { fakeAdapterSha256 } from '../../fake-engine.ts';
 import { askAt } from './asking.ts';
 import { ALL, assistant, FEEDBACK_KEY, KEY, recordingServer, user } from './recording-server.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const SECRET = 'Ada Lovelace, card 4242-4242';
 const at = recordingServer();
@@ -175,7 +175,7 @@ describe('which answers are one conversation', () => {
 
 describe('redaction', () => {
   const withRedaction = async (source: string): Promise<void> => {
-    const file = join(mkdtempSync(join(tmpdir(), 'temper-redact-')), 'redact.ts');
+    const file = join(temporaryFolder(), 'redact.ts');
     writeFileSync(file, source);
     await at().serve({ ...ALL, redact: file });
   };

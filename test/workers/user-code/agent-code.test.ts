@@ -1,13 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { agentCodeSha256, findAgentFile, importAgentFile } from '../../../workers/user-code/agent-code.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'agent-code-'));
+  folder = temporaryFolder();
   mkdirSync(join(folder, 'deep'));
   writeFileSync(
     join(folder, 'agent.ts'),
@@ -18,7 +18,6 @@ beforeEach(() => {
   writeFileSync(join(folder, 'deep', 'data.json'), '{}');
   writeFileSync(join(folder, 'other.ts'), '');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const hash = () => agentCodeSha256(join(folder, 'agent.ts'));
 

@@ -1,23 +1,12 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { examine } from '../../../workers/doctor/doctor.ts';
 import { openProjectStore } from '../../../workers/config/project-store.ts';
 import { codeCommand, codeFile } from '../../compiled.ts';
-import { makeProject, openStack, removeProject, STAND_INS, until } from '../local-stack/stack-harness.ts';
-
-const clean: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const undo of clean.splice(0).toReversed()) await undo();
-});
-
-function project(): string {
-  const folder = makeProject();
-  clean.push(() => removeProject(folder));
-  return folder;
-}
+import { openStack, STAND_INS, until } from '../local-stack/stack-harness.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 function writeAgent(folder: string): string {
   const file = join(folder, 'agent.ts');
@@ -30,10 +19,10 @@ function writeAgent(folder: string): string {
 }
 
 it('polls the workflows and its agent', async () => {
-  const folder = project();
+  const folder = temporaryFolder();
   const agentFile = writeAgent(folder);
   const { stack } = await openStack(folder, { commands: { gpuWorker: STAND_INS.gpuWorker }, agentFile });
-  clean.push(() => stack.close());
+  onTestFinished(async () => void (await stack.close()));
   const storeId = await (await openProjectStore(folder, process.env)).id();
   const checks = async () => {
     const found = await examine({ project: folder, env: process.env, agents: ['coin'] });
@@ -53,7 +42,7 @@ it('polls the workflows and its agent', async () => {
 });
 
 it('ends when its leash is gone, also while no server is there', async () => {
-  const folder = project();
+  const folder = temporaryFolder();
   const options = JSON.stringify({ project: folder, agents: [], leash: true });
   const env = { ...process.env, TEMPORAL_ADDRESS: '127.0.0.1:9', TEMPORAL_TLS: 'false' };
   const [node = '', ...words] = codeCommand('workers/worker/worker-main.ts');
@@ -61,7 +50,7 @@ it('ends when its leash is gone, also while no server is there', async () => {
     env,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  clean.push(() => child.kill('SIGKILL'));
+  onTestFinished(() => void child.kill('SIGKILL'));
   const lines: string[] = [];
   child.stdout.on('data', (bytes: Buffer) => lines.push(bytes.toString()));
   await until('it waits for the server', () => lines.join('').includes('waiting for the Temporal server'));
@@ -70,7 +59,7 @@ it('ends when its leash is gone, also while no server is there', async () => {
 });
 
 it('says what is there and what to do where nothing runs', async () => {
-  const folder = project();
+  const folder = temporaryFolder();
   const found = await examine({ project: folder, env: process.env, agents: [] });
   const byName = new Map(found.map((check) => [check.name, check]));
   expect([...byName.keys()]).toEqual([
