@@ -88,25 +88,11 @@ test('the best by a score are taken, from lines of JSON, from messages with thei
   const protobuf = encodeTraces(SPANS, SOURCE);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(protobuf.length);
-  const json = SPANS.map(({ traceId, spanId, attributes, events }) => ({
-    resourceSpans: [
-      {
-        scopeSpans: [
-          {
-            spans: [
-              {
-                traceId,
-                spanId,
-                name: 'x',
-                attributes: listed(attributes),
-                events: events.map((event) => ({ ...event, at: undefined, attributes: listed(event.attributes) })),
-              },
-            ],
-          },
-        ],
-      },
-    ],
-  }));
+  const spans = SPANS.map(({ traceId, spanId, name, attributes, events }) => {
+    const happened = events.map((event) => ({ name: event.name, attributes: listed(event.attributes) }));
+    return { traceId, spanId, name, attributes: listed(attributes), events: happened };
+  });
+  const json = spans.map((span) => ({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }));
   const written: Record<string, Uint8Array | string> = {
     'framed.pb': Buffer.concat([length, protobuf, length, protobuf]),
     'lines.json': `${json.map((line) => JSON.stringify(line)).join('\n')}\n`,
@@ -115,17 +101,8 @@ test('the best by a score are taken, from lines of JSON, from messages with thei
   for (const [name, bytes] of Object.entries(written)) {
     await writeFile(join(project, name), bytes);
     const out = `${name}.jsonl`;
-    const { stdout, stderr } = await runCli(project, [
-      'distill',
-      '--from-otlp',
-      name,
-      '--score',
-      'helpful',
-      '--top',
-      '50%',
-      '--out',
-      out,
-    ]);
+    const words = `distill --from-otlp ${name} --score helpful --top 50% --out ${out}`.split(' ');
+    const { stdout, stderr } = await runCli(project, words);
     expect(stderr).toBe('');
     expect(stdout).toContain('note: 1 conversation without a score named helpful left out');
     expect(await lines(out)).toEqual([
