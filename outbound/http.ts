@@ -43,6 +43,8 @@ export interface TargetAnswer {
 const TIMEOUT_MS = 60_000;
 /** For bodies: 1 MB a second at least. */
 const BYTES_PER_MS = 1000;
+/** How the message of an outage ends. */
+export const TRIES_AGAIN = '; Temper tries again';
 const MOST_TEXT = 300;
 const LEAST_SECRET = 8;
 
@@ -122,7 +124,7 @@ export function explainRefusal(
 
 function unavailable(system: string, what: string, retryMs: number | null = null): TemperError {
   const options = retryMs === null ? {} : { retryAfterMs: retryMs };
-  return new TemperError('TargetUnavailable', `${system} is unavailable (${what}); Temper tries again`, options);
+  return new TemperError('TargetUnavailable', `${system} is unavailable (${what})${TRIES_AGAIN}`, options);
 }
 
 /** Seconds, or a date. */

@@ -24,11 +24,9 @@ export {
   type RolesAgentDefinition,
 } from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
-export { csv, hf, jsonl, langfuse, parquet, sqlite, weave } from './agent/sources.ts';
+export { csv, hf, jsonl, parquet, sqlite } from './agent/sources.ts';
 export type { CsvOptions } from '../play/sources/csv.ts';
 export type { HubOptions } from '../play/sources/hub.ts';
-export type { LangfuseItem, LangfuseOptions } from '../play/sources/langfuse.ts';
-export type { WeaveOptions } from '../play/sources/weave.ts';
 export type { MapOptions, RowSource } from '../play/sources/row-source.ts';
 export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { resource, type ResourceDefinition } from './agent/resource.ts';

@@ -2,14 +2,13 @@
 import type { TrackerSettings } from '../../core/contract-outbound.ts';
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { TemperError } from '../../core/failures.ts';
-import { langfuseAccess } from '../../core/langfuse.ts';
 import { serviceCaller, serviceUrl, type ServiceName } from '../deploy/targets/services.ts';
 import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
 import { openMlflow } from '../track/mlflow.ts';
 import { logRequest, trackioCaller, trackioUrl } from '../track/trackio.ts';
 import { graphqlRequest, VIEWER } from '../track/wandb-graphql.ts';
 import { openWandbApi } from '../track/wandb.ts';
-import { endpointOf, langfuseCaller } from '../trace/endpoint.ts';
+import { endpointOf, langfuseAccess, langfuseCaller } from '../trace/endpoint.ts';
 
 export interface AccessPlace {
   readonly env: NodeJS.ProcessEnv;

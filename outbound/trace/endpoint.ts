@@ -1,9 +1,7 @@
 /** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { TemperError } from '../../core/failures.ts';
-import { langfuseAccess } from '../../core/langfuse.ts';
-import { weaveAccess } from '../../core/weave.ts';
-import type { HttpCaller } from '../http.ts';
+import { requireKey, type HttpCaller } from '../http.ts';
 import type { TargetMemory } from '../target.ts';
 import { findOrMakeExperiment, openMlflow } from '../track/mlflow.ts';
 import type { Attributes } from './otlp/span.ts';
@@ -87,6 +85,24 @@ function decodeHeader(value: string): string {
   }
 }
 
+export interface LangfuseAccess {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly authorization: string;
+}
+
+/** By the variables that Langfuse's own SDKs read; `url` from the settings, if they name one. */
+export function langfuseAccess(env: NodeJS.ProcessEnv, url: string | null = null): LangfuseAccess {
+  const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_SECRET_KEY: secretKey } = env;
+  if (!publicKey || !secretKey)
+    throw new TemperError(
+      'BadConfig',
+      'Langfuse needs the keys of a project in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY, at least one is not set; copy them from the settings of the project',
+    );
+  const base = url ?? (env['LANGFUSE_BASE_URL'] || env['LANGFUSE_HOST'] || 'https://cloud.langfuse.com');
+  return { url: base.replace(/\/+$/, ''), authorization: `Basic ${btoa(`${publicKey}:${secretKey}`)}` };
+}
+
 function langfuseEndpoint(settings: Of<'langfuse'>, env: NodeJS.ProcessEnv, calling: Calling): TraceEndpoint {
   const { url, authorization } = langfuseAccess(env, settings.url);
   return {
@@ -107,17 +123,18 @@ function weaveEndpoint(
   env: NodeJS.ProcessEnv,
   calling: Calling,
 ): TraceEndpoint {
-  const access = weaveAccess(env, url);
+  const key = requireKey(env, 'WANDB_API_KEY', 'Weave');
+  const base = url ?? (env['WF_TRACE_SERVER_URL'] || 'https://trace.wandb.ai');
   const team = entity ?? env['WANDB_ENTITY'];
   if (!team)
     throw new TemperError(
       'BadConfig',
       'weave needs the team or user that owns the project, none is set; pass weaveTraces({ entity }), or set WANDB_ENTITY',
     );
-  const headers = { 'wandb-api-key': access.key };
+  const headers = { 'wandb-api-key': key };
   return {
     caller: callerOf({ system: 'Weave', keyVariable: 'WANDB_API_KEY' }, headers, calling),
-    url: `${access.url}/agents/otel/v1/traces`,
+    url: `${base.replace(/\/+$/, '')}/agents/otel/v1/traces`,
     headers,
     resource: { 'wandb.entity': team, 'wandb.project': project ?? (env['WANDB_PROJECT'] || agent) },
   };

@@ -2,9 +2,8 @@
 import pLimit from 'p-limit';
 
 import { TemperError } from '../../core/failures.ts';
-import type { LangfuseAccess } from '../../core/langfuse.ts';
 import { callHttp, type HttpCaller } from '../http.ts';
-import { langfuseCaller } from './endpoint.ts';
+import { langfuseCaller, type LangfuseAccess } from './endpoint.ts';
 import type { AttemptVerdict } from './evaluation-events.ts';
 import { spanIdOf } from './ids.ts';
 import { cutText } from './message-parts.ts';

@@ -1,13 +1,12 @@
 /** Tells a run as traces: one for each step, with its groups, and one for each attempt that is sent. */
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
-import { langfuseAccess } from '../../core/langfuse.ts';
 import type { Store } from '../../store/store.ts';
 import type { HttpCaller } from '../http.ts';
 import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
 import { attemptRoot, attemptSpans, nameAttempt } from './attempt-spans.ts';
 import { SCHEMA_URL } from './conventions.ts';
-import { endpointOf, lookUp } from './endpoint.ts';
+import { endpointOf, langfuseAccess, lookUp } from './endpoint.ts';
 import { verdictsOf } from './evaluation-events.ts';
 import { shareOf } from './ids.ts';
 import { LangfuseApi, type ScoredAttempt } from './langfuse-api.ts';

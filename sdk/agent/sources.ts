@@ -4,11 +4,9 @@ import type { Scenario } from '../../play/agent.ts';
 import { csvSource, type CsvOptions } from '../../play/sources/csv.ts';
 import { hubSource, type HubOptions } from '../../play/sources/hub.ts';
 import { jsonLinesSource } from '../../play/sources/json-lines.ts';
-import { langfuseSource, type LangfuseOptions } from '../../play/sources/langfuse.ts';
 import { parquetSource } from '../../play/sources/parquet.ts';
 import type { MapOptions, RowSource } from '../../play/sources/row-source.ts';
 import { sqliteSource } from '../../play/sources/sqlite.ts';
-import { weaveSource, type WeaveOptions } from '../../play/sources/weave.ts';
 import { checkOptions } from '../options/check-options.ts';
 
 /** Rows of a file of JSON lines. */
@@ -67,35 +65,6 @@ export function hf<R = Record<string, unknown>, S extends Scenario = Scenario>(
   if (typeof dataset !== 'string' || !/^(?:[\w.-]+\/)?[\w.-]+$/.test(dataset))
     throw bad('hf must be given the name of a data set', dataset, "pass 'openai/gsm8k'");
   return hubSource(dataset, { ...checkHubOptions({ config, split, revision, via }), ...checkMap('hf', map) });
-}
-
-/**
- * Items of a data set of Langfuse: `langfuse('support', { map: ({ id, input }) => ({ id, ...input }) })`. Needs
- * LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment.
- */
-export function langfuse<S extends Scenario = Scenario>(
-  dataset: string,
-  options: LangfuseOptions<S> = {},
-): RowSource<S> {
-  const { map, version } = checkOptions('langfuse', options);
-  if (typeof dataset !== 'string' || dataset.trim() === '')
-    throw bad('langfuse must be given the name of a data set', dataset, "pass 'support'");
-  if (version !== undefined && Number.isNaN(Date.parse(version)))
-    throw bad('version of langfuse must be a time', version, "pass '2026-11-20T12:00:00Z'");
-  return langfuseSource(dataset, { ...checkMap('langfuse', map), ...(version !== undefined && { version }) });
-}
-
-/** Rows of a data set of W&B Weave: `weave('team/project/support', { map })`. Needs WANDB_API_KEY in the environment. */
-export function weave<R = Record<string, unknown>, S extends Scenario = Scenario>(
-  dataset: string,
-  options: WeaveOptions<R, S> = {},
-): RowSource<S> {
-  const { map, version } = checkOptions('weave', options);
-  if (typeof dataset !== 'string' || !/^[\w.-]+\/[^/]+\/[\w.-]+$/.test(dataset))
-    throw bad('weave must be given ENTITY/PROJECT/NAME of a data set', dataset, "pass 'team/project/support'");
-  if (version !== undefined && (typeof version !== 'string' || version === ''))
-    throw bad('version of weave must be a digest or an alias', version, "pass 'latest', or leave it out");
-  return weaveSource(dataset, { ...checkMap('weave', map), ...(version !== undefined && { version }) });
 }
 
 type Place = Omit<HubOptions<never, Scenario>, 'map'>;

@@ -60,8 +60,6 @@ export const OPTION_TABLES = {
   csv: { map: 'optional', delimiter: 'optional' },
   parquet: { map: 'optional' },
   sqlite: { map: 'optional' },
-  langfuse: { map: 'optional', version: 'optional' },
-  weave: { map: 'optional', version: 'optional' },
   hf: { map: 'optional', config: 'optional', split: 'optional', revision: 'optional', via: 'optional' },
   Model: {
     name: 'required',

@@ -9,7 +9,7 @@ const isAgent = ({ code }: Block) => code.includes('export default defineAgent('
 const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
 /** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
 const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
-/** Their data are elsewhere: read in `test/play/sources`. */
+/** Their data are elsewhere: files and the hub are read in `test/play/sources`. */
 const isOfSources = ({ page }: Block) => ['docs/scenarios.md', 'docs/traces.md'].includes(page);
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
 /** Parts for an agent, such as resources that need Docker: compiled alone. */

@@ -6,8 +6,6 @@ import type { ResourceDefinition } from '../../sdk/agent/resource.ts';
 import type { CommandProgramOptions, EndpointProgramOptions } from '../../sdk/agent/programs.ts';
 import type { CsvOptions } from '../../play/sources/csv.ts';
 import type { HubOptions } from '../../play/sources/hub.ts';
-import type { LangfuseOptions } from '../../play/sources/langfuse.ts';
-import type { WeaveOptions } from '../../play/sources/weave.ts';
 import type { MapOptions } from '../../play/sources/row-source.ts';
 import type { BatchOptions } from '../../sdk/loop/batches.ts';
 import type { DeleteCheckpointsOptions } from '../../sdk/loop/delete-checkpoints.ts';
@@ -45,8 +43,6 @@ export interface OptionTables {
   readonly csv: Table<CsvOptions<unknown, Scenario>>;
   readonly parquet: Table<MapOptions<unknown, Scenario>>;
   readonly sqlite: Table<MapOptions<unknown, Scenario>>;
-  readonly langfuse: Table<LangfuseOptions<Scenario>>;
-  readonly weave: Table<WeaveOptions<unknown, Scenario>>;
   readonly hf: Table<HubOptions<unknown, Scenario>>;
   readonly Model: Table<ModelOptions>;
   readonly TrainableModel: Table<TrainableModelOptions>;

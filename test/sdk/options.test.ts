@@ -26,8 +26,6 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   csv: [{}, (options: never) => sdk.csv('a.csv', options)],
   parquet: [{}, (options: never) => sdk.parquet('a.parquet', options)],
   sqlite: [{}, (options: never) => sdk.sqlite('a.db', 'select 1', options)],
-  langfuse: [{}, (options: never) => sdk.langfuse('support', options)],
-  weave: [{}, (options: never) => sdk.weave('team/project/support', options)],
   hf: [{}, (options: never) => sdk.hf('openai/gsm8k', options)],
   Model: [{ name: 'a', project: 'p' }, (options) => new sdk.Model(options)],
   TrainableModel: [TRAINED, (options) => new sdk.TrainableModel(options)],

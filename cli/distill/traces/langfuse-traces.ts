@@ -1,9 +1,12 @@
 /** Recorded calls of models in Langfuse, as spans, and their scores: https://api.reference.langfuse.com. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 
+import { TemperError } from '../../../core/failures.ts';
+import { callHttp, TRIES_AGAIN } from '../../../outbound/http.ts';
+import { langfuseAccess, langfuseCaller } from '../../../outbound/trace/endpoint.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
-import { langfuseService } from '../../../play/sources/langfuse.ts';
-import { askService, type Service } from '../../../play/sources/service-client.ts';
+import type { CommandEnvironment } from '../../command-line/command.ts';
 import type { Scores } from './trace-conversations.ts';
 
 const Observation = z.looseObject({
@@ -16,65 +19,98 @@ const Observation = z.looseObject({
   input: z.unknown().optional(),
   output: z.unknown().optional(),
 });
-const Observations = z.object({ data: z.array(Observation), meta: z.looseObject({ cursor: z.string().nullish() }) });
-
 const Score = z.looseObject({
   value: z.unknown().optional(),
   subject: z.looseObject({ id: z.string() }).nullish(),
 });
-const ScorePage = z.object({ data: z.array(Score), meta: z.looseObject({ cursor: z.string().nullish() }) });
 
 const OBSERVATIONS_AT_ONCE = 200;
 const SCORES_AT_ONCE = 100;
+const TRIES = 6;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 120_000;
 
 export interface LangfuseTraces {
   readonly spans: readonly ReadSpan[];
   readonly scores: Scores;
 }
 
+type Place = Pick<CommandEnvironment, 'env' | 'signal'>;
+
 /** The newest calls from a time on, at most `most`, with the scores of this name. */
 export async function readLangfuse(
-  env: NodeJS.ProcessEnv,
+  place: Place,
   { since, most, score }: { since: string | null; most: number; score: string },
 ): Promise<LangfuseTraces> {
-  const service = langfuseService(env);
+  const fixed = { type: 'GENERATION', fields: 'core,basic,io', limit: String(OBSERVATIONS_AT_ONCE) };
+  const query = { ...fixed, ...(since !== null && { fromStartTime: since }) };
   const spans: ReadSpan[] = [];
-  for await (const observation of readObservations(service, since)) {
+  for await (const observation of readPages(place, 'v2/observations', query, Observation)) {
     spans.push(toSpan(observation));
     if (spans.length >= most) break;
   }
-  return { spans, scores: await readScores(service, score) };
-}
-
-async function* readObservations(service: Service, since: string | null): AsyncGenerator<z.output<typeof Observation>> {
-  const fixed = { type: 'GENERATION', fields: 'core,basic,io', limit: String(OBSERVATIONS_AT_ONCE) };
-  let cursor: string | null = null;
-  do {
-    const query = { ...fixed, ...(since !== null && { fromStartTime: since }), ...(cursor !== null && { cursor }) };
-    const question = { what: 'recorded calls', path: '/api/public/v2/observations', query };
-    const page: z.output<typeof Observations> = await askService(service, question, Observations);
-    yield* page.data;
-    cursor = page.meta.cursor ?? null;
-  } while (cursor !== null);
+  return { spans, scores: await readScores(place, score) };
 }
 
 /** A score is of a trace, of a span or of a session: all of them have ids of their own. */
-async function readScores(service: Service, name: string): Promise<Scores> {
+async function readScores(place: Place, name: string): Promise<Scores> {
+  const query = { name, fields: 'subject', limit: String(SCORES_AT_ONCE) };
   const scores = new Map<string, number[]>();
+  for await (const { value, subject } of readPages(place, 'v3/scores', query, Score)) {
+    const number = typeof value === 'boolean' ? Number(value) : value;
+    if (subject == null || typeof number !== 'number') continue;
+    scores.set(subject.id, [...(scores.get(subject.id) ?? []), number]);
+  }
+  return scores;
+}
+
+async function* readPages<Item>(
+  place: Place,
+  path: string,
+  query: Readonly<Record<string, string>>,
+  item: z.ZodType<Item>,
+): AsyncGenerator<Item> {
+  const schema = z.object({ data: z.array(item), meta: z.looseObject({ cursor: z.string().nullish() }) });
   let cursor: string | null = null;
   do {
-    const fixed = { name, fields: 'subject', limit: String(SCORES_AT_ONCE) };
-    const query = { ...fixed, ...(cursor !== null && { cursor }) };
-    const question = { what: `scores named ${name}`, path: '/api/public/v3/scores', query };
-    const page: z.output<typeof ScorePage> = await askService(service, question, ScorePage);
-    for (const { value, subject } of page.data) {
-      const number = typeof value === 'boolean' ? Number(value) : value;
-      if (subject == null || typeof number !== 'number') continue;
-      scores.set(subject.id, [...(scores.get(subject.id) ?? []), number]);
+    const json = await ask(place, path, { ...query, ...(cursor !== null && { cursor }) });
+    const page = schema.safeParse(json);
+    if (!page.success) {
+      const rule = `Langfuse must answer /api/public/${path} as its API describes it, its answer has another form`;
+      const remedy = 'check LANGFUSE_BASE_URL, and upgrade Temper or the server';
+      throw new TemperError('BadConfig', `${rule}; ${remedy}`, { cause: page.error });
     }
-    cursor = page.meta.cursor ?? null;
+    yield* page.data.data;
+    cursor = page.data.meta.cursor ?? null;
   } while (cursor !== null);
-  return scores;
+}
+
+/** What may pass is asked again. */
+async function ask({ env, signal }: Place, path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
+  const { url, authorization } = langfuseAccess(env);
+  const keyVariable = 'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY';
+  const caller = { ...langfuseCaller(authorization, { fetch, signal }), keyVariable };
+  const request = {
+    url: `${url}/api/public/${path}?${new URLSearchParams(query).toString()}`,
+    headers: { authorization },
+  };
+  for (let tried = 1; ; tried++) {
+    try {
+      return (await callHttp(caller, request)).json;
+    } catch (error) {
+      if (!(error instanceof TemperError) || error.type === 'BadConfig') throw error;
+      if (!error.retryable || tried === TRIES) throw unreadable(error);
+      const pauseMs = error.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** (tried - 1);
+      await sleep(Math.min(pauseMs, LONGEST_PAUSE_MS), undefined, { signal });
+    }
+  }
+}
+
+/** A run calls its targets until they answer; a command gives up. */
+function unreadable(error: TemperError): TemperError {
+  const type = error.retryable ? 'SourceUnavailable' : 'BadConfig';
+  const remedy = 'check LANGFUSE_BASE_URL and the network, and run the command again';
+  return new TemperError(type, `${error.message.replace(TRIES_AGAIN, '')}; ${remedy}`, { cause: error });
 }
 
 function toSpan(observation: z.output<typeof Observation>): ReadSpan {

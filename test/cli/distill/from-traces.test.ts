@@ -88,25 +88,11 @@ test('the best by a score are taken, from lines of JSON, from messages with thei
   const protobuf = encodeTraces(SPANS, SOURCE);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(protobuf.length);
-  const json = SPANS.map(({ traceId, spanId, attributes, events }) => ({
-    resourceSpans: [
-      {
-        scopeSpans: [
-          {
-            spans: [
-              {
-                traceId,
-                spanId,
-                name: 'x',
-                attributes: listed(attributes),
-                events: events.map((event) => ({ ...event, at: undefined, attributes: listed(event.attributes) })),
-              },
-            ],
-          },
-        ],
-      },
-    ],
-  }));
+  const spans = SPANS.map(({ traceId, spanId, name, attributes, events }) => {
+    const happened = events.map((event) => ({ name: event.name, attributes: listed(event.attributes) }));
+    return { traceId, spanId, name, attributes: listed(attributes), events: happened };
+  });
+  const json = spans.map((span) => ({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }));
   const written: Record<string, Uint8Array | string> = {
     'framed.pb': Buffer.concat([length, protobuf, length, protobuf]),
     'lines.json': `${json.map((line) => JSON.stringify(line)).join('\n')}\n`,
@@ -115,17 +101,8 @@ test('the best by a score are taken, from lines of JSON, from messages with thei
   for (const [name, bytes] of Object.entries(written)) {
     await writeFile(join(project, name), bytes);
     const out = `${name}.jsonl`;
-    const { stdout, stderr } = await runCli(project, [
-      'distill',
-      '--from-otlp',
-      name,
-      '--score',
-      'helpful',
-      '--top',
-      '50%',
-      '--out',
-      out,
-    ]);
+    const words = `distill --from-otlp ${name} --score helpful --top 50% --out ${out}`.split(' ');
+    const { stdout, stderr } = await runCli(project, words);
     expect(stderr).toBe('');
     expect(stdout).toContain('note: 1 conversation without a score named helpful left out');
     expect(await lines(out)).toEqual([
@@ -172,8 +149,27 @@ test('neither file is written if one of them exists', async () => {
   await expect(readFile(join(project, 'chats.jsonl'))).rejects.toThrow('ENOENT');
 });
 
+const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk-lf-canary-1', LANGFUSE_SECRET_KEY: 'sk-lf-canary-2' };
+const AUTHORIZATION = `Basic ${btoa('pk-lf-canary-1:sk-lf-canary-2')}`;
+
+/** A page for each path and cursor. Refusals are answered first, and repeat the key as other servers may. */
+async function startLangfuse(pages: Record<string, unknown>, refusals: number[] = []) {
+  const asked: URL[] = [];
+  const server = createServer(({ url, headers: { authorization } }, response) => {
+    const place = new URL(url!, 'http://host');
+    asked.push(place);
+    const status = refusals.shift() ?? (authorization === AUTHORIZATION ? 200 : 401);
+    const page = pages[`${place.pathname}?${place.searchParams.get('cursor') ?? ''}`];
+    response
+      .writeHead(status, { 'retry-after': '0.01' })
+      .end(JSON.stringify(status === 200 ? page : { message: `not with ${authorization}` }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return { env: { ...KEYS, LANGFUSE_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }, asked };
+}
+
 test('Langfuse’s recorded calls are read page by page, with scores of traces, calls and sessions', async () => {
-  const asked: string[] = [];
   const generation = (id: string, more: object) => ({
     id,
     traceId: `t-${id}`,
@@ -181,7 +177,7 @@ test('Langfuse’s recorded calls are read page by page, with scores of traces, 
     type: 'GENERATION',
     ...more,
   });
-  const pages: Record<string, object> = {
+  const pages = {
     '/api/public/v2/observations?': {
       data: [generation('1', { input: JSON.stringify([ask('Hi')]), output: JSON.stringify(say('Hello.')) })],
       meta: { cursor: 'next' },
@@ -202,20 +198,7 @@ test('Langfuse’s recorded calls are read page by page, with scores of traces, 
       meta: {},
     },
   };
-  const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url!, 'http://host');
-    asked.push(
-      `${pathname} ${searchParams.get('type') ?? searchParams.get('name')} ${searchParams.get('fromStartTime')}`,
-    );
-    const isKnown = request.headers.authorization === `Basic ${btoa('pk:sk')}`;
-    response
-      .writeHead(isKnown ? 200 : 401)
-      .end(JSON.stringify(pages[`${pathname}?${searchParams.get('cursor') ?? ''}`]));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { LANGFUSE_BASE_URL: url, LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
+  const { env, asked } = await startLangfuse(pages, [429, 503]);
   const words = 'distill --from-langfuse --since 2026-11-20 --most 3 --score ok --top 100% --out a.jsonl'.split(' ');
   const { stdout, stderr } = await runCli(project, words, { env });
   expect(stderr).toBe('');
@@ -224,9 +207,29 @@ test('Langfuse’s recorded calls are read page by page, with scores of traces, 
     { messages: [ask('Hm'), say('Hm?')], metadata: { conversation: 's', reward: 1 } },
     { messages: [ask('Hi'), say('Hello.')], metadata: { conversation: 't-1', reward: 0.5 } },
   ]);
-  expect(asked[0]).toBe('/api/public/v2/observations GENERATION 2026-11-20T00:00:00.000Z');
-  const refused = await runCli(project, [...words.slice(0, -1), 'b.jsonl'], {
-    env: { ...env, LANGFUSE_SECRET_KEY: 'other' },
-  });
-  expect(refused.stderr).toContain('it answered 401; check LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY');
+  const { type, fromStartTime } = Object.fromEntries(asked[0]!.searchParams);
+  expect([type, fromStartTime, asked.at(-1)!.searchParams.get('name')]).toEqual([
+    'GENERATION',
+    '2026-11-20T00:00:00.000Z',
+    'ok',
+  ]);
+});
+
+const FIRST_PAGE = '/api/public/v2/observations';
+
+test.each([
+  [401, {}, 1, /answered 401: .*; check the key in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY/],
+  [404, {}, 1, /answered 404: .*\); check LANGFUSE_BASE_URL and the network/],
+  [503, {}, 6, /^temper: Langfuse is unavailable \(GET .* answered 503: .*\); check LANGFUSE_BASE_URL and the network/],
+  [200, { [`${FIRST_PAGE}?`]: { data: [{}] } }, 1, /v2\/observations as its API describes it, its answer has another/],
+])('what Langfuse answers with %i is said in one line without the key', async (status, pages, requests, said) => {
+  const { env, asked } = await startLangfuse(
+    pages,
+    Array.from({ length: 10 }, () => status),
+  );
+  const { exitCode, stderr } = await runCli(project, ['distill', '--from-langfuse', '--out', 'a.jsonl'], { env });
+  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(said)]);
+  expect(stderr.trim()).not.toMatch(/\n|canary/);
+  expect(stderr).not.toContain(AUTHORIZATION.replace('Basic ', ''));
+  expect(asked.map(({ pathname }) => pathname)).toEqual(Array.from({ length: requests }, () => FIRST_PAGE));
 });
