@@ -219,7 +219,8 @@ async function reading<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function repeat<T>(again: (error: unknown) => boolean, ask: () => Promise<T>): Promise<T> {
+/** Asks a few times more, after a pause, while the error is of this kind. */
+export async function repeat<T>(again: (error: unknown) => boolean, ask: () => Promise<T>): Promise<T> {
   for (let left = TRIES - 1; ; left--) {
     try {
       return await ask();

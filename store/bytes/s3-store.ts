@@ -11,7 +11,7 @@ import { nodeFileSystem } from './file-system.ts';
 import { checkKey } from './keys.ts';
 import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from './s3-client.ts';
 import { openS3Journal, type UploadLimits } from './s3-journal.ts';
-import { S3Objects } from './s3-objects.ts';
+import { repeat, S3Objects } from './s3-objects.ts';
 import { Spool } from './s3-spool.ts';
 import { blobRef } from './sha256.ts';
 import type { JournalSegments, Published, Store, StoredObject } from '../store.ts';
@@ -103,12 +103,22 @@ export class S3Store implements Store {
     return this.#objects.remove(ref.key);
   }
 
-  /** If an answer was lost, the winner's bytes may be one's own, with `created: false`. */
-  async publish(key: string, bytes: Uint8Array): Promise<Published> {
-    if (await this.#objects.putNew(key, bytes)) return { created: true, bytes };
-    const winner = await this.#objects.get(key);
-    if (winner !== null) return { created: false, bytes: winner };
-    throw new TemperError('StoreUnavailable', `${key} in ${this.uri} exists but cannot be read; check the server`);
+  /**
+   * If an answer was lost, the winner's bytes may be one's own, with `created: false`. A winner that cannot be read was
+   * removed or is being replaced: the write is tried again.
+   */
+  publish(key: string, bytes: Uint8Array): Promise<Published> {
+    const unreadable = new TemperError(
+      'StoreUnavailable',
+      `${key} in ${this.uri} exists but cannot be read; check the server`,
+    );
+    const isUnreadable = (error: unknown): boolean => error === unreadable;
+    return repeat(isUnreadable, async () => {
+      if (await this.#objects.putNew(key, bytes)) return { created: true, bytes };
+      const winner = await this.#objects.get(key);
+      if (winner === null) throw unreadable;
+      return { created: false, bytes: winner };
+    });
   }
 
   read(key: string): Promise<Uint8Array | null> {

@@ -110,7 +110,7 @@ test.each(['<html><body>none</body></html>', 'none'])(
   },
 );
 
-test('a server that overlooks If-None-Match is refused, and a contended write is asked for again', async () => {
+test('a server that overlooks If-None-Match is refused, and a write that is contended, or whose winner is gone, is asked for again', async () => {
   const lenient = await startLenientS3();
   vi.stubEnv('AWS_ENDPOINT_URL', lenient.url);
   const store = await open('lenient');
@@ -119,6 +119,11 @@ test('a server that overlooks If-None-Match is refused, and a contended write is
   expect(refused.message).toContain('conditional writes');
   lenient.answers.push(409, 409, 200);
   expect(await store.publish('contended', bytes('mine'))).toMatchObject({ created: true });
+  lenient.answers.push(412, 404, 200);
+  expect(await store.publish('removed', bytes('mine'))).toMatchObject({ created: true });
+  lenient.answers.push(...Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 412 : 404)));
+  expect((await failureOf(store.publish('unreadable', bytes('x')))).message).toContain('cannot be read');
+  lenient.answers.splice(0);
   lenient.answers.push(500, 503, 200);
   await store.replace('stumbled', bytes('mine'));
   lenient.answers.push(...Array.from({ length: 20 }, () => 409));
