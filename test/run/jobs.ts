@@ -10,7 +10,7 @@ import { projectOf } from './projects.ts';
 export type Run =
   /** A file of a Vitest project, or all of its files that have no row. */
   | { readonly by: 'vitest'; readonly project: string; readonly file?: string }
-  /** A file of `gpu-worker/`, or all of those that have no row. */
+  /** A file or a folder of `gpu-worker/`, or all that has no row. */
   | { readonly by: 'pytest'; readonly file?: string }
   /** Numeric tests of `gpu-worker/`, again with fewer instructions of the processor or another rounding. */
   | { readonly by: 'numbers'; readonly files: readonly string[]; readonly limits: Limits }
@@ -82,6 +82,7 @@ export const JOBS: readonly Job[] = [
   vitest('installation', 'installation'),
   vitest('workflows', 'workflows'),
   vitest('crash', 'crash'),
+  { title: 'Python, the engine', tier: 'both', run: { by: 'pytest', file: 'tests/engine' } },
   vitest('demo', 'e2e', { file: 'test/e2e/demo.test.ts' }),
   program('crash scenes, a slice', 'test/crash/run.ts', { tier: 'landing', reports: true, needsS3: true }),
   program('mutants', 'test/mutants/run.ts', { reports: true, needsS3: true, limitMinutes: 180 }),

@@ -62,10 +62,11 @@ function fileInRepository(job: Job): string {
   return job.run.by === 'pytest' ? `gpu-worker/${job.run.file}` : fileOf(job)!;
 }
 
-/** The job of all files of the same runner that have none of their own. */
+/** The job of all files of the same runner, or of the same folder, that have none of their own. */
 function takes({ run }: Job, { run: file }: Job): boolean {
   if (run.by === 'vitest' && file.by === 'vitest') return run.file === undefined && run.project === file.project;
-  return run.by === 'pytest' && file.by === 'pytest' && run.file === undefined;
+  if (run.by !== 'pytest' || file.by !== 'pytest') return false;
+  return run.file === undefined || isIn(file.file!, run.file);
 }
 
 /**

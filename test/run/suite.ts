@@ -131,7 +131,10 @@ export class Suite {
     if (run.by === 'vitest') return [this.#vitest(title, run.project, run.file, report)];
     if (run.by === 'pytest') {
       const env = isNightly() ? {} : ONE_THREAD;
-      return [{ ...this.#pytest(title, run.file === undefined ? this.#ignored() : [run.file], report), env }];
+      const own = run.file === undefined ? [] : [run.file];
+      const others = this.#apart.filter((other) => !other.endsWith('.ts') && other !== run.file);
+      const selection = [...own, ...others.map((other) => `--ignore=${other}`)];
+      return [{ ...this.#pytest(title, selection, report), env }];
     }
     if (run.by === 'numbers') {
       const env = limitedBy(run.limits, this.#tools.python);
@@ -143,7 +146,7 @@ export class Suite {
   }
 
   #vitest(title: string, project: string, file: string | undefined, report: string): Played {
-    const others = this.#apart.filter((other) => projectOf(other) === project && !other.endsWith('.py'));
+    const others = this.#apart.filter((other) => other.endsWith('.ts') && projectOf(other) === project);
     const files = file === undefined ? others.flatMap((other) => ['--exclude', other]) : [file];
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
     const command = ['vitest', 'run', '--project', project, ...files, ...reporters] as const;
@@ -153,10 +156,6 @@ export class Suite {
   #pytest(title: string, selection: readonly string[], report: string): Played {
     const command = [this.#tools.python, '-m', 'pytest', '-q', `--junitxml=${report}`, ...selection] as const;
     return { title, command, cwd: 'gpu-worker', read: () => readPytestReport(report) };
-  }
-
-  #ignored(): string[] {
-    return this.#apart.filter((file) => file.endsWith('.py')).map((file) => `--ignore=${file}`);
   }
 }
 
