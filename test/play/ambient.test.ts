@@ -1,15 +1,16 @@
 /** Agents whose clients are made once, for a hosted model: each call belongs to the attempt that makes it. */
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { defineAgent } from '../../sdk/index.ts';
 import { patchGlobalFetch } from '../../play/transports/ambient.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { playAttempts, type TestRollout } from './play.ts';
+import { sharedEngine } from './shared-engine.ts';
 
 /** Stands for the internet. */
 const asked: string[] = [];
@@ -17,20 +18,12 @@ const network = createServer((request, response) => {
   asked.push(request.url ?? '');
   response.writeHead(200, { 'content-type': 'application/json' }).end('{"from":"network"}');
 });
-let engine: FakeEngine;
-let client: OpenAI;
-let address = '';
-beforeAll(async () => {
-  patchGlobalFetch();
-  engine = await startFakeEngine({ answer: ({ messages }) => `re ${messages[0]?.content}` });
-  await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve));
-  address = `http://127.0.0.1:${(network.address() as AddressInfo).port}`;
-  client = new OpenAI({ apiKey: 'of-the-user', baseURL: `${address}/v1` });
-});
-afterAll(async () => {
-  await engine.close();
-  network.close();
-});
+patchGlobalFetch();
+const engine = await sharedEngine({ answer: ({ messages }) => `re ${messages[0]?.content}` });
+await once(network.listen(0, '127.0.0.1'), 'listening');
+afterAll(() => void network.close());
+const address = `http://127.0.0.1:${(network.address() as AddressInfo).port}`;
+const client = new OpenAI({ apiKey: 'of-the-user', baseURL: `${address}/v1` });
 
 const ask = async (content: string, model = 'gpt-5-mini') => {
   const { choices } = await client.chat.completions.create({ model, messages: [{ role: 'user', content }] });
@@ -85,11 +78,4 @@ test('other models, other addresses and calls outside of an attempt go to the ne
   expect(attempt).toMatchObject({ status: 'ok', calls: [] });
   expect(await ask('outside')).toBeUndefined();
   expect(asked).toEqual(['/v1/chat/completions', '/weather', '/v1/chat/completions']);
-});
-
-test('captureModel must name a model', () => {
-  const rollout = () => 1;
-  expect(() => defineAgent({ name: 'a', scenarios: [], captureModel: '', rollout })).toThrow(
-    'captureModel of the agent a must be the name of a model, got ""; pass the one that your code asks for',
-  );
 });

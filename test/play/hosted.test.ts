@@ -4,34 +4,24 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import type { HostedModelContext } from '../../play/hosted/hosted.ts';
-import { FAKE_ENGINE_KEY, startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
+import { FAKE_ENGINE_KEY, type FakeFailure } from '../fake-engine.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, skippingClock, type TestRollout } from './play.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import { sharedEngine } from './shared-engine.ts';
 
 const NAME = 'openai/gpt-5-mini';
 
-let engine: FakeEngine;
-let provider: FakeEngine;
-beforeAll(async () => {
-  engine = await startFakeEngine();
-  provider = await startFakeEngine({ answer: ({ messages }) => `hosted: ${String(messages.at(-1)?.content)}` });
-});
-afterAll(() => Promise.all([engine.close(), provider.close()]));
+const engine = await sharedEngine();
+const provider = await sharedEngine({ answer: ({ messages }) => `hosted: ${String(messages.at(-1)?.content)}` });
 beforeEach(() => {
   vi.stubEnv('OPENAI_BASE_URL', `${provider.url}/v1`);
   vi.stubEnv('OPENAI_API_KEY', FAKE_ENGINE_KEY);
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  for (const server of [engine, provider]) {
-    server.executed.length = 0;
-    server.failWhen(() => null);
-  }
-});
+afterEach(() => vi.unstubAllEnvs());
 
 const ask = (hosted: Pick<HostedModelContext, 'openai' | 'model'>, content: string) => say(hosted, content);
 
@@ -70,13 +60,7 @@ test('a hosted model answers beside the policy, and stands in the trajectory wit
   expect(metrics).toEqual({ hostedCalls: 2, hostedUsd: (2 * (promptTokens + 20)) / 1e6 });
 });
 
-test('an attempt without hosted models has nothing of them in its record', async () => {
-  const record = await playOne(engine, (context) => say(context, 'x').then(Number));
-  expect(record).not.toHaveProperty('hostedCalls');
-  expect(record.metrics).toEqual({});
-});
-
-test('the policy’s turns, keys and seeds are those of the same agent without hosted models', async () => {
+test('the policy’s turns, keys and seeds are those of the same agent without hosted models, which has nothing of them', async () => {
   const rollout =
     (isHosted: boolean): TestRollout =>
     async (context) => {
@@ -93,7 +77,7 @@ test('the policy’s turns, keys and seeds are those of the same agent without h
   const without = await playOne(engine, rollout(false));
   const { hostedCalls, ...beside } = await playOne(engine, rollout(true));
   expect(hostedCalls).toHaveLength(1);
-  expect({ ...beside, metrics: {} }).toEqual(without);
+  expect({ ...beside, metrics: {} }).toStrictEqual(without);
 });
 
 test('an attempt ended in the middle pays for no answer twice and ends with the same bytes', async () => {
@@ -304,6 +288,17 @@ test('a request that the provider refuses is the agent’s affair, and refused t
     status: 'failed',
     failure: { message: expect.stringContaining('against the rules') as string },
   });
+});
+
+test('a completion that has a member named refused is an answer, first and in a repetition', async () => {
+  const journal = memoryJournal();
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' }];
+  const body = JSON.stringify({ id: 'x', object: 'chat.completion', model: 'gpt', choices, refused: false });
+  provider.failNext({ status: 200, body });
+  const asking: TestRollout = async (context) => (await ask(context.hosted(NAME), 'hello')).length;
+  const first = await playOne(engine, asking, { journal });
+  expect(first).toMatchObject({ status: 'ok', reward: 4, hostedCalls: [{ refusal: null }] });
+  expect(await playOne(engine, asking, { journal })).toEqual(first);
 });
 
 test('an agent that asks without end is ended, and a client that forgot fetch reaches nobody', async () => {

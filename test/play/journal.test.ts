@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
+import { TemperError } from '../../core/failures.ts';
 import { Journal } from '../../play/recorder/journal.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, type TestRollout } from './play.ts';
 import { sharedEngine } from './shared-engine.ts';
 
 const engine = await sharedEngine();
-beforeEach(() => {
-  engine.executed.length = 0;
-  engine.failWhen(() => null);
-});
 
 const KEY = 'k'.repeat(64);
 
@@ -150,7 +147,6 @@ test('once that failed may be tried again', async () => {
 
 test('an answer that could not be journaled is not handed on', async () => {
   const seen: string[] = [];
-  const { TemperError } = await import('../../core/failures.ts');
   const segments = {
     existing: [],
     append: () => {
@@ -158,16 +154,11 @@ test('an answer that could not be journaled is not handed on', async () => {
     },
     close: () => undefined,
   };
-  const mark = await markOf(
-    playOne(
-      engine,
-      (context) =>
-        say(context, 'x')
-          .then((text) => seen.push(text))
-          .catch(() => 0),
-      { segments },
-    ),
-  );
+  const asking: TestRollout = (context) =>
+    say(context, 'x')
+      .then((text) => seen.push(text))
+      .catch(() => 0);
+  const mark = await markOf(playOne(engine, asking, { segments }));
   expect(mark).toMatchObject({ type: 'StoreUnavailable', retryable: true });
   expect(seen).toEqual([]);
 });

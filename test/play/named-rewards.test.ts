@@ -51,11 +51,6 @@ test.each([
   expect(attempt.failure?.message).toMatch(message);
 });
 
-test('rewards by name without weights are refused: nothing would be learned from them', async () => {
-  const attempt = await playOne(engine, returning({ reward: 1, rewards: { right: 1 } }));
-  expect(attempt.failure?.message).toContain('which have no weights; give the agent rewards: { name: 1 }');
-});
-
 test('a program tells them as JSON', async () => {
   const told = script(`console.log('{"rewards": {"right": 1, "short": 0.5, "seen": 0}, "metrics": {"moves": 3}}')`);
   expect(await playOne(engine, told, { rewards, rollout: ROLLOUT })).toMatchObject({

@@ -1,5 +1,6 @@
 /** Attempts against a fake engine, with a journal in memory that survives as a file would. */
 import { setImmediate } from 'node:timers/promises';
+import type OpenAI from 'openai';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
@@ -141,7 +142,9 @@ export async function say(
   { openai, model }: Pick<RolloutContext, 'openai' | 'model'>,
   content: string,
   more: object = {},
+  options: OpenAI.RequestOptions = {},
 ): Promise<string> {
-  const completion = await openai.chat.completions.create({ model, messages: [{ role: 'user', content }], ...more });
+  const body = { model, messages: [{ role: 'user' as const, content }], ...more };
+  const completion = await openai.chat.completions.create(body, options);
   return completion.choices[0]?.message.content ?? '';
 }

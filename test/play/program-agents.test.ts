@@ -2,13 +2,13 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { loadAgent } from '../../cli/planning/load-agent.ts';
 import { blocksOf, isTypeScript, ROOT } from '../docs/markdown.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, playOne, type TestRollout } from './play.ts';
 import { ROLLOUT } from './program-script.ts';
+import { sharedEngine } from './shared-engine.ts';
 
 const SCENARIO = { id: 'sum-3', task: 'Write the sum of 3 and 21 to the file answer.txt.', answer: '24' };
 
@@ -19,24 +19,17 @@ const PROGRAMS = {
 } as const;
 type Program = keyof typeof PROGRAMS;
 
-let engine: FakeEngine;
-let folder: string;
-beforeAll(async () => {
-  engine = await startFakeEngine({
-    answer: ({ messages, tools }) => {
-      if (messages.at(-1)?.role === 'tool') return 'It is written.';
-      const { tool, input } = JSON.stringify(tools).includes('"exec_command"') ? PROGRAMS.codex : PROGRAMS.claude;
-      const called = { name: tool, arguments: JSON.stringify(input) };
-      return { content: 'I write it.', toolCalls: [{ id: 'call_1', type: 'function', function: called }] };
-    },
-  });
-  mkdirSync(join(ROOT, '.temper'), { recursive: true });
-  folder = mkdtempSync(join(ROOT, '.temper', 'program-agents-'));
+const engine = await sharedEngine({
+  answer: ({ messages, tools }) => {
+    if (messages.at(-1)?.role === 'tool') return 'It is written.';
+    const { tool, input } = JSON.stringify(tools).includes('"exec_command"') ? PROGRAMS.codex : PROGRAMS.claude;
+    const called = { name: tool, arguments: JSON.stringify(input) };
+    return { content: 'I write it.', toolCalls: [{ id: 'call_1', type: 'function', function: called }] };
+  },
 });
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await engine.close();
-});
+mkdirSync(join(ROOT, '.temper'), { recursive: true });
+const folder = mkdtempSync(join(ROOT, '.temper', 'program-agents-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function isInstalled(program: Program): boolean {
   try {
@@ -73,7 +66,6 @@ test.for(Object.keys(PROGRAMS) as Program[])(
         scenario: SCENARIO,
         rollout: { ...ROLLOUT, maxTokens: 64, attemptTimeoutMs: 60_000, callRetryBudgetMs },
       });
-    engine.executed.length = 0;
     engine.failWhen(() => (engine.executed.length === 1 ? { status: 503 } : null));
     await markOf(play(100));
     engine.failWhen(() => null);

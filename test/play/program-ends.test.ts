@@ -1,14 +1,12 @@
 /** How the processes of an attempt end: with it, with their worker, or by themselves. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { command } from '../../sdk/index.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
 import { commandLines } from '../processes.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { until } from '../until.ts';
 import { markOf, playAttempts, playOne } from './play.ts';
 import { sharedEngine } from './shared-engine.ts';
@@ -57,15 +55,11 @@ describe('how a program ends', () => {
   });
 
   test('it ends with its worker, whatever ended that', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'temper-programs-'));
     const program = fileURLToPath(new URL('program-worker.ts', import.meta.url));
-    const worker = spawn(process.execPath, [...nodeFlags(), program, folder, `${MARK}`], {
+    const worker = spawn(process.execPath, [...nodeFlags(), program, temporaryFolder(), `${MARK}`], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    onTestFinished(() => {
-      worker.kill('SIGKILL');
-      rmSync(folder, { recursive: true });
-    });
+    onTestFinished(() => void worker.kill('SIGKILL'));
     await until('its programs sleep', () => sleeping(/^400[12]/).length === 2, 100_000, 20);
     worker.kill('SIGKILL');
     await until('its programs are gone', () => sleeping(/^400[12]/).length === 0, 100_000, 20);

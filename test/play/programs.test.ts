@@ -1,22 +1,16 @@
 /** Attempts that real processes play, through the gateway: what they are told, how they tell their reward, how they end. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 
 import { createRandom } from '../../core/seeds.ts';
-import { command, endpoint, resource, type ProgramRequest } from '../../sdk/index.ts';
+import { command, endpoint, external, resource, ruler, type ProgramRequest } from '../../sdk/index.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';
 import { sharedEngine } from './shared-engine.ts';
 import { ROLLOUT, script } from './program-script.ts';
 
 const engine = await sharedEngine();
-beforeEach(() => {
-  engine.executed.length = 0;
-});
-
-const folder = mkdtempSync(join(tmpdir(), 'temper-programs-test-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const play = (text: string, options: PlayOptions = {}) =>
   playOne(engine, script(text), { rollout: ROLLOUT, ...options });
@@ -49,7 +43,10 @@ describe('a program tells its reward', () => {
     [`console.log('{"reward": NaN}')`, /must be JSON, got "\{\\"reward\\": NaN\}"/],
     [`console.log('{"result": 1}')`, /may have the members reward, rewards and metrics, not "result"/],
     [`console.log('{"rewards": 1}')`, /must have an object as rewards/],
-    [`console.log('{"rewards": {"right": 1}}')`, /returned rewards by name, which have no weights/],
+    [
+      `console.log('{"reward": 1, "rewards": {"right": 1}}')`,
+      /returned rewards by name, which have no weights; give the agent rewards: \{ name: 1 \}/,
+    ],
     [`console.log('{"reward": "1"}')`, /must have a number as reward/],
     [`console.log('{"reward": 1, "metrics": [1]}')`, /must have an object as metrics/],
     [`console.log('1e999')`, /rollout must return a finite reward, got Infinity/],
@@ -58,6 +55,39 @@ describe('a program tells its reward', () => {
     const attempt = await play(text);
     expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
     expect(attempt.failure?.message).toMatch(message);
+  });
+});
+
+/** The policy may have that key, too. */
+describe('the key that calls the model gives no reward', () => {
+  const posting = `const { status } = await post('/attempt/result', '1'); console.log('post ' + status);`;
+
+  test.each([
+    ['prints', `console.log('{"reward": 0.25}')`, 'the last line of stdout of'],
+    [
+      'writes',
+      `import fs from 'node:fs'; fs.writeFileSync(env.TEMPER_RESULT_FILE, '0.25'); console.log('')`,
+      'the result file of',
+    ],
+  ])('over the one that the program %s itself', async (_, own, place) => {
+    const attempt = await play(posting + own);
+    expect(attempt).toMatchObject({ status: 'ok', reward: 0.25 });
+    expect(attempt.logs).toEqual([
+      'post 204',
+      expect.stringMatching(`^the posted result has no effect, because ${place}`),
+    ]);
+  });
+
+  test.each([
+    ['external', { reward: external() }],
+    ['ruler', { reward: ruler({ judge: 'openai/gpt-5-mini' }) }],
+    ['rewardGroup', { rewardGroup: () => [0] }],
+  ])('where others reward the attempts: %s', async (_, graded) => {
+    const attempt = await play(posting, { graded });
+    expect(attempt).toMatchObject({ status: 'ok', reward: null, logs: ['post 403'] });
+    expect(await play(`${posting} console.log('{"metrics": {"win": true}}')`, { graded })).toMatchObject({
+      metrics: { win: true },
+    });
   });
 });
 
@@ -70,15 +100,12 @@ test('a program is told what its resources are', async () => {
 
 test('a program is told its attempt, and no key but its own', async () => {
   const scenario = { id: 'one', text: 'ä"\n' };
-  process.env['TEMPER_ENGINE_KEY'] = 'the engine’s';
-  process.env['OPENAI_ORG_ID'] = 'mine';
-  onTestFinished(() => {
-    delete process.env['TEMPER_ENGINE_KEY'];
-    delete process.env['OPENAI_ORG_ID'];
-  });
+  onTestFinished(() => void vi.unstubAllEnvs());
+  vi.stubEnv('TEMPER_ENGINE_KEY', 'the engine’s');
+  vi.stubEnv('OPENAI_ORG_ID', 'mine');
   let drawn = 0;
   await playOne(engine, ({ random }) => (drawn = random()), { scenario, rollout: ROLLOUT });
-  const file = join(folder, 'told.json');
+  const file = join(temporaryFolder(), 'told.json');
   const text = `import fs from 'node:fs'; const scenario = fs.readFileSync(env.TEMPER_SCENARIO_FILE, 'utf8');
     fs.writeFileSync(env.OWN_FILE, JSON.stringify({ env, scenario, cwd: process.cwd() })); console.log(1)`;
   const rollout = script(text, { env: { OWN_FILE: file } });
@@ -91,8 +118,7 @@ test('a program is told its attempt, and no key but its own', async () => {
   expect(env.OPENAI_BASE_URL).toBe(`${env.ANTHROPIC_BASE_URL}/v1`);
   expect(env.ANTHROPIC_AUTH_TOKEN).toBe(env.OPENAI_API_KEY);
   expect(env.ANTHROPIC_API_KEY).toBe(env.OPENAI_API_KEY);
-  expect(Object.keys(env)).not.toEqual(expect.arrayContaining(['TEMPER_ENGINE_KEY']));
-  expect(Object.keys(env)).not.toEqual(expect.arrayContaining(['OPENAI_ORG_ID']));
+  for (const name of ['TEMPER_ENGINE_KEY', 'OPENAI_ORG_ID']) expect(env).not.toHaveProperty(name);
   expect(cwd).toBe(process.cwd());
   expect(existsSync(env.TEMPER_SCENARIO_FILE)).toBe(false);
 });
@@ -159,14 +185,12 @@ test('rewrite takes out of a prompt what is another one each time', async () => 
   expect(wrong.failure?.message).toBe('rewrite must return the request with its messages, got 1');
 });
 
-test.each([
-  ['logit_bias', { logit_bias: { 5: -100 } }, /logit_bias cannot be set while training/],
-  ['a format', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }, /response_format/],
-])('%s fails the attempt, and no other', async (_, more, message) => {
-  const text = `const { error } = await ask('a', env.TEMPER_SCENARIO.includes('wrong') ? ${JSON.stringify(more)} : {}); console.log(error ? 0 : 1)`;
+test('a request that training refuses fails the attempt, and no other', async () => {
+  const text = `const more = env.TEMPER_SCENARIO.includes('wrong') ? { logit_bias: { 5: -100 } } : {};
+    const { error } = await ask('a', more); console.log(error ? 0 : 1)`;
   const [wrong, right] = await Promise.all([play(text, { scenario: { id: 'wrong' } }), play(text)]);
   expect(wrong).toMatchObject({ status: 'failed', failure: { type: 'AgentFailed' } });
-  expect(wrong.failure?.message).toMatch(message);
+  expect(wrong.failure?.message).toMatch(/logit_bias cannot be set while training/);
   expect(right).toMatchObject({ status: 'ok', reward: 1 });
 });
 
@@ -223,7 +247,7 @@ for (let turn = 1; turn <= 3; turn++) {
 console.log(said);`;
 
 test('no more processes run at once than the program’s concurrency, over groups', async () => {
-  const file = join(folder, 'running');
+  const file = join(temporaryFolder(), 'running');
   const text = `import fs from 'node:fs'; fs.appendFileSync(env.OWN_FILE, '+'); await ask('a'); fs.appendFileSync(env.OWN_FILE, '-'); console.log(1)`;
   const rollout = script(text, { concurrency: 2, env: { OWN_FILE: file } });
   const groups = [1, 2].map(() => playAttempts(engine, rollout, { attempts: 2, rollout: ROLLOUT }));

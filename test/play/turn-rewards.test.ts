@@ -7,9 +7,8 @@ import type { RolloutContext } from '../../play/agent.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
 import { decodeRollouts, encodeRollouts, inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
-import { startFakeEngine } from '../fake-engine.ts';
 import { memoryJournal, playAttempts, playOne, type TestRollout } from './play.ts';
-import { sharedEngine } from './shared-engine.ts';
+import { sharedEngine, temporaryEngine } from './shared-engine.ts';
 import { rolloutsOf } from '../store/records/made-attempt.ts';
 
 const engine = await sharedEngine();
@@ -97,27 +96,8 @@ test('calls that wait for their answers at the same time are one turn, with all 
   expect(turnsOf(attempt).map(([, turn]) => turn)).toEqual([0, 1, 1, 1]);
 });
 
-test('an attempt that is played again from its journal has the same turns and rewards', async () => {
-  const journal = memoryJournal();
-  const play = () =>
-    playOne(
-      engine,
-      async (context) => {
-        context.rewardTurn(await ask(context, 'a'), 1);
-        const [left] = await Promise.all([ask(context, 'b'), ask(context, 'c')]);
-        context.rewardTurn(left, 0.5);
-        return 0;
-      },
-      { journal },
-    );
-  const first = await play();
-  const executed = engine.executed.length;
-  expect(await play()).toEqual(first);
-  expect(engine.executed).toHaveLength(executed);
-});
-
 test('where calls overlapped is kept: a repetition that is answered at once has the same turns', async () => {
-  const slow = await startFakeEngine({ delayMs: 100 });
+  const slow = await temporaryEngine({ delayMs: 100 });
   const journal = memoryJournal();
   const play = () =>
     playOne(
@@ -139,16 +119,9 @@ test('where calls overlapped is kept: a repetition that is answered at once has 
   expect(await play()).toEqual(first);
   // The process died when two calls were answered: the others are asked anew.
   const records = readLengths(segment!);
-  journal.segments.splice(
-    0,
-    journal.segments.length,
-    segment!.slice(
-      0,
-      records.slice(0, 3).reduce((a, b) => a + b),
-    ),
-  );
+  const end = records.slice(0, 3).reduce((a, b) => a + b);
+  journal.segments.splice(0, journal.segments.length, segment!.slice(0, end));
   expect(await play()).toEqual(first);
-  await slow.close();
 });
 
 describe('the order of play', () => {
@@ -237,7 +210,7 @@ test('a judge’s verdict weighs what turns earned as it weighs the agent’s re
 });
 
 test('toolLoop asks what each turn earned, once its calls were run', async () => {
-  const acting = await startFakeEngine({
+  const acting = await temporaryEngine({
     answer: ({ messages }) =>
       messages.length === 1
         ? {
@@ -263,5 +236,4 @@ test('toolLoop asks what each turn earned, once its calls were run', async () =>
     [1, 21],
   ]);
   expect(attempt.reward).toBe(32);
-  await acting.close();
 });

@@ -1,13 +1,11 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, expectTypeOf, test } from 'vitest';
 
 import { isAgent, type Scenario } from '../../play/agent.ts';
 import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { command, external, resource, ruler, seededRandom, type SetupContext } from '../../sdk/index.ts';
-import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
+import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import { fileOf } from '../play/sources/files.ts';
 
 const rollout = (): number => 1;
 const plain = { name: 'a', scenarios: [], rollout };
@@ -182,6 +180,7 @@ test.each<[object, RegExp]>([
   [{ name: 'a', rollout }, /must be given scenarios, got none/],
   [{ name: 'a', scenarios: [], evalScenarios: {}, rollout }, /evalScenarios of the agent a must be/],
   [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; correct its name, or remove it/],
+  [{ ...plain, captureModel: '' }, /captureModel of the agent a must be the name of a model, got ""; pass the one/],
   [{ ...plain, rewards: {} }, /rewards of the agent a must be 1 to 32 weights by name, got \{\}; pass for example/],
   [{ ...plain, rewards: [1] }, /must be 1 to 32 weights by name, got \[1\]/],
   [{ ...plain, rewards: { 'is right': 1 } }, /must be letters, digits, _ and -, got "is right"; rename it/],
@@ -208,8 +207,7 @@ async function* endless(): AsyncGenerator<Scenario & { seed: number }> {
 
 test('scenarios come from lists, generators, functions and files, up to the limit', async () => {
   const expected = [0, 1, 2].map((seed) => ({ id: `game-${seed}`, seed }));
-  const file = join(mkdtempSync(join(tmpdir(), 'temper-scenarios-')), 'data.jsonl');
-  writeFileSync(file, `${expected.map((scenario) => JSON.stringify(scenario)).join('\r\n')}\n\n`);
+  const file = scenarioFile(`${expected.map((scenario) => JSON.stringify(scenario)).join('\r\n')}\n\n`);
   const sources = [
     expected,
     new Set(expected),
@@ -220,20 +218,6 @@ test('scenarios come from lists, generators, functions and files, up to the limi
     pathToFileURL(file),
   ];
   for (const source of sources) expect(await readScenarios(source, 3)).toEqual(expected);
-});
-
-test('scenarios of a file have the type that the agent names', () => {
-  interface Question extends Scenario {
-    readonly answer: string;
-  }
-  const agent = defineAgent<Question>({
-    name: 'quiz',
-    scenarios: './questions.jsonl',
-    rollout: ({ scenario }) => scenario.answer.length,
-  });
-  const located = locateScenarios(agent, '/somewhere/quiz/agent.ts');
-  expect(located).toMatchObject({ name: 'quiz', scenarios: '/somewhere/quiz/questions.jsonl' });
-  expect(isAgent(located)).toBe(true);
 });
 
 test('a scenario is what JSON makes of it', async () => {
@@ -251,19 +235,10 @@ test.each<[unknown, RegExp]>([
   await expect(readScenarios(source as Scenario[], 10)).rejects.toThrow(message);
 });
 
-function scenarioFile(text: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'temper-scenarios-')), 'data.jsonl');
-  writeFileSync(file, text);
-  return file;
-}
-
-test('a line that is no JSON is named', async () => {
-  await expect(readScenarios(scenarioFile('{"id":"a"}\n\n{"id":\n'), 10)).rejects.toThrow(
-    /line 3 of the dataset is not valid JSON/,
-  );
-});
+const scenarioFile = (text: string) => fileOf('data.jsonl', text);
 
 test.each([
+  ['{"id":"a"}\n\n{"id":\n', /line 3 of the dataset is not valid JSON/],
   [
     '{"id":"a"}\n\n{"name":"b"}\n',
     /^line 3 of .*data\.jsonl must be an object with a non-empty string id, got {"name":"b"}/,
@@ -275,10 +250,6 @@ test.each([
   ],
 ])('a line that is no scenario is named: %j', async (text, message) => {
   await expect(readScenarios(scenarioFile(text), 10)).rejects.toThrow(message);
-});
-
-test('a byte order mark before the first line is no part of it', async () => {
-  expect(await readScenarios(scenarioFile('\uFEFF{"id":"a"}\n'), 10)).toEqual([{ id: 'a' }]);
 });
 
 test('an id that stands twice in a file is named with both lines', async () => {

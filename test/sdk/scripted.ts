@@ -1,9 +1,11 @@
 /** Tool loops against a scripted engine over HTTP: what the policy says is told turn by turn. */
+import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 
 import { tool, toolLoop, type Tool, type ToolLoopOptions, type ToolLoopResult } from '../../sdk/index.ts';
-import { startFakeEngine, type FakeAnswer, type FakeEngine, type FakeRequest } from '../fake-engine.ts';
+import type { FakeAnswer, FakeEngine, FakeRequest } from '../fake-engine.ts';
 import { playOne, type PlayOptions } from '../play/play.ts';
+import { temporaryEngine } from '../play/shared-engine.ts';
 
 export const QUESTION = { role: 'user', content: 'Which mail has the budget?' } as const;
 export const search = tool({
@@ -38,18 +40,13 @@ export interface Played {
   failure: string | null;
 }
 
-/** One engine at a time, begun by the first play or by hand. */
+/** One engine for each test, begun by the first play or by hand. */
 export class Stage {
   engine: FakeEngine | null = null;
 
   async begin(script: Script): Promise<FakeEngine> {
-    this.engine = await startFakeEngine({ answer: (request) => say(script, request) });
-    return this.engine;
-  }
-
-  async end(): Promise<void> {
-    await this.engine?.close();
-    this.engine = null;
+    onTestFinished(() => void (this.engine = null));
+    return (this.engine = await temporaryEngine({ answer: (request) => say(script, request) }));
   }
 
   /** Requests to the engine, in order. */

@@ -1,14 +1,14 @@
 /** The loop of model and tools. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type OpenAI from 'openai';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { tool, toolLoop, type Tool } from '../../sdk/index.ts';
-import { memoryJournal, type MemoryJournal } from '../play/play.ts';
+import { tool, toolLoop } from '../../sdk/index.ts';
+import { memoryJournal } from '../play/play.ts';
 import { contents, QUESTION, search, Stage, type Script } from './scripted.ts';
 
 const stage = new Stage();
-afterEach(() => stage.end());
 
 test('a tool is called, its result goes back, and the answer ends the loop', async () => {
   const { result, metrics } = await stage.play([[['search', { query: 'budget' }]], 'Mail 7.'], [search]);
@@ -97,52 +97,26 @@ test('a malformed call is told to the model, and the loop goes on', async () => 
   expect(played.metrics).toEqual({ toolCalls: 1, malformedToolCalls: 1 });
 });
 
-test('calls of a turn run one after the other, in order', async () => {
-  const { order, slow } = ordered();
-  await stage.play(
-    [
-      [
-        ['slow', { ms: 20 }],
-        ['slow', { ms: 1 }],
-      ],
-      'Done.',
-    ],
-    [slow],
-  );
-  expect(order).toEqual(['begin 20', 'end 20', 'begin 1', 'end 1']);
-});
-
-test('calls that run at once are told in the order of the calls', async () => {
-  const { order, slow } = ordered();
-  const played = await stage.play(
-    [
-      [
-        ['slow', { ms: 20 }],
-        ['slow', { ms: 1 }],
-      ],
-      'Done.',
-    ],
-    [slow],
-    { concurrent: true },
-  );
-  expect(order).toEqual(['begin 20', 'begin 1', 'end 1', 'end 20']);
-  expect(contents(played).slice(2, 4)).toEqual(['slept 20', 'slept 1']);
-});
-
-function ordered(): { order: string[]; slow: Tool } {
+test.each([
+  ['one after the other', false, ['begin 20', 'end 20', 'begin 1', 'end 1']],
+  ['at once where that is allowed', true, ['begin 20', 'begin 1', 'end 1', 'end 20']],
+])('calls of a turn run %s, and are told in their order', async (_, concurrent, expected) => {
   const order: string[] = [];
   const slow = tool({
     name: 'slow',
     parameters: z.object({ ms: z.number() }),
     run: async ({ ms }) => {
       order.push(`begin ${ms}`);
-      await new Promise((resolve) => setTimeout(resolve, ms));
+      await sleep(ms);
       order.push(`end ${ms}`);
       return `slept ${ms}`;
     },
   });
-  return { order, slow };
-}
+  const calls = [20, 1].map((ms) => ['slow', { ms }] as const);
+  const played = await stage.play([calls, 'Done.'], [slow], { concurrent });
+  expect(order).toEqual(expected);
+  expect(contents(played).slice(2, 4)).toEqual(['slept 20', 'slept 1']);
+});
 
 test('where one call of a turn ends the attempt, all of them have ended before that is told', async () => {
   const calls = ['lost', 'held'].map((name) => ({ id: name, type: 'function', function: { name, arguments: '{}' } }));
@@ -187,13 +161,8 @@ test('a tool that ends the loop does so when it succeeds, after the other calls 
 });
 
 test('turns are limited; the calls of the last one are run', async () => {
-  const { result } = await stage.play(
-    Array.from({ length: 5 }, () => [['search', { query: 'x' }]] as const),
-    [search],
-    {
-      maxTurns: 3,
-    },
-  );
+  const script = Array.from({ length: 5 }, () => [['search', { query: 'x' }]] as const);
+  const { result } = await stage.play(script, [search], { maxTurns: 3 });
   expect(result).toMatchObject({ ended: 'turns', answer: null, turns: 3 });
   expect(result.calls).toHaveLength(3);
 });
@@ -253,7 +222,7 @@ test('a tool with side effects runs once, its failures too, however often the at
     [['pay', { amount: 1 }]],
     'Paid.',
   ];
-  const journal: MemoryJournal = memoryJournal();
+  const journal = memoryJournal();
   const first = await stage.play(script, [pay, search], {}, { journal });
   const again = await stage.play(script, [pay, search], {}, { journal });
   expect(effects).toEqual(['1', '99', '1']);
@@ -264,7 +233,7 @@ test('a tool with side effects runs once, its failures too, however often the at
 });
 
 test('an attempt that ended while a tool ran asks no more', async () => {
-  const never = tool({ name: 'never', run: () => new Promise((resolve) => setTimeout(resolve, 600)) });
+  const never = tool({ name: 'never', run: () => sleep(600) });
   const { failure } = await stage.play([[['never', {}]], 'Done.'], [never], {}, { rollout: { attemptTimeoutMs: 400 } });
   expect(failure).toContain('attemptTimeoutMs');
   expect(stage.asked()).toHaveLength(1);
@@ -280,9 +249,8 @@ test.each([
 });
 
 test('a tool that is to run once needs a context that can', async () => {
-  const { openai } = { openai: {} as never };
   const lasting = tool({ name: 'pay', once: true, run: () => 1 });
-  await expect(toolLoop({ openai, model: 'm' }, { messages: [QUESTION], tools: [lasting] })).rejects.toThrow(
-    'the tool pay must run only once, but the context has no once',
-  );
+  await expect(
+    toolLoop({ openai: {} as never, model: 'm' }, { messages: [QUESTION], tools: [lasting] }),
+  ).rejects.toThrow('the tool pay must run only once, but the context has no once');
 });

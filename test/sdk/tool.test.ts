@@ -1,12 +1,11 @@
 /** Tools as agents write them: what the model is shown, what arguments are, how results look. */
-import { afterEach, expect, expectTypeOf, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
 import { tool } from '../../sdk/index.ts';
 import { contents, search, Stage } from './scripted.ts';
 
 const stage = new Stage();
-afterEach(() => stage.end());
 
 test('the model is shown the schema of a zod object, and a JSON schema as it is', async () => {
   const read = tool({ name: 'read', parameters: { type: 'object', properties: { id: {} } }, run: () => 'text' });

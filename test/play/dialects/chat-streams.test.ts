@@ -1,31 +1,27 @@
 /** Chat completions as streams, through the official client: the finished answer, told in pieces. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type OpenAI from 'openai';
 
 import { answerRequest, type ModelReply } from '../../../play/dialects/answer-request.ts';
 import type { Completion } from '../../../play/recorder/answer.ts';
 import type { RolloutContext } from '../../../play/agent.ts';
-import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
+import { until } from '../../until.ts';
 import { markOf, memoryJournal, MODEL, playOne, skippingClock } from '../play.ts';
+import { sharedEngine, temporaryEngine } from '../shared-engine.ts';
 
 const look = { name: 'look', arguments: '{"at": "the map"}' };
 const calls = [1, 2].map((id) => ({ id: `call-${id}`, type: 'function', function: look }));
 const tools = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }];
 
-let engine: FakeEngine;
 let thinks = false;
-beforeAll(async () => {
-  engine = await startFakeEngine({
-    answer: ({ tools: offered, seed }) =>
-      offered === undefined
-        ? { content: `answer ${seed % 10}`, ...(thinks ? { thoughts: 'Hm.' } : {}) }
-        : { content: 'Let me see.', toolCalls: calls, malformedToolCalls: 0 },
-  });
+const engine = await sharedEngine({
+  answer: ({ tools: offered, seed }) =>
+    offered === undefined
+      ? { content: `answer ${seed % 10}`, ...(thinks ? { thoughts: 'Hm.' } : {}) }
+      : { content: 'Let me see.', toolCalls: calls, malformedToolCalls: 0 },
 });
-afterAll(() => engine.close());
 beforeEach(() => {
   thinks = false;
-  engine.executed.length = 0;
 });
 
 const messages = [{ role: 'user' as const, content: 'Where is the key?' }];
@@ -142,12 +138,12 @@ test('a refused request has a status, though it asked for a stream', async () =>
 });
 
 test('a stream that its reader gives up is a call that is given up, and asked again it is the same call', async () => {
-  const hanging = await startFakeEngine();
+  const hanging = await temporaryEngine();
   hanging.failNext({ hang: true });
   const attempt = await playOne(hanging, async ({ openai, model }) => {
     const giveUp = new AbortController();
     const asking = openai.chat.completions.create({ model, messages, stream: true }, { signal: giveUp.signal });
-    setTimeout(() => giveUp.abort(), 20);
+    void until('it hangs', () => hanging.received === 1).then(() => giveUp.abort());
     await expect(asking).rejects.toThrow('Request was aborted');
     const headers = { 'x-stainless-retry-count': '1' };
     await openai.chat.completions.create({ model, messages }, { headers });
@@ -156,7 +152,6 @@ test('a stream that its reader gives up is a call that is given up, and asked ag
   });
   expect(attempt.calls.map(({ occurrence }) => occurrence)).toEqual([0]);
   expect(hanging.executed).toHaveLength(1);
-  await hanging.close();
 });
 
 test('a client that asks again before it has given up is answered once', async () => {

@@ -2,7 +2,8 @@
 import type OpenAI from 'openai';
 
 import type { RolloutContext } from '../../../play/agent.ts';
-import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
+import type { FakeEngine } from '../../fake-engine.ts';
+import { sharedEngine } from '../shared-engine.ts';
 
 export type ResponseParams = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'>;
 
@@ -12,8 +13,9 @@ export const schema = { type: 'object' as const, properties: { at: { type: 'stri
 export const SYSTEM = 'You find keys.';
 export const QUESTION = 'Where is the key?';
 
-export function startKeyEngine(): Promise<FakeEngine> {
-  return startFakeEngine({
+/** One for all tests of a file. */
+export function keyEngine(): Promise<FakeEngine> {
+  return sharedEngine({
     answer: ({ messages }) =>
       messages.some(({ role }) => role === 'tool')
         ? 'Under the mat.'

@@ -1,7 +1,6 @@
 /** Anthropic's messages, as their documentation has them. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import type { FakeEngine } from '../../fake-engine.ts';
 import { markOf, playOne } from '../play.ts';
 import {
   ARGUMENTS,
@@ -9,18 +8,11 @@ import {
   postMessages,
   QUESTION,
   schema,
-  startKeyEngine,
+  keyEngine,
   type AnthropicMessage,
 } from './key-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startKeyEngine();
-});
-afterAll(() => engine.close());
-beforeEach(() => {
-  engine.executed.length = 0;
-});
+const engine = await keyEngine();
 
 /** Each event's name must be its type. */
 function readEvents(text: string): object[] {

@@ -1,19 +1,13 @@
 /** OpenAI's responses, through the official client. */
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type OpenAI from 'openai';
 
-import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
+import type { FakeEngine } from '../../fake-engine.ts';
 import { markOf, playOne } from '../play.ts';
-import { ARGUMENTS, QUESTION, RESPONSE_TOOLS, schema, startKeyEngine, type ResponseParams } from './key-engine.ts';
+import { temporaryEngine } from '../shared-engine.ts';
+import { ARGUMENTS, QUESTION, RESPONSE_TOOLS, schema, keyEngine, type ResponseParams } from './key-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startKeyEngine();
-});
-afterAll(() => engine.close());
-beforeEach(() => {
-  engine.executed.length = 0;
-});
+const engine = await keyEngine();
 
 const callEvents = [
   'output_item.added',
@@ -23,8 +17,8 @@ const callEvents = [
 ];
 
 /** Thinks before each answer, as its tokens tell. */
-async function startThinker(): Promise<FakeEngine> {
-  const thinker = await startFakeEngine({
+function startThinker(): Promise<FakeEngine> {
+  return temporaryEngine({
     spellsTokens: true,
     answer: ({ messages }) => {
       const isTold = messages.some(({ role }) => role === 'tool');
@@ -34,8 +28,6 @@ async function startThinker(): Promise<FakeEngine> {
         : { content: null, thoughts: 'Hm.', toolCalls: [call] };
     },
   });
-  onTestFinished(() => thinker.close());
-  return thinker;
 }
 
 describe('responses', () => {

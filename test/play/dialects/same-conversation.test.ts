@@ -1,10 +1,9 @@
 /** One conversation in each format: asked, answered, streamed and recorded alike. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type OpenAI from 'openai';
 
 import type { RolloutContext } from '../../../play/agent.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
-import type { FakeEngine } from '../../fake-engine.ts';
 import { memoryJournal, playOne, type PlayOptions } from '../play.ts';
 import {
   ARGUMENTS,
@@ -13,20 +12,13 @@ import {
   QUESTION,
   RESPONSE_TOOLS,
   schema,
-  startKeyEngine,
+  keyEngine,
   SYSTEM,
   type AnthropicMessage,
   type ResponseParams,
 } from './key-engine.ts';
 
-let engine: FakeEngine;
-beforeAll(async () => {
-  engine = await startKeyEngine();
-});
-afterAll(() => engine.close());
-beforeEach(() => {
-  engine.executed.length = 0;
-});
+const engine = await keyEngine();
 
 type Play = (context: RolloutContext) => Promise<string | null | undefined>;
 

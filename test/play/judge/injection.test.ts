@@ -21,10 +21,6 @@ async function outsideOf(text: string): Promise<string> {
   return nameless(readPrompt(scripted.asked.at(-1)!.messages).outside);
 }
 
-test('there are at least twenty of them', () => {
-  expect(ATTACKS.length).toBeGreaterThanOrEqual(20);
-});
-
 describe.each(ATTACKS)('an attempt that tries $name', ({ text }) => {
   test('gains nothing with a judge that obeys whatever stands outside the delimiters', async () => {
     const { scores } = await judge(scripted, [...honest, saying('attack', text)]);

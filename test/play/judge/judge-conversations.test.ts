@@ -190,23 +190,9 @@ describe('an answer that cannot be used', () => {
 });
 
 describe('a judge that does not answer', () => {
-  test('429 is waited out as it asks, and seen as waiting', async () => {
-    scripted.replyNext({ status: 429, headers: { 'retry-after': '1' }, body: '{"error":{"message":"slow down"}}' });
-    const waits: string[] = [];
-    const before = Date.now();
-    expect(scoresOf((await judge(scripted, group, { waits })).scores)).toEqual([0.1, 0.2, 0.1, 0]);
-    expect(Date.now() - before).toBeGreaterThanOrEqual(1000);
-    expect(waits).toEqual(['began: 429 slow down', '429 slow down', 'ended']);
-  });
-
-  test('a Retry-After beyond the budget is left to the next try', async () => {
-    scripted.replyNext({ status: 429, headers: { 'retry-after': '600' } });
-    await expect(judge(scripted, group)).rejects.toMatchObject({ type: 'JudgeFailed', retryAfterMs: 600_000 });
-    expect(scripted.asked).toHaveLength(1);
-  });
-
   test.each<[string, JudgeReply, RegExp]>([
     ['a 500', { status: 500 }, /^500 scripted$/],
+    ['a 429', { status: 429, body: '{"error":{"message":"slow down"}}' }, /^429 slow down$/],
     ['an account without credit', { status: 402, body: '{"error":{"message":"no credit"}}' }, /^402 no credit$/],
     ['a cut connection', { destroy: true }, /Connection error/],
     ['silence', { hang: true }, /^no answer within 300 ms$/],

@@ -1,12 +1,13 @@
 /** Files of rows, as other programs write them. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import sqlite from 'node-sqlite3-wasm';
 
+import { temporaryFolder } from '../../temporary-folder.ts';
+
 export function fileOf(name: string, content: string | Uint8Array): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'temper-rows-')), name);
+  const file = join(temporaryFolder(), name);
   writeFileSync(file, content);
   return file;
 }
@@ -24,7 +25,7 @@ export function asLz4(bytes: Uint8Array): Uint8Array {
 }
 
 export function sqliteFile(statements: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'temper-rows-')), 'rows.db');
+  const file = join(temporaryFolder(), 'rows.db');
   const database = new sqlite.Database(file);
   database.exec(statements);
   database.close();

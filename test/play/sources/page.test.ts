@@ -4,20 +4,20 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 import { blocksOf, isTypeScript, ROOT } from '../../docs/markdown.ts';
 import { parquetFile, sqliteFile } from './files.ts';
-import { startRowsService, type RowsService } from './rows-service.ts';
+import { startRowsService } from './rows-service.ts';
 
 const LOADER = pathToFileURL(join(ROOT, 'workers/typescript.js')).href;
 const blocks = blocksOf('docs/scenarios.md');
-let folder: string;
-let service: RowsService;
 
-beforeAll(async () => {
+/** A project with the page's files, below this one, whose packages its agents import. */
+function writeProject(): string {
   mkdirSync(join(ROOT, '.temper'), { recursive: true });
-  folder = mkdtempSync(join(ROOT, '.temper', 'scenarios-'));
+  const folder = mkdtempSync(join(ROOT, '.temper', 'scenarios-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const { info, code } of blocks) if (info.startsWith('csv ')) writeFileSync(join(folder, info.slice(4)), code);
   const generated = blocks.find(({ info }) => info === 'json')!.code;
   for (const name of ['scenarios', 'scenarios.held-out']) writeFileSync(join(folder, `${name}.jsonl`), generated);
@@ -31,15 +31,16 @@ beforeAll(async () => {
     sqliteFile(`${table}; insert into tasks values ('a', 'easy', 1), ('b', 'hard', 5)`),
     join(folder, 'shop.db'),
   );
-  const rows = [{ question: 'How many?', answer: 'Two and two.\n#### 4' }];
-  service = await startRowsService({ dataset: 'openai/gsm8k', splits: [{ config: 'main', split: 'train', rows }] });
-});
-afterAll(async () => {
-  await service.close();
-  rmSync(folder, { recursive: true });
-});
+  return folder;
+}
 
 test('each agent of the page has its scenarios', async () => {
+  const folder = writeProject();
+  const rows = [{ question: 'How many?', answer: 'Two and two.\n#### 4' }];
+  const service = await startRowsService({
+    dataset: 'openai/gsm8k',
+    splits: [{ config: 'main', split: 'train', rows }],
+  });
   const agents = blocks.filter(isTypeScript);
   for (const [index, { code }] of agents.entries()) writeFileSync(join(folder, `agent-${index}.ts`), code);
   const scenarios = new URL('../../../play/scenarios.ts', import.meta.url).href;

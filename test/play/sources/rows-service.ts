@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 export const REVISION = 'a'.repeat(40);
 
@@ -55,6 +56,7 @@ export async function startRowsService(changes: Partial<Served>): Promise<RowsSe
   });
   const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => closeServer(server));
   return {
     served,
     url: url(),

@@ -1,7 +1,6 @@
 /** A backend whose engine is the fake one and whose trainer writes manifests: everything between is the product's. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterEach, beforeEach } from 'vitest';
 
 import type { TrainInput } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
@@ -13,14 +12,15 @@ import { FileStore } from '../../../store/bytes/file-store.ts';
 import { manifestKey } from '../../../store/layout.ts';
 import { checkpointOf, parseCommit, type Manifest } from '../../../store/records/manifest.ts';
 import type { StepWork } from '../../../workflows/train-step.ts';
-import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../../fake-engine.ts';
+import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 import { madeManifest } from '../../store/records/made-manifest.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 export class FakeWorld {
-  readonly folder = mkdtempSync(join(tmpdir(), 'temper-loop-'));
+  engine!: FakeEngine;
+  folder!: string;
   /** The store of a project in this folder. */
-  readonly store = new FileStore(join(this.folder, '.temper', 'store'));
-  readonly engine: FakeEngine;
+  store!: FileStore;
   /** Steps that the trainer was asked for, in order. */
   readonly works: StepWork[] = [];
   /** Lines that the person who runs the script was told. */
@@ -29,12 +29,27 @@ export class FakeWorld {
   metrics: Record<string, number> = {};
   readonly #closing: (() => Promise<void>)[] = [];
 
-  private constructor(engine: FakeEngine) {
-    this.engine = engine;
+  static async open(): Promise<FakeWorld> {
+    const world = new FakeWorld();
+    await world.#begin();
+    return world;
   }
 
-  static async open(options?: FakeEngineOptions): Promise<FakeWorld> {
-    return new FakeWorld(await startFakeEngine(options));
+  /** A new world for each test of a file. */
+  static ofEachTest(): FakeWorld {
+    const world = new FakeWorld();
+    beforeEach(() => world.#begin());
+    afterEach(() => world.close());
+    return world;
+  }
+
+  async #begin(): Promise<void> {
+    this.engine = await startFakeEngine();
+    this.folder = temporaryFolder();
+    this.store = new FileStore(join(this.folder, '.temper', 'store'));
+    this.works.length = 0;
+    this.told.length = 0;
+    this.metrics = {};
   }
 
   /** The model of a script that begins (again). */
@@ -69,9 +84,8 @@ export class FakeWorld {
   }
 
   async close(): Promise<void> {
-    for (const task of this.#closing) await task();
+    for (const task of this.#closing.splice(0)) await task();
     await this.engine.close();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
   async #train(work: StepWork) {

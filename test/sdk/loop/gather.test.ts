@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import {
   gatherTrajectoryGroups,
@@ -14,13 +14,7 @@ import {
 import { readGroups } from '../../../store/records/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 
-let world: FakeWorld;
-
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-
-afterEach(() => world.close());
+const world = FakeWorld.ofEachTest();
 
 /** One call, worth the digit that was answered. */
 async function play(model: TrainableModel, question: string): Promise<Trajectory> {
@@ -36,6 +30,11 @@ function groupOf(attempts: Attempt | Attempt[], metadata = {}): TrajectoryGroup 
 
 const asking = (model: TrainableModel, question: string) => groupOf(() => play(model, question), { id: question });
 
+async function storedRollouts() {
+  const [group] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
+  return group!.rollouts;
+}
+
 test('a gathered group stands in the store as a played one: exact tokens, rewards, the scenario, who sampled', async () => {
   const model = await world.model();
   const [group] = await gatherTrajectoryGroups([asking(model, 'a digit?')], { model });
@@ -44,8 +43,7 @@ test('a gathered group stands in the store as a played one: exact tokens, reward
     { role: 'user', content: 'a digit?' },
     { role: 'assistant' },
   ]);
-  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
-  const { header, attempts } = stored!.rollouts;
+  const { header, attempts } = await storedRollouts();
   expect(header).toMatchObject({ scenarioId: 'a digit?', step: 1, group: 0, attempts: 3 });
   for (const [index, attempt] of attempts.entries()) {
     expect(attempt.reward).toBe(group!.trajectories[index]!.reward);
@@ -155,8 +153,7 @@ test('of a gigabyte of logs the beginning is kept, and how much is missing', asy
   const logs = Array.from({ length: 1024 }, () => 'x'.repeat(2 ** 20));
   const loud: Attempt = async () => (await play(model, 'loud')).copy({ logs });
   await gatherTrajectoryGroups([groupOf([loud])], { model });
-  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
-  const [attempt] = stored!.rollouts.attempts;
+  const [attempt] = (await storedRollouts()).attempts;
   expect(attempt!.logs[0]).toMatch(/^x{4000} … \(1044576 more characters\)$/);
   expect(attempt!.logs.at(-1)).toMatch(/more lines were left out$/);
 });
@@ -193,8 +190,7 @@ test('additional histories are kept and trained, a call that stands in no histor
   };
   const [group] = await gatherTrajectoryGroups([groupOf([attempt])], { model });
   expect(group!.trajectories[0]!.additionalHistories[0]!.messagesAndChoices[0]).toMatchObject({ content: 'sub-agent' });
-  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
-  const [record] = stored!.rollouts.attempts;
+  const [record] = (await storedRollouts()).attempts;
   const asked = record!.calls.map(({ request }) => String(request.messages[0]!.content));
   expect(new Set(asked)).toEqual(new Set(['main', 'sub-agent']));
   expect(record!.trajectory!.otherCalls).toHaveLength(1);
@@ -209,8 +205,8 @@ test('an attempt that outgrew the model is truncated, though its script went on'
     return play(model, 'short');
   };
   await gatherTrajectoryGroups([groupOf(attempt)], { model });
-  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
-  expect(stored!.rollouts.attempts.map(({ truncated }) => truncated)).toEqual([false, true, false]);
+  const { attempts } = await storedRollouts();
+  expect(attempts.map(({ truncated }) => truncated)).toEqual([false, true, false]);
 });
 
 test('a side effect and a random number are the same in a repetition', async () => {

@@ -1,5 +1,5 @@
 /** `klReference` of `model.train`: which checkpoints it takes, and what keeps their adapters. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BlobRef } from '../../../core/contract.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
 import { manifestKey } from '../../../store/layout.ts';
@@ -12,11 +12,7 @@ import { gather } from './gather-one.ts';
 
 const KL = { klCoefficient: 0.1 };
 
-let world: FakeWorld;
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-afterEach(() => world.close());
+const world = FakeWorld.ofEachTest();
 
 /** A step whose blobs are in the store, as the trainer leaves them there; the fake one writes manifests alone. */
 async function commitBlobs(run: string, step: number, said: Partial<Manifest> = {}): Promise<BlobRef> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import {
   gatherTrajectoryGroups,
@@ -19,13 +19,7 @@ import { readEval, readManifest, readSteps } from '../../../store/records/run-re
 import { parsePolicyName } from '../../../core/policy-name.ts';
 import { FakeWorld } from './fake-backend.ts';
 
-let world: FakeWorld;
-
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-
-afterEach(() => world.close());
+const world = FakeWorld.ofEachTest();
 
 const DUEL = { roles: { x: policy(), o: policy('o') }, competing: true };
 const place = { run: 'demo.one', branch: 0, step: 1, group: 0 };

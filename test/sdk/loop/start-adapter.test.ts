@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { readRun } from '../../../store/records/run-reader.ts';
@@ -9,14 +9,12 @@ import { PEFT_CONFIG, writePeftAdapter } from '../../peft-folder.ts';
 import { FakeWorld } from './fake-backend.ts';
 import { gather } from './gather-one.ts';
 
-let world: FakeWorld;
+const world = FakeWorld.ofEachTest();
 let adapter: string;
 beforeEach(async () => {
-  world = await FakeWorld.open();
   adapter = join(world.folder, 'adapter');
   await writePeftAdapter(adapter);
 });
-afterEach(() => world.close());
 
 test('a model begins with an adapter of PEFT, in its shape, and names its files by hash', async () => {
   const lora = { rank: 8, alpha: 24, targetModules: ['q_proj', 'v_proj'], rslora: true, layers: [1] };

@@ -1,18 +1,12 @@
 /** Supervised steps of a script's own loop: what the trainer is asked for, and what a second request finds. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TrainInput } from '../../../core/contract.ts';
 import { gatherTrajectoryGroups, Trajectory, TrajectoryGroup, type Chat } from '../../../sdk/index.ts';
 import { readContents } from '../../../store/records/copy/contents.ts';
 import { readSteps } from '../../../store/records/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 
-let world: FakeWorld;
-
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-
-afterEach(() => world.close());
+const world = FakeWorld.ofEachTest();
 
 const chat = (question: string, answer = question.toUpperCase()): Chat => ({
   messages: [

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { gatherTrajectoryGroups, TrainableModel, Trajectory, TrajectoryGroup } from '../../../sdk/index.ts';
 import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
@@ -9,13 +9,7 @@ import { readEval, readState, readSteps } from '../../../store/records/run-reade
 import { FakeWorld } from './fake-backend.ts';
 import { gather } from './gather-one.ts';
 
-let world: FakeWorld;
-
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-
-afterEach(() => world.close());
+const world = FakeWorld.ofEachTest();
 
 const trainings = () => world.works.filter(({ kind }) => kind === 'train').length;
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import {
   gatherTrajectoryGroups,
@@ -14,14 +14,8 @@ import { readGroup } from '../../../store/records/run-reader.ts';
 import { decodeRollouts } from '../../../store/records/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
-let world: FakeWorld;
+const world = FakeWorld.ofEachTest();
 const PLACE = { run: 'demo.one', branch: 0, step: 1, group: 0 };
-
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-
-afterEach(() => world.close());
 
 async function ask(model: TrainableModel, content: string): Promise<Choice> {
   const messages = [{ role: 'user' as const, content }];

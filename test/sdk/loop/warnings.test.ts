@@ -1,13 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TrainableModel } from '../../../sdk/index.ts';
 import { FakeWorld } from './fake-backend.ts';
 import { gather } from './gather-one.ts';
 
-let world: FakeWorld;
-beforeEach(async () => {
-  world = await FakeWorld.open();
-});
-afterEach(() => world.close());
+const world = FakeWorld.ofEachTest();
 
 test('the script is told of steps that trained nothing, warned after two, and told at the end what to try', async () => {
   const backend = world.backend();

@@ -1,25 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { ruler, rulerScoreGroup, scoreConversations, type ScorableTrajectory } from '../../../sdk/index.ts';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
-import { startFakeEngine } from '../../fake-engine.ts';
 import { ENV, rulerFor, saying, TASK } from '../../play/judge/judging.ts';
 import { readPrompt, startScriptedJudge, type ScriptedJudge } from '../../play/judge/scripted-judge.ts';
+import { temporaryEngine } from '../../play/shared-engine.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let scripted: ScriptedJudge;
-let store: string;
 beforeEach(async () => {
   scripted = await startScriptedJudge();
-  store = mkdtempSync(join(tmpdir(), 'temper-score-'));
 });
-afterEach(async () => {
-  await scripted.close();
-  rmSync(store, { recursive: true, force: true });
-});
+afterEach(() => scripted.close());
 
 function trajectory(content: string, reward: number): ScorableTrajectory {
   const choice = { index: 0, finish_reason: 'stop', message: { role: 'assistant', content } };
@@ -63,7 +56,7 @@ test('an empty group is none to be judged', async () => {
 
 test('conversations are scored in their order, and with a store the judge is asked once in all', async () => {
   const conversations = [saying('a', 'good good'), saying('b', 'good')];
-  const context = { env: ENV, store: pathToFileURL(store).href };
+  const context = { env: ENV, store: pathToFileURL(temporaryFolder()).href };
   const scores = await ruler(conversations, rulerFor(scripted), context);
   expect(scores).toEqual([
     { id: 'a', score: 0.2, explanation: '1 lines' },
@@ -81,7 +74,7 @@ test('ids must be their own', async () => {
 
 test('an engine of one’s own judges, and must answer with the adapter that was named', async () => {
   const judge = ruler({ judge: 'engine/demo@3' });
-  const engine = await startFakeEngine({
+  const engine = await temporaryEngine({
     answer: ({ messages }) => {
       const asked = messages.map(({ role, content }) => ({ role, content: content ?? '' }));
       const scores = [...readPrompt(asked).attempts.keys()].map((id) => ({ id, explanation: 'own', score: 0.5 }));
@@ -97,5 +90,4 @@ test('an engine of one’s own judges, and must answer with the adapter that was
   await expect(scored('b'.repeat(64))).rejects.toMatchObject({ type: 'PolicyMismatch' });
   await expect(scoreConversations(conversations, judge)).rejects.toThrow('needs the engine');
   await connection.close();
-  await engine.close();
 });

@@ -187,13 +187,9 @@ test('a client that was made before anything was played asks the script', async 
 });
 
 test('random is the seed’s, and temperature the one that was asked for', async () => {
-  const agent = defineAgent({
-    name: 'a',
-    scenarios: [],
-    rollout: async ({ random, metric, temperature }) => {
-      metric('temperature', temperature);
-      return random();
-    },
+  const agent = agentOf(async ({ random, metric, temperature }) => {
+    metric('temperature', temperature);
+    return random();
   });
   const play = (options: object) => playAgent(agent, { scenario: one, answers: [], ...options });
   const [first, again, other] = [await play({}), await play({ seed: 1 }), await play({ seed: 2, temperature: 0.5 })];

@@ -75,8 +75,7 @@ test('an agent that is as it was gets each recorded answer, and earns the same',
 });
 
 test('a file does as well, and one that is none is refused by name', async () => {
-  const folder = temporaryFolder();
-  const file = join(folder, 'attempt.json');
+  const file = join(temporaryFolder(), 'attempt.json');
   await writeFile(file, JSON.stringify(saved));
   expect(await replayAttempt(talker({ questions: QUESTIONS }), file)).toMatchObject({ reward: saved.reward });
   await writeFile(file, '{"schema": 1}');
