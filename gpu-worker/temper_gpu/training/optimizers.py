@@ -1,7 +1,8 @@
 """AdamW with moments in float32 or in 8 bits, and how a checkpoint's file holds them.
 
-The 8-bit one is bitsandbytes' (Dettmers et al. 2022, arXiv 2110.02861): a moment is quantised in blocks of 256 numbers,
-each to the nearest code of a dynamic map, times the largest magnitude of its block. The optimizer computes in float32.
+In 8 bits (Dettmers et al. 2022, arXiv 2110.02861) a moment is quantised in blocks of 256 numbers, each to the nearest
+code of a dynamic map, times the largest magnitude of its block. bitsandbytes does that; an update is PyTorch's, of the
+numbers that the codes stand for.
 
 A file has `step` and, for each parameter, `exp_avg/NAME` and `exp_avg_sq/NAME` in its shape. In 8 bits these are codes,
 and `absmax/exp_avg/NAME` and `absmax/exp_avg_sq/NAME` are the magnitudes of their blocks, float32 [blocks]. Either kind
@@ -9,14 +10,15 @@ reads the other's file: the moments are converted.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, partial
 from importlib.metadata import version
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from temper_gpu.contract import OptimizerConfig
 from temper_gpu.failures import TemperError
@@ -25,37 +27,19 @@ from temper_gpu.model.bits import NAME, import_bitsandbytes
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # `adamw` is AdamW in float32.
 OptimizerKind = Literal["adamw", "adamw_8bit"]
-# Limits of bitsandbytes: parameters with fewer numbers, and embeddings, keep moments in float32.
 BLOCK = 256
+# As in bitsandbytes, parameters with fewer numbers, and embeddings, keep moments in float32.
 LEAST_NUMBERS = 4096
-# Numbers updated at once: on a CPU an update makes about five float32 copies of them.
+# Numbers whose moments are in float32 at once during an update in 8 bits; whole blocks.
 MOST_AT_ONCE = 1 << 22
 OPTION = "--optimizer adamw_8bit"
+# Raised with every change of an update in 8 bits that changes its bits.
+_REVISION = 2
 
 
-class Optimizer(Protocol):
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Loads a checkpoint's file of either kind in place."""
-        ...
-
-    def tensors(self) -> dict[str, Tensor]:
-        """State in main memory, in the form of the file. The next step changes moments in place."""
-        ...
-
-    def step(self, config: OptimizerConfig, learning_rate: float) -> None: ...
-
-    def zero_grad(self) -> None: ...
-
-
-def create_optimizer(
-    kind: OptimizerKind, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()
-) -> Optimizer:
-    return Float32AdamW(parameters) if kind == "adamw" else EightBitAdamW(parameters, embeddings)
-
-
-def optimizer_fingerprint(kind: OptimizerKind) -> dict[str, str]:
+def optimizer_fingerprint(kind: OptimizerKind) -> dict[str, str | int]:
     """The optimizer's part of the platform fingerprint; empty for float32."""
-    return {} if kind == "adamw" else {NAME: version(NAME)}
+    return {} if kind == "adamw" else {NAME: version(NAME), "optimizer": _REVISION}
 
 
 def initial_optimizer_tensors(trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -77,17 +61,7 @@ def _moment_bytes(count: int, kind: OptimizerKind) -> int:
 def in_float32(tensors: Mapping[str, Tensor], key: str) -> Tensor:
     """A tensor of a checkpoint's file; 8-bit codes are converted to their numbers."""
     stored = tensors[key]
-    if stored.dtype != torch.uint8:
-        return stored
-    absmax = tensors[_absmax(key)]
-    if absmax.shape != (math.ceil(stored.numel() / BLOCK),):
-        raise TemperError(
-            "StoreCorrupt",
-            f"a moment in 8 bits must have one magnitude for each {BLOCK} numbers, but {key} has "
-            f"{list(absmax.shape)} for {stored.numel():,}; restore the checkpoint from a copy",
-        )
-    functional = import_bitsandbytes(OPTION).functional
-    return functional.dequantize_blockwise(stored, absmax=absmax, code=_map_of(key), blocksize=BLOCK)
+    return stored if stored.dtype != torch.uint8 else _dequantised(key, stored, _magnitudes(tensors, key))
 
 
 def without_scales(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -95,138 +69,96 @@ def without_scales(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {key: in_float32(tensors, key) for key in tensors if not key.startswith(_absmax(""))}
 
 
-class Float32AdamW:
-    def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
-        self._parameters = parameters
-        self._adamw = torch.optim.AdamW(list(parameters.values()), fused=True)
-
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Keeps allocations, and AdamW's own records of its parameters."""
-        for name, parameter in self._parameters.items():
-            state = self._adamw.state.setdefault(parameter, _zero_state(parameter))
-            for moment in MOMENTS:
-                state[moment].copy_(in_float32(tensors, f"{moment}/{name}"))
-            state["step"].copy_(tensors["step"])
-
-    def tensors(self) -> dict[str, Tensor]:
-        states = {name: self._adamw.state[parameter] for name, parameter in self._parameters.items()}
-        moments = {f"{moment}/{name}": state[moment].cpu() for name, state in states.items() for moment in MOMENTS}
-        return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
-
-    def step(self, config: OptimizerConfig, learning_rate: float) -> None:
-        _set_options(self._adamw, config, learning_rate)
-        self._adamw.step()
-
-    def zero_grad(self) -> None:
-        self._adamw.zero_grad()
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A flat part of a parameter. `numbers` and its moments are views, so an update changes the whole."""
-
-    whole: nn.Parameter
-    numbers: nn.Parameter
-    begin: int
-
-    def take_gradient(self) -> None:
-        gradient = self.whole.grad
-        part = None if gradient is None else gradient.reshape(-1)[self.begin :][: self.numbers.numel()]
-        self.numbers.grad = part
-
-
-class EightBitAdamW:
-    """AdamW of bitsandbytes. Its state is views of `_moments`, which have the names and shapes of the file."""
-
-    def __init__(self, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()) -> None:
-        """`embeddings` keep moments in float32 (section 2.3 of the paper): gradients of their rows differ widely in
-        size."""
+class AdamW:
+    def __init__(
+        self, kind: OptimizerKind, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()
+    ) -> None:
+        """In 8 bits, `embeddings` keep moments in float32 (section 2.3 of the paper): gradients of their rows differ
+        widely in size."""
         counts = {name: parameter.numel() for name, parameter in parameters.items() if name not in embeddings}
-        packed = packed_moments(counts)
         self._parameters = parameters
-        self._moments: dict[str, Tensor] = {}
+        self._packed = set() if kind == "adamw" else packed_moments(counts)
         self._num_steps = 0
-        self._parts = [part for parameter in parameters.values() for part in _parts_of(parameter)]
-        self._adamw = import_bitsandbytes(OPTION).optim.AdamW8bit([part.numbers for part in self._parts])
+        # By the names of the file.
+        self._moments: dict[str, Tensor] = {}
         for name, parameter in parameters.items():
-            for moment in MOMENTS:
-                self._moments |= _zero_moment(f"{moment}/{name}", parameter, name in packed)
-        names = {parameter: name for name, parameter in parameters.items()}
-        for part in self._parts:
-            self._adamw.state[part.numbers] = self._state_of(names[part.whole], part)
-
-    def _state_of(self, name: str, part: _Part) -> dict[str, Any]:
-        """State under bitsandbytes' names."""
-        state: dict[str, Any] = {}
-        begin, end = part.begin, part.begin + part.numbers.numel()
-        for place, key in enumerate((f"{moment}/{name}" for moment in MOMENTS), 1):
-            state[f"state{place}"] = self._moments[key].view(-1)[begin:end]
-            if _absmax(key) in self._moments:
-                state[f"absmax{place}"] = self._moments[_absmax(key)][begin // BLOCK : math.ceil(end / BLOCK)]
-                state[f"qmap{place}"] = _map_of(key).to(part.whole.device)
-        return state
+            for key in _keys(name):
+                zeros = torch.zeros_like(parameter.detach())
+                self._moments |= _quantised(key, zeros) if name in self._packed else {key: zeros}
 
     @torch.no_grad()
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        for name in self._parameters:
-            for moment in MOMENTS:
-                self._load_moment(tensors, f"{moment}/{name}")
+        """Loads a checkpoint's file of either kind in place."""
+        for name, parameter in self._parameters.items():
+            for key in _keys(name):
+                if name not in self._packed:
+                    stored = {key: in_float32(tensors, key)}
+                elif tensors[key].dtype == torch.uint8:
+                    stored = {key: tensors[key], _absmax(key): _magnitudes(tensors, key)}
+                else:
+                    stored = _quantised(key, tensors[key].to(parameter.device))
+                for own, tensor in stored.items():
+                    self._moments[own].copy_(tensor)
         self._num_steps = int(tensors["step"])
 
-    def _load_moment(self, tensors: Mapping[str, Tensor], key: str) -> None:
-        own, absmax = self._moments[key], self._moments.get(_absmax(key))
-        if absmax is None:
-            own.copy_(in_float32(tensors, key))
-        elif tensors[key].dtype == torch.uint8:
-            own.copy_(tensors[key])
-            absmax.copy_(tensors[_absmax(key)])
-        else:
-            quantize = import_bitsandbytes(OPTION).functional.quantize_blockwise
-            codes, found = quantize(tensors[key].to(own.device), code=_map_of(key), blocksize=BLOCK)
-            own.copy_(codes)
-            absmax.copy_(found.absmax)
-
     def tensors(self) -> dict[str, Tensor]:
+        """State in main memory, in the form of the file. The next step changes moments in place."""
         moments = {key: tensor.cpu() for key, tensor in self._moments.items()}
         return {**moments, "step": torch.tensor(float(self._num_steps))}
 
     @torch.no_grad()
     def step(self, config: OptimizerConfig, learning_rate: float) -> None:
-        _set_options(self._adamw, config, learning_rate)
-        for part in self._parts:
-            part.take_gradient()
-            state = self._adamw.state[part.numbers]
-            state["step"] = self._num_steps
-            _forget_unscaled(state)
-        self._adamw.step()
+        """Parameters without a gradient stay as they are, and so do their moments."""
+        update = partial(_update, config, learning_rate, self._num_steps)
+        gradients = {name: p.grad for name, p in self._parameters.items() if p.grad is not None}
+        whole = [name for name in gradients if name not in self._packed]
+        update([[self._parameters[n], gradients[n], *(self._moments[key] for key in _keys(n))] for n in whole])
+        for name, gradient in gradients.items():
+            begins = range(0, gradient.numel(), MOST_AT_ONCE) if name in self._packed else ()
+            for part in (slice(begin, begin + MOST_AT_ONCE) for begin in begins):
+                with self._unpacked(name, part) as moments:
+                    update([[self._parameters[name].view(-1)[part], gradient.reshape(-1)[part], *moments]])
         self._num_steps += 1
 
     def zero_grad(self) -> None:
-        self._adamw.zero_grad()
         for parameter in self._parameters.values():
             parameter.grad = None
 
+    @contextmanager
+    def _unpacked(self, name: str, part: slice) -> Iterator[list[Tensor]]:
+        """A part of a parameter's moments in float32. At the end they are packed again."""
+        keys, blocks = _keys(name), slice(part.start // BLOCK, part.stop // BLOCK)
+        packed = [(self._moments[key].view(-1)[part], self._moments[_absmax(key)][blocks]) for key in keys]
+        first, second = (_dequantised(key, *own) for key, own in zip(keys, packed, strict=True))
+        # A second moment is rounded to zero if it is tiny beside its block's largest. The first one would then move the
+        # parameter by a multiple of the learning rate once its gradient is zero (an expert without tokens).
+        first.masked_fill_(second == 0, 0)
+        yield [first, second]
+        for key, own, moment in zip(keys, packed, (first, second), strict=True):
+            for tensor, new in zip(own, _quantised(key, moment).values(), strict=True):
+                tensor.copy_(new)
 
-def _forget_unscaled(state: Mapping[str, Any]) -> None:
-    """Forgets first moments whose second moment is rounded to zero, because it is tiny beside its block's largest.
-    Otherwise their ratio would move a parameter by a multiple of the learning rate once its gradient is zero (an expert
-    without tokens, an embedding of an absent token)."""
-    if "qmap2" in state:
-        state["state1"].masked_fill_(state["state2"] == _zero_code("exp_avg_sq"), _zero_code("exp_avg"))
 
-
-def _parts_of(parameter: nn.Parameter) -> list[_Part]:
-    """Moments of small parameters are float32, not in blocks."""
-    flat = parameter.detach().view(-1)
-    starts = range(0, len(flat), MOST_AT_ONCE)
-    return [_Part(parameter, nn.Parameter(flat[start : start + MOST_AT_ONCE]), start) for start in starts]
-
-
-def _zero_moment(key: str, parameter: nn.Parameter, is_packed: bool) -> dict[str, Tensor]:
-    if not is_packed:
-        return {key: torch.zeros_like(parameter)}
-    absmax = torch.zeros(math.ceil(parameter.numel() / BLOCK), device=parameter.device)
-    return {key: torch.zeros_like(parameter, dtype=torch.uint8), _absmax(key): absmax}
+def _update(config: OptimizerConfig, learning_rate: float, num_steps: int, rows: list[list[Tensor]]) -> None:
+    """Each row is a parameter, its gradient and its moments."""
+    parameters, gradients, firsts, seconds = ([row[place] for row in rows] for place in range(4))
+    adamw(
+        parameters,
+        gradients,
+        firsts,
+        seconds,
+        max_exp_avg_sqs=[],
+        # Made on the device, so that nothing waits for it; the update counts it up.
+        state_steps=[torch.full((), float(num_steps), device=parameter.device) for parameter in parameters],
+        fused=True,
+        amsgrad=False,
+        beta1=config.beta1,
+        beta2=config.beta2,
+        lr=learning_rate,
+        weight_decay=config.weight_decay,
+        eps=config.epsilon,
+        maximize=False,
+    )
 
 
 def packed_moments(counts: Mapping[str, int]) -> set[str]:
@@ -246,33 +178,39 @@ def packed_moments(counts: Mapping[str, int]) -> set[str]:
     return packed
 
 
+def _quantised(key: str, numbers: Tensor) -> dict[str, Tensor]:
+    """Codes, and the magnitudes of their blocks, by the names of the file."""
+    functional, code = import_bitsandbytes(OPTION).functional, _map(key.partition("/")[0], numbers.device)
+    codes, state = functional.quantize_blockwise(numbers, code=code, blocksize=BLOCK)
+    return {key: codes, _absmax(key): state.absmax}
+
+
+def _dequantised(key: str, codes: Tensor, absmax: Tensor) -> Tensor:
+    functional, code = import_bitsandbytes(OPTION).functional, _map(key.partition("/")[0], codes.device)
+    return functional.dequantize_blockwise(codes, absmax=absmax, code=code, blocksize=BLOCK)
+
+
+@cache
+def _map(moment: str, device: torch.device) -> Tensor:
+    """What codes stand for, as shares of a block's magnitude: float32 [256], ascending. First moments have signs."""
+    return import_bitsandbytes(OPTION).functional.create_dynamic_map(signed=moment == "exp_avg").to(device)
+
+
+def _magnitudes(tensors: Mapping[str, Tensor], key: str) -> Tensor:
+    absmax, count = tensors[_absmax(key)], tensors[key].numel()
+    if absmax.shape != (math.ceil(count / BLOCK),):
+        raise TemperError(
+            "StoreCorrupt",
+            f"a moment in 8 bits must have one magnitude for each {BLOCK} numbers, but {key} has "
+            f"{list(absmax.shape)} for {count:,}; restore the checkpoint from a copy",
+        )
+    return absmax
+
+
+def _keys(name: str) -> list[str]:
+    return [f"{moment}/{name}" for moment in MOMENTS]
+
+
 def _absmax(key: str) -> str:
     """Unique key: moments' names begin with the moment's own."""
     return f"absmax/{key}"
-
-
-def _map_of(key: str) -> Tensor:
-    """The values of a tensor's codes as shares of a block's magnitude, float32 [256], ascending. First moments have
-    signs."""
-    return _dynamic_map(key.partition("/")[0] == "exp_avg")
-
-
-@cache
-def _dynamic_map(signed: bool) -> Tensor:
-    return import_bitsandbytes(OPTION).functional.create_dynamic_map(signed=signed)
-
-
-@cache
-def _zero_code(moment: str) -> int:
-    return int((_map_of(moment) == 0).nonzero())
-
-
-def _zero_state(parameter: nn.Parameter) -> dict[str, Tensor]:
-    step = torch.tensor(0.0, device=parameter.device)
-    return {"step": step, **{moment: torch.zeros_like(parameter) for moment in MOMENTS}}
-
-
-def _set_options(optimizer: torch.optim.Optimizer, config: OptimizerConfig, learning_rate: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"], group["betas"] = learning_rate, (config.beta1, config.beta2)
-        group["eps"], group["weight_decay"] = config.epsilon, config.weight_decay

@@ -26,7 +26,7 @@ from temper_gpu.training.full_parameters import FullParameters
 from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
 from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
 from temper_gpu.training.lora_parameters import LoraParameters
-from temper_gpu.training.optimizers import OptimizerKind, create_optimizer
+from temper_gpu.training.optimizers import AdamW, OptimizerKind
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.recomputation import computed_again, is_recomputed
@@ -73,7 +73,7 @@ class TrainablePolicy:
             FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping, ranks)
         )
         self._attention_of_rows = self.model.config._attn_implementation
-        self._optimizer = create_optimizer(optimizer, self.parameters, self._trained.embeddings)
+        self._optimizer = AdamW(optimizer, self.parameters, self._trained.embeddings)
         is_asked = self.device.type == "cuda" if scores_forward is None else scores_forward
         # Models beside a fully trained one are compared with it, so all of them score alike.
         is_plain = lora is not None and not ranks.shards and self._logits_cap is None and is_frozen(self._head)

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from temper_gpu.commits.checkpoints import Commit
-from temper_gpu.contract import Checkpoint, LoraConfig, OptimizerConfig
+from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import REQUIREMENT, import_bitsandbytes
 from temper_gpu.model.full_weights import initial_weights
@@ -23,22 +21,13 @@ from temper_gpu.store import FileStore
 from temper_gpu.training import optimizers
 from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.needs import optimizer_bytes
-from temper_gpu.training.optimizers import (
-    BLOCK,
-    EightBitAdamW,
-    Float32AdamW,
-    Optimizer,
-    in_float32,
-    initial_optimizer_tensors,
-    without_scales,
-)
+from temper_gpu.training.optimizers import BLOCK, AdamW, OptimizerKind, initial_optimizer_tensors, without_scales
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE
 from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.step import train_step
-from temper_gpu.training.trainer import Trainer
 from tests.training.agreement import require_same_gradients
 from tests.training.samples import (
     STEADY,
@@ -53,67 +42,60 @@ from tests.training.trainers import never, new_trainer, step_at_once
 
 make_deterministic(1)
 
+GPU_WORKER = Path(optimizers.__file__).parents[2]
 CPU = torch.device("cpu")
 CONFIG = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0.1, max_grad_norm=1)
 LEARNING_RATE = 1e-2
+KINDS: tuple[OptimizerKind, ...] = ("adamw", "adamw_8bit")
 # Of a whole tensor: neither a multiple of a block nor of what is updated at once.
-COUNT = 10_007
-# On CPUs bitsandbytes looks codes up in a table, and may miss the nearest by a place of it (a share of the block).
-PLACE = 2**-15
+COUNT = 5_003
+# Of neighbouring codes at their widest, as shares of a block's magnitude.
+HALF_GAPS = {"exp_avg": 0.9 / 64 / 2, "exp_avg_sq": 0.9 / 128 / 2}
 # 4,096 numbers and more of the tiny model's adapter.
 WIDE = lora(256)
 
 
 @pytest.fixture(autouse=True)
 def updates_are_of_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimizers, "MOST_AT_ONCE", 16 * BLOCK)
+    monkeypatch.setattr(optimizers, "MOST_AT_ONCE", 8 * BLOCK)
 
 
 def parameter(seed: int, count: int = COUNT) -> nn.Parameter:
     return nn.Parameter(torch.randn(count, generator=torch.Generator().manual_seed(seed)))
 
 
-def fresh(optimizer: Optimizer, parameters: dict[str, nn.Parameter]) -> Optimizer:
-    optimizer.load(initial_optimizer_tensors({name: p.detach() for name, p in parameters.items()}))
-    return optimizer
+def eight_bits(weights: nn.Parameter) -> AdamW:
+    return AdamW("adamw_8bit", {"w": weights})
 
 
 def coded(seed: int) -> dict[str, Tensor]:
     """A file whose second moments are those of no zero gradient."""
     numbers = torch.Generator().manual_seed(seed)
-    num_blocks = -(-COUNT // BLOCK)
-    moments = {
-        "exp_avg/w": torch.randint(0, 256, (COUNT,), generator=numbers, dtype=torch.uint8),
-        "exp_avg_sq/w": torch.randint(100, 256, (COUNT,), generator=numbers, dtype=torch.uint8),
-    }
-    scales = {"exp_avg": 1e-2, "exp_avg_sq": 1e-3}
-    absmax = {f"absmax/{m}/w": scale * torch.rand(num_blocks, generator=numbers) for m, scale in scales.items()}
-    return {**moments, **absmax, "step": torch.tensor(3.0)}
-
-
-def dynamic_map(signed: bool) -> NDArray[np.float64]:
-    return import_bitsandbytes("a test").functional.create_dynamic_map(signed=signed).double().numpy()
+    tensors = {"step": torch.tensor(3.0)}
+    for moment, least, scale in (("exp_avg", 0, 1e-2), ("exp_avg_sq", 100, 1e-3)):
+        tensors[f"{moment}/w"] = torch.randint(least, 256, (COUNT,), generator=numbers, dtype=torch.uint8)
+        tensors[f"absmax/{moment}/w"] = scale * torch.rand(-(-COUNT // BLOCK), generator=numbers)
+    return tensors
 
 
 def decoded(tensors: dict[str, Tensor], moment: str) -> NDArray[np.float64]:
     """Without bitsandbytes' kernels."""
+    shares = import_bitsandbytes("a test").functional.create_dynamic_map(signed=moment == "exp_avg").double().numpy()
     scales = tensors[f"absmax/{moment}/w"].double().numpy().repeat(BLOCK)[:COUNT]
-    return dynamic_map(moment == "exp_avg")[tensors[f"{moment}/w"].numpy()] * scales
+    return shares[tensors[f"{moment}/w"].numpy()] * scales
 
 
 def require_near(tensors: dict[str, Tensor], moment: str, wanted: NDArray[np.float64]) -> None:
-    """Each number is as near as a code can be, but for a place of bitsandbytes' table."""
-    padded = np.pad(np.abs(wanted), (0, -len(wanted) % BLOCK)).reshape(-1, BLOCK)
-    scales = padded.max(1).repeat(BLOCK)[: len(wanted)]
-    distances = np.abs(wanted[:, None] / scales[:, None] - dynamic_map(moment == "exp_avg")).min(1)
-    errors = np.abs(decoded(tensors, moment) - wanted) / scales
-    assert (errors <= distances + PLACE + 1e-6).all()
+    scales = np.pad(np.abs(wanted), (0, -COUNT % BLOCK)).reshape(-1, BLOCK).max(1)
+    np.testing.assert_allclose(tensors[f"absmax/{moment}/w"].numpy(), scales, rtol=1e-5)
+    errors = np.abs(decoded(tensors, moment) - wanted) / scales.repeat(BLOCK)[:COUNT]
+    assert errors.max() < HALF_GAPS[moment] + 1e-4
 
 
 @pytest.mark.numerics
 def test_an_update_is_adams_of_the_numbers_that_the_codes_stand_for():
     weights, before = parameter(0), coded(1)
-    optimizer = EightBitAdamW({"w": weights})
+    optimizer = eight_bits(weights)
     optimizer.load(before)
     start, gradient = weights.detach().clone(), 0.1 * parameter(2).detach()
     weights.grad = gradient.clone()
@@ -135,22 +117,26 @@ def test_an_update_is_adams_of_the_numbers_that_the_codes_stand_for():
 @pytest.mark.numerics
 def test_the_first_step_is_that_of_adamw_in_float32():
     """Also of a parameter that keeps float32 moments, and of one without a gradient."""
-    whole = [{"w": parameter(0), "small": parameter(1, 100), "unused": parameter(2)} for _ in range(2)]
-    for optimizer, parameters in zip((EightBitAdamW, Float32AdamW), whole, strict=True):
-        made = fresh(optimizer(parameters), parameters)
-        for seed, name in enumerate(("w", "small")):
-            parameters[name].grad = parameter(seed + 3, parameters[name].numel()).detach()
-        made.step(CONFIG, LEARNING_RATE)
-        made.zero_grad()
+    names = {"w": COUNT, "small": 100, "unused": COUNT}
+    whole = {kind: {n: parameter(i, size) for i, (n, size) in enumerate(names.items())} for kind in KINDS}
+    for kind, parameters in whole.items():
+        optimizer = AdamW(kind, parameters)
+        optimizer.load(initial_optimizer_tensors({name: p.detach() for name, p in parameters.items()}))
+        assert not any(tensor.any() for tensor in without_scales(optimizer.tensors()).values())
+        for name in ("w", "small"):
+            parameters[name].grad = parameter(3, names[name]).detach()
+        optimizer.step(CONFIG, LEARNING_RATE)
+        optimizer.zero_grad()
         assert all(p.grad is None for p in parameters.values())
-    for name, found in whole[0].items():
-        torch.testing.assert_close(found, whole[1][name], rtol=1e-6, atol=1e-7)
+    for name, found in whole["adamw_8bit"].items():
+        torch.testing.assert_close(found, whole["adamw"][name], rtol=1e-6, atol=1e-7)
+    assert whole["adamw"]["unused"].equal(parameter(2))
 
 
 def test_a_first_moment_whose_second_is_rounded_to_zero_does_not_move_the_parameter():
     weights, tensors = nn.Parameter(torch.zeros(COUNT)), coded(1)
     tensors["exp_avg_sq/w"].zero_()
-    optimizer = EightBitAdamW({"w": weights})
+    optimizer = eight_bits(weights)
     optimizer.load(tensors)
     weights.grad = torch.zeros(COUNT)
     optimizer.step(CONFIG, LEARNING_RATE)
@@ -158,95 +144,71 @@ def test_a_first_moment_whose_second_is_rounded_to_zero_does_not_move_the_parame
 
 
 def test_moments_are_converted_between_both_kinds():
-    weights = {"w": parameter(0)}
-    eight, plain = EightBitAdamW(weights), Float32AdamW(weights)
+    eight, plain = eight_bits(parameter(0)), AdamW("adamw", {"w": parameter(0)})
     plain.load(coded(1))
     as_float = plain.tensors()
     assert as_float.keys() == {"exp_avg/w", "exp_avg_sq/w", "step"}
-    for moment in ("exp_avg", "exp_avg_sq"):
-        np.testing.assert_allclose(as_float[f"{moment}/w"].numpy(), decoded(coded(1), moment), rtol=1e-6)
     eight.load(as_float)
     found = eight.tensors()
     assert found["step"] == as_float["step"] == 3
     for moment in ("exp_avg", "exp_avg_sq"):
-        require_near(found, moment, as_float[f"{moment}/w"].double().numpy())
+        numbers = as_float[f"{moment}/w"].double().numpy()
+        np.testing.assert_allclose(numbers, decoded(coded(1), moment), rtol=1e-6)
+        require_near(found, moment, numbers)
     eight.load(coded(1))
     assert adapter_bytes(eight.tensors()) == adapter_bytes(coded(1))
 
 
-def test_zeros_are_converted_to_zeros():
-    weights = {"w": parameter(0)}
-    zeros = without_scales(fresh(EightBitAdamW(weights), weights).tensors())
-    assert zeros.keys() == {"exp_avg/w", "exp_avg_sq/w", "step"}
-    assert not any(tensor.any() for tensor in zeros.values())
-
-
 def test_moments_of_other_shapes_are_errors():
-    optimizer = EightBitAdamW({"w": parameter(0)})
+    eight, plain = eight_bits(parameter(0)), AdamW("adamw", {"w": parameter(0)})
     with pytest.raises(RuntimeError, match="size of tensor"):
-        optimizer.load({**coded(1), "exp_avg/w": torch.zeros(COUNT + 1, dtype=torch.uint8)})
-    with pytest.raises(TemperError, match=r"exp_avg/w has \[3\] for 10,007"):
-        in_float32({**coded(1), "absmax/exp_avg/w": torch.zeros(3)}, "exp_avg/w")
-
-
-def begin(trainer: Trainer, run: str) -> Checkpoint:
-    return trainer.initialise(initialise_input(run, lora=WIDE)).commit.checkpoint(run)
-
-
-def step(
-    store: FileStore, trainer: Trainer, parent: Checkpoint, kind: str = "adamw_8bit", adapter: LoraConfig = WIDE
-) -> Commit:
-    optimizer = train_config().optimizer.model_copy(update={"kind": kind})
-    config = train_config(lora=adapter, max_logprob_mismatch=100.0, optimizer=optimizer)
-    groups = sampled_groups(parent.adapter_sha256, seed=parent.step)
-    return trainer.train(train_input(store, parent, groups, train=config), never).commit
+        eight.load({**coded(1), "exp_avg/w": torch.zeros(COUNT + 1)})
+    for optimizer in (eight, plain):
+        with pytest.raises(TemperError, match=r"exp_avg/w has \[3\] for 5,003") as found:
+            optimizer.load({**coded(1), "absmax/exp_avg/w": torch.zeros(3)})
+        assert found.value.type == "StoreCorrupt"
 
 
 @pytest.mark.numerics
-def test_steps_after_a_restart_have_the_bytes_of_steps_in_one_go(store: FileStore):
-    found: list[list[tuple[str, str]]] = []
-    for run in ("whole", "halves"):
-        trainer = new_trainer(store)
-        place, commits = begin(trainer, run), []
-        for number in range(4):
-            if run == "halves" and number == 2:
-                trainer = new_trainer(store)
-            commits.append(step(store, trainer, place))
-            place = commits[-1].checkpoint(run)
-        found.append([(c.manifest.adapter.sha256, c.manifest.optimizer.sha256) for c in commits])
-    assert found[0] == found[1]
-    assert all(earlier != later for earlier, later in pairwise(found[0]))
-
-
-def test_a_run_goes_on_with_another_optimizer(store: FileStore, trainer: Trainer):
+def test_a_run_goes_on_with_another_optimizer_and_after_a_restart_with_the_same_bytes(store: FileStore):
     """As a fork would. The policy in memory is made again. Some of its tensors are small, and stay float32."""
-    place, dtypes, versions = begin(trainer, "demo"), [], []
-    for kind in ("adamw", "adamw_8bit", "adamw"):
-        commit = step(store, trainer, place, kind)
-        place = commit.checkpoint("demo")
-        tensors = load(store.get_blob(commit.manifest.optimizer))
-        dtypes.append({t.dtype for name, t in tensors.items() if name.startswith("exp_avg")})
-        versions.append("bitsandbytes" in commit.manifest.platform)
-        assert tensors["step"] == commit.manifest.step
-    assert dtypes == [{torch.float32}, {torch.uint8, torch.float32}, {torch.float32}]
-    assert versions == [False, True, False]
+    hashes: dict[str, list[str]] = {"whole": [], "restarted": []}
+    for run, found in hashes.items():
+        trainer = new_trainer(store)
+        place = trainer.initialise(initialise_input(run, lora=WIDE)).commit.checkpoint(run)
+        for number, kind in enumerate(("adamw", "adamw_8bit", "adamw_8bit", "adamw")):
+            if run == "restarted":
+                trainer = new_trainer(store)
+            optimizer = train_config().optimizer.model_copy(update={"kind": kind})
+            config = train_config(lora=WIDE, max_logprob_mismatch=100.0, optimizer=optimizer)
+            groups = sampled_groups(place.adapter_sha256, seed=number)
+            commit = trainer.train(train_input(store, place, groups, train=config), never).commit
+            place = commit.checkpoint(run)
+            found += [commit.manifest.adapter.sha256, commit.manifest.optimizer.sha256]
+            tensors = load(store.get_blob(commit.manifest.optimizer))
+            dtypes = {tensor.dtype for name, tensor in tensors.items() if name.startswith("exp_avg")}
+            assert dtypes == {torch.float32} | ({torch.uint8} if kind == "adamw_8bit" else set())
+            own = commit.manifest.platform.keys() & {"bitsandbytes", "optimizer"}
+            assert len(own) == (2 if kind == "adamw_8bit" else 0)
+            assert tensors["step"] == number + 1
+    assert hashes["whole"] == hashes["restarted"]
+    assert len(set(hashes["restarted"])) == 8
 
 
-def test_an_adapter_without_large_tensors_is_refused(store: FileStore, trainer: Trainer):
-    place = trainer.initialise(initialise_input("demo", lora=lora())).commit.checkpoint("demo")
-    with pytest.raises(TemperError, match=r"at least 4,096 numbers, .* but the largest of 28 has 128; leave") as found:
-        step(store, trainer, place, adapter=lora())
+def test_parameters_that_are_all_small_or_embeddings_are_refused():
+    message = r"at least 4,096 numbers, .* but the largest of 1 has 100; leave"
+    with pytest.raises(TemperError, match=message) as found:
+        AdamW("adamw_8bit", {"small": parameter(0, 100), "rows": parameter(1)}, frozenset(["rows"]))
     assert found.value.type == "BadConfig"
     assert not found.value.retryable
 
 
 def test_a_python_without_bitsandbytes_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    requirements = Path(optimizers.__file__).parents[2] / "requirements.in"
-    assert REQUIREMENT in requirements.read_text().splitlines()
+    assert REQUIREMENT in (GPU_WORKER / "requirements.in").read_text().splitlines()
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     import_bitsandbytes.cache_clear()
-    with pytest.raises(TemperError, match="install bitsandbytes==0.50.2 there, or leave") as found:
-        TrainablePolicy(tiny_base(), WIDE, optimizer="adamw_8bit")
+    with pytest.raises(TemperError, match=r"install bitsandbytes==0.50.2 there, or leave") as found:
+        eight_bits(parameter(0))
     assert found.value.type == "BadConfig"
 
 
@@ -263,8 +225,7 @@ TrainablePolicy(tiny_base(), lora(256), optimizer="adamw_8bit")
 print("bitsandbytes" in sys.modules)
 TrainablePolicy(tiny_base(), lora())
 """
-    folder = Path(optimizers.__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], cwd=GPU_WORKER, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
     assert "bitsandbytes" not in done.stderr and "gemm_4bit" not in done.stderr
 
@@ -279,7 +240,7 @@ def test_a_policy_learns_as_with_float32_moments_and_its_state_is_as_large_as_pl
     row = Row(ids, "attempt", list(range(1, 40)), [0.0] * 39, [1.0] * 39, [0.0] * 39)
     [batch] = pack([row], 39, 100, CPU)
     losses: dict[str, list[float]] = {}
-    for kind in ("adamw", "adamw_8bit"):
+    for kind in KINDS:
         policy = TrainablePolicy(base, adapter, optimizer=kind)
         policy.load(weights, initial_optimizer_tensors(weights))
         losses[kind] = []
@@ -291,13 +252,9 @@ def test_a_policy_learns_as_with_float32_moments_and_its_state_is_as_large_as_pl
             policy.optimizer_step(CONFIG, 1e-3)
         held = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
         assert optimizer_bytes(model, adapter, kind) == sum(tensor.nbytes for tensor in held)
-        if adapter is None:
-            # It is larger than all others.
-            assert policy.optimizer_tensors()["exp_avg/model.embed_tokens.weight"].dtype == torch.float32
     plain, found = losses["adamw"], losses["adamw_8bit"]
     assert plain[-1] < plain[0] - 0.5
     assert found == pytest.approx(plain, rel=0.02)
-    assert found[:2] == pytest.approx(plain[:2], rel=1e-5)
 
 
 @pytest.mark.numerics

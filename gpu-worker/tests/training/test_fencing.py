@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from temper_gpu.commits.checkpoints import Commit, manifest_key
-from temper_gpu.contract import Checkpoint
+from temper_gpu.contract import Checkpoint, OptimizerConfig
 from temper_gpu.store import FileStore
-from temper_gpu.training.optimizers import Float32AdamW
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
@@ -91,23 +90,23 @@ def test_a_worker_frozen_at_any_micro_batch_boundary_finds_the_others_commit_and
 def inside_the_optimizer_step(trainer: Trainer, happen: Callable[[], None]) -> None:
     """A seam in AdamW: it updates the first half of the tensors and their moments, then `happen`, then the rest."""
     assert trainer.policy is not None
-    ours = trainer.policy._optimizer
-    assert isinstance(ours, Float32AdamW)
-    optimizer = ours._adamw
-    whole_step = optimizer.step
+    optimizer = trainer.policy._optimizer
+    whole_step, parameters = optimizer.step, optimizer._parameters
+    names = list(parameters)
 
-    def step() -> None:
+    def step(config: OptimizerConfig, learning_rate: float) -> None:
+        def update(half: list[str]) -> None:
+            optimizer._parameters = {name: parameters[name] for name in half}
+            whole_step(config, learning_rate)
+
         optimizer.step = whole_step
-        group = optimizer.param_groups[0]
-        parameters = group["params"]
         try:
-            group["params"] = parameters[: len(parameters) // 2]
-            whole_step()
+            update(names[: len(names) // 2])
             happen()
-            group["params"] = parameters[len(parameters) // 2 :]
-            whole_step()
+            optimizer._num_steps -= 1
+            update(names[len(names) // 2 :])
         finally:
-            group["params"] = parameters
+            optimizer._parameters = parameters
 
     optimizer.step = step
 
