@@ -48,4 +48,7 @@ export const WORKERS: readonly Mutant[] = [
       'if (patience.signal?.aborted) throw error;',
     ],
   ]),
+  ...breaking('workers/worker/workflow-thread.ts', 'test/workflows/train-step.test.ts', [
+    ['a replay that takes longer than five seconds ends the worker', 'isolateExecutionTimeout', 'executionTimeout'],
+  ]),
 ];

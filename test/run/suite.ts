@@ -25,8 +25,8 @@ import { variablesOf, type Tools } from './tools.ts';
 
 /** On two cores, three of them left a tenth of the processor time unused: whole stacks wait half of their time. */
 const LANES = 4;
-/** Three times what the longest job of a landing takes beside four busy processes. */
-const LIMIT_MINUTES = 45;
+/** Three times what the longest job of a landing, or of a night, takes beside four busy processes. */
+const LIMIT_MINUTES = { landing: 45, nightly: 180 };
 /**
  * Models of tests are so small that a second thread costs a seventh more than it saves. Tests of threads set their number
  * themselves, and the numeric ones are played again with all.
@@ -89,7 +89,7 @@ export class Suite {
   }
 
   async #play(job: Job): Promise<void> {
-    const limitMinutes = job.limitMinutes ?? LIMIT_MINUTES;
+    const limitMinutes = job.limitMinutes ?? LIMIT_MINUTES[isNightly() ? 'nightly' : 'landing'];
     const needed = job.needsS3 ? { TEMPER_VERSITYGW: await this.#tools.versitygw } : {};
     for (const [index, step] of this.#stepsOf(job).entries()) {
       if (this.isStopped) return;

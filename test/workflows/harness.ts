@@ -1,4 +1,5 @@
 /** Runs of the workflow on the project's Temporal server, with the fake activities: unique names, own queues. */
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,6 +18,7 @@ import type { trainRun } from '../../workflows/train-run.ts';
 import { isNightly } from '../run/tier.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
 import { createReplayer, type Replayer } from './replayer.ts';
+import { PATIENT_THREAD } from '../../workers/worker/workflow-thread.ts';
 
 export type RunHandle = WorkflowHandleWithFirstExecutionRunId<typeof trainRun>;
 
@@ -147,7 +149,10 @@ function createWorkflowWorkers(connection: NativeConnection, codePath: string): 
       workflowBundle: { codePath },
       workflowFailureErrorTypes: FAIL_AT_ONCE,
       maxCachedWorkflows,
+      ...PATIENT_THREAD,
     });
+    // Not in the SDK's types: another version may know it by another name.
+    assert.equal(worker.options.isolateExecutionTimeoutMs, 3_600_000);
     return { worker, running: worker.run() };
   };
   return {

@@ -1,5 +1,6 @@
 /** Replays histories one after the other, by one worker: each loads the bundle. */
 import { Worker, type ReplayWorkerOptions } from '@temporalio/worker';
+import { PATIENT_THREAD } from '../../workers/worker/workflow-thread.ts';
 
 export interface Replayer {
   /** Throws where today's code does not do what the history says. */
@@ -12,7 +13,7 @@ export function createReplayer(options: ReplayWorkerOptions): Replayer {
   async function* histories() {
     for (let next = given.shift(); next !== undefined; next = given.shift()) yield next;
   }
-  const results = Worker.runReplayHistories(options, histories());
+  const results = Worker.runReplayHistories({ ...options, ...PATIENT_THREAD }, histories());
   const replayNext = async (before: Promise<unknown>, next: (typeof given)[number]): Promise<void> => {
     await before;
     given.push(next);

@@ -25,6 +25,7 @@ import { keepContact } from './keep-contact.ts';
 import { configuredMetrics } from '../metrics/configured-metrics.ts';
 import { openMetrics, type OpenedMetrics } from './open-metrics.ts';
 import { WORKER_READY } from './worker-options.ts';
+import { PATIENT_THREAD } from './workflow-thread.ts';
 import { engineSettings } from './worker-settings.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
@@ -144,6 +145,7 @@ export function workflowOptions(
     maxCachedWorkflows: capacity.cachedWorkflows,
     workflowThreadPoolSize: 1,
     stickyQueueScheduleToStartTimeout: STICKY_MS,
+    ...PATIENT_THREAD,
   };
 }
 
