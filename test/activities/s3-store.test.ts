@@ -16,7 +16,7 @@ import { call, evaluateInput, openWorld, rolloutInput } from './world.ts';
 import { sharedS3 } from '../shared-s3.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-const server = await sharedS3();
+await sharedS3();
 const spoolFolder = temporaryFolder();
 const bucket = await openStore(`s3://${BUCKET}/activities`, { spoolFolder });
 const inFiles = await openWorld();

@@ -1,5 +1,4 @@
 /** Pages of a step, a group, an attempt and its tokens: what they show is what the API answers. */
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { formatNumber } from '../../core/format.ts';

@@ -1,5 +1,4 @@
 /** Pages of runs: what they show is what the store has, and they follow it. */
-import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';

@@ -1,7 +1,7 @@
 /** The trail of a run's production: what is in effect follows from its rows alone. */
 import { beforeEach, expect, test } from 'vitest';
 
-import { FileStore } from '../../../store/bytes/file-store.ts';
+import type { FileStore } from '../../../store/bytes/file-store.ts';
 import {
   findBefore,
   findPromoted,
