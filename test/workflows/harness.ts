@@ -93,7 +93,8 @@ export const SUPERVISED: SupervisedConfig = {
 export async function openTestBed(address: string, codePath: string): Promise<TestBed> {
   quietRuntime();
   const [connection, native] = await Promise.all([
-    Connection.connect({ address }),
+    // A page of a long history has more than the 4 MiB that gRPC takes.
+    Connection.connect({ address, channelArgs: { 'grpc.max_receive_message_length': -1 } }),
     NativeConnection.connect({ address }),
   ]);
   const client = new Client({ connection, identity: IDENTITY });

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import type { temporal } from '@temporalio/proto';
 import { expect, test } from 'vitest';
 
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
@@ -73,46 +72,29 @@ test.runIf(isNightly())(
     const use = ({ group }: RolloutInput): GroupResult['use'] => (group < groupsPerStep ? 'no-variance' : 'trained');
     const spent = () => ({ ...NOTHING_SPENT, calls: 1, promptTokens: 2, usd: 0.001 });
     const config = { steps: 1, groupsPerStep, groupSize: 8, replacementRounds: 1, judge: 'openai/gpt-5-mini' };
-    await bed.play({ config, fake: { use, spent, trainScenarios: 300 } }, async ({ handle, client, fake }) => {
+    await bed.play({ config, fake: { use, spent, trainScenarios: 300 } }, async ({ handle, fake }) => {
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'completed', step: 1, judging: { calls: 2 * groupsPerStep } });
       expect(fake.summaries[0]).toMatchObject({ groups: groupsPerStep, replacedGroups: groupsPerStep });
       const last = Array.from({ length: groupsPerStep }, (_, index) => groupsPerStep + index);
       expect(fake.trainings[0]?.groups.map(({ group }) => group)).toEqual(last);
 
-      const events = await readEvents(client, handle.workflowId);
+      const { events } = await handle.fetchHistory();
       const { raw } = await handle.describe();
       const bytes = Number(raw.workflowExecutionInfo?.historySizeBytes);
-      const payloads = events.flatMap((event) => [
+      const payloads = events!.flatMap((event) => [
         event.activityTaskScheduledEventAttributes?.input,
         event.activityTaskCompletedEventAttributes?.result,
       ]);
       const sizes = payloads.map((each) =>
         (each?.payloads ?? []).reduce((sum, { data }) => sum + (data?.length ?? 0), 0),
       );
-      expect(events.length).toBeLessThan(TAKEN.events);
+      expect(events!.length).toBeLessThan(TAKEN.events);
       expect(bytes).toBeLessThan(TAKEN.historyBytes);
       expect(Math.max(...sizes)).toBeLessThan(TAKEN.payloadBytes);
     });
   },
 );
-
-/** In small pages: a client takes 4 MiB at once. */
-async function readEvents(client: Client, workflowId: string): Promise<temporal.api.history.v1.IHistoryEvent[]> {
-  const events: temporal.api.history.v1.IHistoryEvent[] = [];
-  let nextPageToken: Uint8Array | undefined;
-  do {
-    const page = await client.workflowService.getWorkflowExecutionHistory({
-      namespace: client.options.namespace,
-      execution: { workflowId },
-      maximumPageSize: 10,
-      ...(nextPageToken === undefined ? {} : { nextPageToken }),
-    });
-    events.push(...(page.history?.events ?? []));
-    nextPageToken = page.nextPageToken;
-  } while (nextPageToken?.length);
-  return events;
-}
 
 async function listHistories(client: Client, workflowId: string): Promise<{ events: number; bytes: number }[]> {
   const list = async () => {
