@@ -44,7 +44,6 @@ const NEEDED = [
 ];
 /** Modules that the GPU worker imports, too: loaded once, they are kept compiled in the environment. */
 const SLOW_TO_COMPILE = ['transformers.modeling_utils', 'torch._dynamo'];
-const NEEDED_FOR_TESTS = ['pytest', 'hypothesis', 'ruff', 'pyright'];
 
 export async function openPythonEnvironment(options: PythonOptions): Promise<PythonEnvironment> {
   if (options.env.TEMPER_PYTHON) return explicitPython(options.env.TEMPER_PYTHON, NEEDED);
@@ -109,7 +108,11 @@ async function placeOfEnvironment({ env, cache }: Place): Promise<{ version: str
 export async function installDevTools(environment: PythonEnvironment, options: PythonOptions): Promise<void> {
   const { folder, python } = environment;
   if (folder === null) {
-    await explicitPython(python, NEEDED_FOR_TESTS);
+    const named = readRequirement('requirements-dev.in', options).matchAll(/^([\w-]+)==/gm);
+    await explicitPython(
+      python,
+      Array.from(named, ([, name]) => name!.replaceAll('-', '_')),
+    );
     return;
   }
   const file = requirementFile('requirements-dev.lock', options);

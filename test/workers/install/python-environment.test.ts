@@ -41,6 +41,7 @@ function options(env: NodeJS.ProcessEnv = {}): PythonOptions {
   writeFileSync(join(requirements, 'requirements-torch-cpu.lock'), 'torch==2.13.0+cpu --hash=sha256:00\n');
   writeFileSync(join(requirements, 'requirements.lock'), 'six==1.17.0 --hash=sha256:00\n');
   writeFileSync(join(requirements, 'requirements-dev.lock'), 'pytest==9.0.0 --hash=sha256:00\n');
+  writeFileSync(join(requirements, 'requirements-dev.in'), '# Tools\npytest==9.0.0\ndata-model==0.1\n');
   const onEvent = (event: StackEvent) => void events.push(event);
   return { env: { ...programs.env, ...env }, cache: join(programs.folder, 'cache'), requirements, onEvent };
 }
@@ -159,6 +160,10 @@ it('takes TEMPER_PYTHON as it is, and says what it lacks', async () => {
     /must have all packages installed, but lacks torch peft; install them or unset it/,
   );
   await expect(open({ TEMPER_PYTHON: path('none') })).rejects.toThrow(/cannot be run; correct or unset it/);
+  // It lacks whatever it is asked for.
+  programs.add('empty', `console.log('missing:', ...JSON.parse(/\\[".*"\\]/.exec(args[1])[0]));`);
+  const tools = installDevTools({ python: path('empty'), folder: null }, options());
+  await expect(tools).rejects.toThrow('but lacks pytest data_model;');
 });
 
 it('tells how far a large package is before uv does', () => {
