@@ -49,8 +49,8 @@ LEARNING_RATE = 1e-2
 KINDS: tuple[OptimizerKind, ...] = ("adamw", "adamw_8bit")
 # Of a whole tensor: neither a multiple of a block nor of what is updated at once.
 COUNT = 5_003
-# Of neighbouring codes at their widest, as shares of a block's magnitude.
-HALF_GAPS = {"exp_avg": 0.9 / 64 / 2, "exp_avg_sq": 0.9 / 128 / 2}
+# On CPUs bitsandbytes looks codes up in a table, and may miss the nearest by a place of it (a share of the block).
+PLACE = 2**-15
 # 4,096 numbers and more of the tiny model's adapter.
 WIDE = lora(256)
 
@@ -78,18 +78,24 @@ def coded(seed: int) -> dict[str, Tensor]:
     return tensors
 
 
+def shares_of(moment: str) -> NDArray[np.float64]:
+    return import_bitsandbytes("a test").functional.create_dynamic_map(signed=moment == "exp_avg").double().numpy()
+
+
 def decoded(tensors: dict[str, Tensor], moment: str) -> NDArray[np.float64]:
     """Without bitsandbytes' kernels."""
-    shares = import_bitsandbytes("a test").functional.create_dynamic_map(signed=moment == "exp_avg").double().numpy()
     scales = tensors[f"absmax/{moment}/w"].double().numpy().repeat(BLOCK)[:COUNT]
-    return shares[tensors[f"{moment}/w"].numpy()] * scales
+    return shares_of(moment)[tensors[f"{moment}/w"].numpy()] * scales
 
 
 def require_near(tensors: dict[str, Tensor], moment: str, wanted: NDArray[np.float64]) -> None:
-    scales = np.pad(np.abs(wanted), (0, -COUNT % BLOCK)).reshape(-1, BLOCK).max(1)
-    np.testing.assert_allclose(tensors[f"absmax/{moment}/w"].numpy(), scales, rtol=1e-5)
-    errors = np.abs(decoded(tensors, moment) - wanted) / scales.repeat(BLOCK)[:COUNT]
-    assert errors.max() < HALF_GAPS[moment] + 1e-4
+    """Each number is as near as a code can be, but for a place of bitsandbytes' table."""
+    magnitudes = np.pad(np.abs(wanted), (0, -COUNT % BLOCK)).reshape(-1, BLOCK).max(1)
+    np.testing.assert_allclose(tensors[f"absmax/{moment}/w"].numpy(), magnitudes, rtol=1e-5)
+    scales = magnitudes.repeat(BLOCK)[:COUNT]
+    distances = np.abs(wanted[:, None] / scales[:, None] - shares_of(moment)).min(1)
+    errors = np.abs(decoded(tensors, moment) - wanted) / scales
+    assert (errors <= distances + PLACE + 1e-6).all()
 
 
 @pytest.mark.numerics
@@ -122,7 +128,9 @@ def test_the_first_step_is_that_of_adamw_in_float32():
     for kind, parameters in whole.items():
         optimizer = AdamW(kind, parameters)
         optimizer.load(initial_optimizer_tensors({name: p.detach() for name, p in parameters.items()}))
-        assert not any(tensor.any() for tensor in without_scales(optimizer.tensors()).values())
+        zeros = without_scales(optimizer.tensors())
+        assert zeros.keys() == {"step", *(f"{moment}/{name}" for moment in ("exp_avg", "exp_avg_sq") for name in names)}
+        assert not any(tensor.any() for tensor in zeros.values())
         for name in ("w", "small"):
             parameters[name].grad = parameter(3, names[name]).detach()
         optimizer.step(CONFIG, LEARNING_RATE)
@@ -252,9 +260,13 @@ def test_a_policy_learns_as_with_float32_moments_and_its_state_is_as_large_as_pl
             policy.optimizer_step(CONFIG, 1e-3)
         held = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
         assert optimizer_bytes(model, adapter, kind) == sum(tensor.nbytes for tensor in held)
+        if adapter is None:
+            # It is larger than all others.
+            assert policy.optimizer_tensors()["exp_avg/model.embed_tokens.weight"].dtype == torch.float32
     plain, found = losses["adamw"], losses["adamw_8bit"]
     assert plain[-1] < plain[0] - 0.5
     assert found == pytest.approx(plain, rel=0.02)
+    assert found[:2] == pytest.approx(plain[:2], rel=1e-5)
 
 
 @pytest.mark.numerics

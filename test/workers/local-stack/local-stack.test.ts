@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { connectClient } from '../../../workers/connection/connection.ts';
 import type { StackEvent } from '../../../workers/events.ts';
 import type { StackDescription } from '../../../workers/local-stack/protocol/protocol.ts';
@@ -16,18 +16,18 @@ import {
   until,
   WITH_SERVER,
 } from './stack-harness.ts';
-import { temporaryFolder } from '../../temporary-folder.ts';
+import { atItsEnd, temporaryFolder } from '../../temporary-folder.ts';
 
 async function opened(folder: string, options: Parameters<typeof openStack>[1] = {}) {
   const { stack, events } = await openStack(folder, options);
-  onTestFinished(async () => void (await stack.close()));
+  atItsEnd(() => stack.close());
   return { stack, events };
 }
 
 function listen(port: number): Promise<Server> {
   return new Promise((resolve) => {
     const server = createServer().listen(port, '127.0.0.1', () => resolve(server));
-    onTestFinished(() => void server.close());
+    atItsEnd(() => server.close());
   });
 }
 
@@ -126,7 +126,7 @@ describe('a local stack', PATIENT, () => {
   it('is one, however many start at once', async () => {
     const folder = temporaryFolder();
     const holder = holdStack(folder);
-    onTestFinished(() => void holder.end());
+    atItsEnd(() => holder.end());
     const inThisProcess = [opened(folder), opened(folder)];
     const stacks = [await holder.opened, ...(await Promise.all(inThisProcess)).map(({ stack }) => stack)];
     expect(new Set(stacks.map((stack) => stack.temporalAddress)).size).toBe(1);

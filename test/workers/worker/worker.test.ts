@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { examine } from '../../../workers/doctor/doctor.ts';
 import { openProjectStore } from '../../../workers/config/project-store.ts';
 import { codeCommand, codeFile } from '../../compiled.ts';
 import { openStack, STAND_INS, until } from '../local-stack/stack-harness.ts';
-import { temporaryFolder } from '../../temporary-folder.ts';
+import { atItsEnd, temporaryFolder } from '../../temporary-folder.ts';
 
 function writeAgent(folder: string): string {
   const file = join(folder, 'agent.ts');
@@ -22,7 +22,7 @@ it('polls the workflows and its agent', async () => {
   const folder = temporaryFolder();
   const agentFile = writeAgent(folder);
   const { stack } = await openStack(folder, { commands: { gpuWorker: STAND_INS.gpuWorker }, agentFile });
-  onTestFinished(async () => void (await stack.close()));
+  atItsEnd(() => stack.close());
   const storeId = await (await openProjectStore(folder, process.env)).id();
   const checks = async () => {
     const found = await examine({ project: folder, env: process.env, agents: ['coin'] });
@@ -50,7 +50,7 @@ it('ends when its leash is gone, also while no server is there', async () => {
     env,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
+  atItsEnd(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   child.stdout.on('data', (bytes: Buffer) => lines.push(bytes.toString()));
   await until('it waits for the server', () => lines.join('').includes('waiting for the Temporal server'));
