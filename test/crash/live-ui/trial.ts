@@ -1,5 +1,5 @@
 /** A project with a live run, `temper ui` on it, and a browser that acts by its dialogs. */
-import { chromium, type Page } from 'playwright-core';
+import { chromium, type Locator, type Page } from 'playwright-core';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { readState } from '../../../store/records/run-reader.ts';
 import { CHROMIUM_ARGUMENTS, findChromium } from '../../browser/chromium.ts';
@@ -93,24 +93,26 @@ export class Trial {
     const dialog = this.page.getByRole('dialog');
     for (const [label, text] of Object.entries(fields)) await dialog.getByLabel(label, { exact: false }).fill(text);
     // Without a form, the dialog asks at once.
-    if (verb !== 'Resume the run') await dialog.getByRole('button', { name: 'Continue' }).click();
-    await this.#press(verb);
+    const last = dialog.getByRole('button', { name: verb, exact: true });
+    if (verb !== 'Resume the run') await this.#press('Continue', last);
+    await this.#press(verb, dialog.getByText('Close', { exact: true }));
     const says = (await dialog.locator('.says').last().textContent()) ?? '';
     this.say(`${verb}: ${says.split('\n')[0]!.slice(0, 160)}`);
     return says;
   }
 
-  /** Temporal may be down for a moment: the dialog says so, and keeps the button. */
-  async #press(verb: string): Promise<void> {
+  /** Presses until `done` is there. Temporal may be down for a moment: the dialog says so, and keeps the button. */
+  async #press(verb: string, done: Locator): Promise<void> {
     const dialog = this.page.getByRole('dialog');
-    const [close, problem] = [dialog.getByText('Close', { exact: true }), dialog.getByRole('alert')];
+    const problem = dialog.getByRole('alert');
     for (const end = Date.now() + ACTS_WITHIN_MS; ;) {
       await dialog.getByRole('button', { name: verb, exact: true }).click();
-      await close.or(problem).first().waitFor({ timeout: ACTS_WITHIN_MS });
-      if (await close.isVisible()) return;
+      await done.or(problem).first().waitFor({ timeout: ACTS_WITHIN_MS });
+      if (await done.isVisible()) return;
       this.say(`${verb}, once more: ${(await problem.textContent())!.slice(0, 200)}`);
       if (Date.now() > end) throw new Error(`${verb} is not done: ${await problem.textContent()}`);
       await this.page.waitForTimeout(3000);
+      if (await done.isVisible()) return;
     }
   }
 

@@ -59,11 +59,21 @@ def act(point: str, aim: dict[str, Any]) -> None:
         while not released.exists():
             time.sleep(POLL_S)
     else:
-        os.kill(os.getpid(), signal.SIGKILL if aim["action"] == "kill" else signal.SIGSTOP)
+        os.kill(
+            os.getpid(), signal.SIGKILL if aim["action"] == "kill" else signal.SIGSTOP
+        )
 
 
-def note(name: str, point: str, fields: dict[str, Any], is_synced: bool = False) -> None:
-    line = {**fields, "time": time.time() * 1000, "process": PROCESS, "pid": os.getpid(), "point": point}
+def note(
+    name: str, point: str, fields: dict[str, Any], is_synced: bool = False
+) -> None:
+    line = {
+        **fields,
+        "time": time.time() * 1000,
+        "process": PROCESS,
+        "pid": os.getpid(),
+        "point": point,
+    }
     descriptor = os.open(FOLDER / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, json.dumps(line).encode() + b"\n")
     if is_synced:
@@ -126,11 +136,13 @@ def kind_of(name: str) -> str:
 
 
 def lay_trainer_points(trainer: ModuleType) -> None:
-    from torch.optim import optimizer
+    from temper_gpu.training.optimizers import AdamW
 
     train, initialise = trainer.Trainer.train, trainer.Trainer.initialise
 
-    def train_with_points(self: Any, work: Any, is_cancelled: Callable[[], bool]) -> Any:
+    def train_with_points(
+        self: Any, work: Any, is_cancelled: Callable[[], bool]
+    ) -> Any:
         def at_boundary() -> bool:
             reach("train.micro-batch")
             return is_cancelled()
@@ -142,10 +154,12 @@ def lay_trainer_points(trainer: ModuleType) -> None:
         reach("initialise.entry")
         return initialise(self, work)
 
-    trainer.Trainer.train, trainer.Trainer.initialise = train_with_points, initialise_with_points
+    trainer.Trainer.train, trainer.Trainer.initialise = (
+        train_with_points,
+        initialise_with_points,
+    )
     around(trainer.Trainer, "_load_policy", "train.load")
-    optimizer.register_optimizer_step_pre_hook(lambda *_: reach("optimizer.before"))
-    optimizer.register_optimizer_step_post_hook(lambda *_: reach("optimizer.after"))
+    around(AdamW, "step", "optimizer")
 
 
 def lay_activity_points(activities: ModuleType) -> None:
@@ -211,7 +225,9 @@ def require_modules() -> None:
         for end in (index for index, letter in enumerate(f"{name}.") if letter == "."):
             spec = importlib.machinery.PathFinder.find_spec(name[:end], path)
             if spec is None:
-                raise ModuleNotFoundError(f"points are laid in {name}, which is gone", name=name)
+                raise ModuleNotFoundError(
+                    f"points are laid in {name}, which is gone", name=name
+                )
             path = spec.submodule_search_locations
 
 
@@ -219,7 +235,10 @@ class Layering(importlib.abc.MetaPathFinder):
     """Wraps modules when the product itself imports them: its order of imports is what recovery is measured with."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in LAYERS:
             return None
