@@ -7,7 +7,7 @@ const REFUSAL_BYTES = 1024 ** 2;
 
 /** The body of a response; throws if it has more than `mostBytes`. That of a refusal is cut off. */
 export async function readBounded(response: Response, mostBytes = MOST_BYTES): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
   // A loop that is left ends the transfer.
   for await (const chunk of response.body ?? []) {
@@ -16,13 +16,7 @@ export async function readBounded(response: Response, mostBytes = MOST_BYTES): P
     if (!response.ok && bytes >= REFUSAL_BYTES) break;
     if (bytes > mostBytes) throw new Error(`its answer has more than ${mostBytes / 1024 ** 2} MiB`);
   }
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
 export async function readBoundedText(response: Response, mostBytes = MOST_BYTES): Promise<string> {

@@ -41,12 +41,7 @@ test('an evaluation may have any number of attempts', () => {
   const attempts = Array.from({ length: 200_000 }, (_, reward) => ({ draw: 1, reward, status: 'ok' }));
   expect(sampleAttempts(attempts, 0).filter((by) => by !== undefined)).toEqual(['worst', 'best']);
   const labels = verdictsOf({ attempts, judged: null } as unknown as TracedGroup).map(({ label }) => label);
-  expect(labels.map((label, index) => (label === labels[index - 1] ? null : label)).filter(Boolean)).toEqual([
-    'worst',
-    'below mean',
-    'above mean',
-    'best',
-  ]);
+  expect([0, 1, 199_998, 199_999].map((at) => labels[at])).toEqual(['worst', 'below mean', 'above mean', 'best']);
 });
 
 test('an attempt is a trace: the agent, its turns with what they said, the tool between them, and the reward', async () => {
