@@ -6,18 +6,19 @@ import { isSupervisedOnly } from '../core/supervised.ts';
 import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { preparedKey, scenariosKey } from '../store/layout.ts';
 import type { Agent } from '../play/agent.ts';
+import type { Patience } from '../play/sources/ask-again.ts';
 import { readDataset } from '../store/records/datasets.ts';
 import { publishRun } from '../store/records/publish-run.ts';
 import { putScenarios } from '../store/records/scenario-files.ts';
 import type { Store } from '../store/store.ts';
-import { asActivity } from './activity.ts';
+import { asActivity, type Scope } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
 import { splitScenarios, type ScenarioSplit } from './split-scenarios.ts';
 
 export function createPrepareActivities(dependencies: AgentDependencies) {
   const { store, agents, logger } = dependencies;
 
-  async function prepare({ config }: PrepareInput): Promise<Prepared> {
+  async function prepare({ config }: PrepareInput, scope: Scope): Promise<Prepared> {
     const { agent, codeSha256 } = requireAgent(agents, config.agent);
     const recorded = await store.read(preparedKey(config.run));
     if (recorded !== null) {
@@ -27,7 +28,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     const complaint = findLossProblem(config);
     if (complaint !== null) throw new TemperError('BadConfig', complaint);
     // Read first: an agent whose scenarios are refused leaves no run behind.
-    const dealt = await readDealt(store, agent, config);
+    const dealt = await readDealt(store, agent, config, patienceOf(scope));
     try {
       await checkRunFile(config, codeSha256);
       return await writeDealt(config, codeSha256, dealt);
@@ -66,12 +67,22 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
   return { prepare: asActivity(dependencies, PrepareInput, prepare) };
 }
 
+/** A wait for a data set is shown where people see what a run waits for. */
+function patienceOf(scope: Scope): Patience {
+  const onWait = (reason: string, pauseMs: number): void => {
+    const [since, nextTryAt] = [Date.now(), Date.now() + pauseMs].map((at) => new Date(at).toISOString());
+    const waiting = { attempts: 0, awaited: 'the scenarios', reason, since, nextTryAt };
+    scope.showDetail(() => ({ waiting: Date.parse(nextTryAt!) > Date.now() ? waiting : null }));
+  };
+  return { signal: scope.signal, onWait };
+}
+
 /** Scenarios of the agent; of a run that plays none, its examples. */
-async function readDealt(store: Store, agent: Agent, config: RunConfig): Promise<Dealt> {
+async function readDealt(store: Store, agent: Agent, config: RunConfig, patience: Patience): Promise<Dealt> {
   const { supervised } = config;
   const examples = supervised && (await readDataset(store, supervised));
   if (supervised === undefined || examples === undefined || !isSupervisedOnly(config)) {
-    const split = await splitScenarios(store, agent, config);
+    const split = await splitScenarios(store, agent, config, patience);
     return { ...split, put: (run) => putScenarios(store, run, split.lines()) };
   }
   const { heldOut } = supervised;

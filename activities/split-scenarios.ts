@@ -7,6 +7,7 @@ import { countHeldOut } from '../core/split-held-out.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import type { Agent } from '../play/agent.ts';
 import { openScenarios, UniqueIds, type OpenScenarios } from '../play/scenarios.ts';
+import type { Patience } from '../play/sources/ask-again.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { readPrepared, readRun, streamStoredScenarios } from '../store/records/run-reader.ts';
 import { ONE_BLOB_BYTES } from '../store/records/scenario-files.ts';
@@ -30,12 +31,17 @@ interface Lineage {
   held: ReadonlySet<string>;
 }
 
-export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<ScenarioSplit> {
+export async function splitScenarios(
+  store: Store,
+  agent: Agent,
+  config: RunConfig,
+  patience: Patience = {},
+): Promise<ScenarioSplit> {
   const spool = new LineSpool(ONE_BLOB_BYTES);
   const unique = new UniqueIds();
   const datasets: HubDataset[] = [];
   const read = async (list: 'scenarios' | 'evalScenarios', source: Agent['scenarios'], limit: number) => {
-    const open = openScenarios(source, limit);
+    const open = openScenarios(source, limit, patience);
     const ids = await spoolScenarios(spool, unique, list, open);
     datasets.push(...[open.origin() ?? []].flat());
     return ids;

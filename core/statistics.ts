@@ -7,6 +7,16 @@ export function mean(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/** `Math.max(...values)` without its limit: a call takes some 100,000 arguments. -Infinity over nothing. */
+export function largest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), -Infinity);
+}
+
+/** Infinity over nothing. */
+export function smallest(values: readonly number[]): number {
+  return values.reduce((least, value) => Math.min(least, value), Infinity);
+}
+
 /** The mean of each metric over the attempts that report it; a metric that is always boolean becomes `<name>Rate`. */
 export function meanMetrics(attempts: readonly Metrics[]): Record<string, number> {
   const names = [...new Set(attempts.flatMap((metrics) => Object.keys(metrics)))].toSorted();

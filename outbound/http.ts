@@ -3,6 +3,7 @@
  * DeploymentFailed; no key ever stands in a message.
  */
 import { TemperError } from '../core/failures.ts';
+import { readBounded } from '../core/read-bounded.ts';
 
 export interface HttpCaller {
   /** Whose interface it is, in messages. */
@@ -12,6 +13,8 @@ export interface HttpCaller {
   readonly key: string | null;
   /** Further values that no message may show. */
   readonly secrets?: readonly string[];
+  /** What is done about an outage; by default, `Temper tries again`. */
+  readonly remedy?: string;
   readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
 }
@@ -43,8 +46,6 @@ export interface TargetAnswer {
 const TIMEOUT_MS = 60_000;
 /** For bodies: 1 MB a second at least. */
 const BYTES_PER_MS = 1000;
-/** How the message of an outage ends. */
-export const TRIES_AGAIN = '; Temper tries again';
 const MOST_TEXT = 300;
 const LEAST_SECRET = 8;
 
@@ -84,7 +85,7 @@ async function send(caller: HttpCaller, request: HttpRequest): Promise<TargetAns
       ...(body === undefined ? {} : { body }),
       ...(stream === undefined ? {} : { body: stream.open(), duplex: 'half' }),
     });
-    const bytes = new Uint8Array(await response.arrayBuffer());
+    const bytes = await readBounded(response);
     const text = new TextDecoder().decode(bytes);
     return { status: response.status, text, bytes, json: parseJson(text), headers: response.headers };
   } catch (cause) {
@@ -94,27 +95,23 @@ async function send(caller: HttpCaller, request: HttpRequest): Promise<TargetAns
 }
 
 /** `cause`: what `fetch` threw. */
-export function explainSilence(
-  { system, key, secrets = [] }: HttpCaller,
-  request: HttpRequest,
-  cause: unknown,
-): TemperError {
-  return unavailable(
-    system,
-    `${placeOf(request)} did not answer (${withoutSecrets(reasonOf(cause), [key, ...secrets])})`,
-  );
+export function explainSilence(caller: HttpCaller, request: HttpRequest, cause: unknown): TemperError {
+  const { key, secrets = [] } = caller;
+  const reason = withoutSecrets(reasonOf(cause), [key, ...secrets]);
+  return unavailable(caller, `${placeOf(request)} did not answer (${reason})`);
 }
 
 export function explainRefusal(
-  { system, keyVariable, key, secrets = [] }: HttpCaller,
+  caller: HttpCaller,
   request: HttpRequest,
   { status, text, headers }: Pick<TargetAnswer, 'status' | 'text' | 'headers'>,
 ): TemperError {
+  const { system, keyVariable, key, secrets = [] } = caller;
   const sent = request.headers?.['authorization']?.split(' ').at(-1);
   const said = withoutSecrets(messageOf(text), [key, sent, ...secrets]).slice(0, MOST_TEXT);
   const what = `${placeOf(request)} answered ${status}${said && `: ${said}`}`;
   if (status === 429 || status >= 500 || status === 408)
-    return unavailable(system, what, retryAfterMs(headers.get('retry-after')));
+    return unavailable(caller, what, retryAfterMs(headers.get('retry-after')));
   if (status === 401 || status === 403) {
     const remedy = keyVariable === null ? 'check the rights' : `check the key in ${keyVariable}, and its rights`;
     return new TemperError('BadConfig', `${system} refused the request (${what}); ${remedy}`);
@@ -122,9 +119,13 @@ export function explainRefusal(
   return new TemperError('DeploymentFailed', `${system} refused the request (${what})`);
 }
 
-function unavailable(system: string, what: string, retryMs: number | null = null): TemperError {
+function unavailable(
+  { system, remedy = 'Temper tries again' }: HttpCaller,
+  what: string,
+  retryMs: number | null = null,
+): TemperError {
   const options = retryMs === null ? {} : { retryAfterMs: retryMs };
-  return new TemperError('TargetUnavailable', `${system} is unavailable (${what})${TRIES_AGAIN}`, options);
+  return new TemperError('TargetUnavailable', `${system} is unavailable (${what}); ${remedy}`, options);
 }
 
 /** Seconds, or a date. */

@@ -1,5 +1,6 @@
 /** Hooks of an attempt, for helpers of its agent: hidden in the rollout's context. */
 import type { TemperError } from '../core/failures.ts';
+import type { HostedCalls } from './hosted/hosted-calls.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const ATTEMPT_HOOKS = Symbol.for('temper.attempt-hooks');
@@ -11,6 +12,8 @@ export interface AttemptHooks {
   readonly abort: (error: TemperError) => void;
   /** Called once the attempt is over and its journal is complete; waited for. */
   readonly onEnd: (end: () => Promise<void>) => void;
+  /** Another model, whose calls are recorded beside those of the policy. */
+  readonly openHosted: HostedCalls['open'];
   /** How often something died at one place, this time included: over all repetitions of the attempt. */
   readonly countDeath: (place: string) => number;
 }

@@ -188,11 +188,12 @@ function createOpener(options: AttemptOptions, { log, ends }: Playing): OpenWork
   };
 }
 
-function createHooks({ agent, attempt, journal, recorder }: AttemptOptions, { ends }: Playing): AttemptHooks {
+function createHooks({ agent, attempt, journal, recorder }: AttemptOptions, { hosted, ends }: Playing): AttemptHooks {
   return {
     folder: agent.folder ?? process.cwd(),
     abort: (error) => recorder.ending.abort(error),
     onEnd: (end) => void ends.push(end),
+    openHosted: (model) => hosted.open(model),
     countDeath: (place) => journal.count(attempt, `death ${place}`),
   };
 }

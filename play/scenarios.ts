@@ -5,6 +5,7 @@ import type { HubDataset } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
+import type { Patience } from './sources/ask-again.ts';
 import { csvSource } from './sources/csv.ts';
 import { jsonLinesSource } from './sources/json-lines.ts';
 import { parquetSource } from './sources/parquet.ts';
@@ -26,16 +27,20 @@ export interface OpenScenarios {
 }
 
 /** At most `limit` scenarios: a generator may be endless. */
-export function openScenarios(source: ScenarioSource<Scenario>, limit: number): OpenScenarios {
+export function openScenarios(source: ScenarioSource<Scenario>, limit: number, patience: Patience = {}): OpenScenarios {
   const located = typeof source === 'string' || source instanceof URL ? openFile(source) : source;
   if (!isRowSource(located)) return { scenarios: readValues(located, limit), placeOf: null, origin: () => undefined };
-  const { rows, placeOf, remedy, origin } = located.open();
+  const { rows, placeOf, remedy, origin } = located.open(patience);
   return { scenarios: readRows(rows, limit, placeOf, remedy), placeOf, origin };
 }
 
 /** All of them at once, for a few: places are remembered for messages. */
-export async function readScenarios(source: ScenarioSource<Scenario>, limit: number): Promise<Scenario[]> {
-  const { scenarios, placeOf } = openScenarios(source, limit);
+export async function readScenarios(
+  source: ScenarioSource<Scenario>,
+  limit: number,
+  patience: Patience = {},
+): Promise<Scenario[]> {
+  const { scenarios, placeOf } = openScenarios(source, limit, patience);
   const read: Scenario[] = [];
   for await (const { scenario, number } of scenarios) {
     read.push(scenario);

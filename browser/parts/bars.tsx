@@ -1,5 +1,6 @@
 /** Small pictures of numbers, as SVG. */
 import { formatNumber, plural } from '../../core/format.ts';
+import { largest, smallest } from '../../core/statistics.ts';
 
 interface HistogramProps {
   readonly values: readonly number[];
@@ -17,7 +18,7 @@ const UNIT = 10;
 
 export function Histogram({ values, what, bins = 12, height = 40, range, onPick }: HistogramProps) {
   if (values.length === 0) return <p class="note">no {what}</p>;
-  const [low, high] = range ?? [Math.min(...values), Math.max(...values)];
+  const [low, high] = range ?? [smallest(values), largest(values)];
   const counts = countBins(values, low, high, bins);
   const most = Math.max(...counts);
   const edge = (bin: number): number => low + ((high - low) * bin) / bins;
@@ -73,7 +74,7 @@ const SPARK = { width: 100, height: 24, edge: 2 };
 export function Sparkline({ values, what }: { values: readonly (number | null)[]; what: string }) {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return <span class="faint">–</span>;
-  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const [low, high] = [smallest(known), largest(known)];
   const x = (at: number): number => SPARK.edge + (at / Math.max(1, values.length - 1)) * (SPARK.width - 2 * SPARK.edge);
   const y = (value: number): number => {
     const share = high === low ? 0.5 : (value - low) / (high - low);

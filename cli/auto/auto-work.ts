@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../core/hashes.ts';
-import { askStructured, type StructuredQuestion } from '../../play/hosted/ask-structured.ts';
+import { askStructured, tellOutage, type StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import type { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
@@ -36,7 +36,9 @@ export type HostedPlayer = Player & { readonly hosted: NonNullable<Player['hoste
 
 /** Asks the model that writes; an equal question under the same label is answered from the ledger. */
 export function ask<T>({ ledger, writer, environment }: AutoWork, question: StructuredQuestion<T>): Promise<T> {
-  return askStructured(question, { ledger, model: writer, signal: environment.signal });
+  const { signal, output } = environment;
+  const outage = tellOutage((line) => output.line(line));
+  return askStructured(question, { ledger, model: writer, signal, outage });
 }
 
 /** Writes a file of the folder, unless a person has edited it. */

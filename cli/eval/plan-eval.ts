@@ -6,7 +6,7 @@ import { readStoredScenarios, streamStoredScenarios } from '../../store/records/
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
+import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
 import { findPlayers, type AskedSettings, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
@@ -31,7 +31,7 @@ export async function planEval(context: EvalContext): Promise<EvalPlan> {
   const found = await findPlayers(context, store, agentFile.agent.name);
   const { players } = found;
   const owned = players.flatMap(({ checkpoint }) => (isOf(agentFile, checkpoint) ? checkpoint : []));
-  const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, flags.scenarios);
+  const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, context);
   return {
     agentFile,
     store,
@@ -54,8 +54,9 @@ async function readHeldOut(
   store: Store,
   { agent, path }: AgentFile,
   checkpoint: CheckpointTarget | null,
-  limit: number | null,
+  context: EvalContext,
 ): Promise<HeldOut> {
+  const { scenarios: limit } = context.flags;
   if (checkpoint?.prepared) {
     const firstScenario = checkpoint.prepared.trainScenarios;
     const end = firstScenario + (limit ?? checkpoint.config.evalScenarios);
@@ -64,7 +65,8 @@ async function readHeldOut(
   }
   const { evalScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
   const list = agent.evalScenarios === undefined ? 'scenarios' : 'evalScenarios';
-  const scenarios = await readScenarios(agent.evalScenarios ?? agent.scenarios, limit ?? evalScenarios);
+  const source = agent.evalScenarios ?? agent.scenarios;
+  const scenarios = await readScenarios(source, limit ?? evalScenarios, patienceOf(context));
   checkUnique({ [list]: scenarios });
   return { scenarios: nonEmpty(scenarios, path), firstScenario: 0 };
 }

@@ -9,6 +9,7 @@ import { checkProgram } from '../../play/programs/check-program.ts';
 import { locateScenarios, openScenarios, UniqueIds, type OpenScenarios } from '../../play/scenarios.ts';
 import { findAgentFile, importAgentFile } from '../../workers/user-code/agent-code.ts';
 import { explainImport } from '../../workers/user-code/explain-import.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {
@@ -32,10 +33,20 @@ export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
 
 type ScenarioLimits = Pick<RunConfig, 'maxScenarios' | 'evalScenarios'>;
 
+/** For reading from others: Ctrl-C ends a wait, which is said. */
+export function patienceOf({ signal, output }: Pick<CommandEnvironment, 'signal' | 'output'>) {
+  return { signal, onWait: (line: string) => output.errorLine(line) };
+}
+
 /** Reads the scenarios now, so that their author sees mistakes before a worker reads them. */
-export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<number> {
+export async function checkScenarios(
+  { path, agent }: AgentFile,
+  limits: ScenarioLimits,
+  context: Pick<CommandEnvironment, 'signal' | 'output'>,
+): Promise<number> {
   const unique = new UniqueIds();
-  const train = await countScenarios(unique, 'scenarios', openScenarios(agent.scenarios, limits.maxScenarios));
+  const open = (source: Agent['scenarios'], limit: number) => openScenarios(source, limit, patienceOf(context));
+  const train = await countScenarios(unique, 'scenarios', open(agent.scenarios, limits.maxScenarios));
   if (train === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
   if (agent.evalScenarios === undefined) {
     if (train > 1) return countHeldOut(train, limits.evalScenarios);
@@ -43,7 +54,7 @@ export async function checkScenarios({ path, agent }: AgentFile, limits: Scenari
       `the agent ${agent.name} has one scenario (${path}), but a tenth is held out for evaluation; add more, or add evalScenarios`,
     );
   }
-  const held = await countScenarios(unique, 'evalScenarios', openScenarios(agent.evalScenarios, limits.evalScenarios));
+  const held = await countScenarios(unique, 'evalScenarios', open(agent.evalScenarios, limits.evalScenarios));
   if (held > 0) return held;
   throw new UsageError(
     `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,

@@ -89,7 +89,7 @@ export async function checkAsked(
   await checkEngine(asked, flags, context);
   if (agentFile === null) return;
   await refuseIdleCorrection(asked, known?.file.config ?? null, flags, context, usual);
-  await checkScenarios(agentFile, asked);
+  await checkScenarios(agentFile, asked, context);
   await checkJudge(agentFile.agent, asked, { store, env: context.env });
 }
 

@@ -1,9 +1,8 @@
 /** The stages: propose, remove near-duplicates, try, choose, split. Each goes on from what the store has of it. */
 import { findDistinct } from '../../core/near-duplicates.ts';
 import { splitHeldOut } from '../../core/split-held-out.ts';
-import { askStructured } from '../../play/hosted/ask-structured.ts';
+import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
-import type { SendLimits } from '../../play/recorder/retry-call.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { plural } from '../../core/format.ts';
 import type { MadeScenarios, MakePlan, MakeWorld, MadeScenario } from './make-plan.ts';
@@ -55,15 +54,6 @@ async function propose(plan: MakePlan, world: MakeWorld): Promise<Proposed> {
     tried.push(...(await tryScenarios(distinct.slice(0, count), plan, world)));
   }
   return { tried, duplicates };
-}
-
-/** Says once for each outage what is waited for. */
-function tellOutage(tell: (line: string) => void): SendLimits['outage'] {
-  return {
-    began: (reason) => tell(`waiting for the model: ${reason}`),
-    goesOn: () => undefined,
-    ended: () => undefined,
-  };
 }
 
 function describeRound(round: number, proposed: number, distinct: number): string {

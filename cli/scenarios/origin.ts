@@ -1,12 +1,9 @@
 /** Source of scenarios: a task in one sentence, or an MCP server as it was listed. */
-import { TemperError } from '../../core/failures.ts';
 import { listResources } from '../../play/mcp/ask-tool.ts';
-import { Connection } from '../../play/mcp/connection.ts';
-import { listTools } from '../../play/mcp/list-tools.ts';
-import { describeServer } from '../../play/mcp/server-spec.ts';
 import { toolServerKey } from '../../store/layout.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
+import { tryToolServer } from '../../sdk/mcp/check-tool-server.ts';
 import { parseOptions, type McpCommandOptions, type McpUrlOptions } from '../../sdk/mcp/mcp-options.ts';
 import { UsageError } from '../command-line/errors.ts';
 
@@ -86,12 +83,9 @@ export async function readToolServer(
 }
 
 async function askServer(options: McpOptions, folder: string): Promise<ToolServerFacts> {
-  const { spec, selection } = parseOptions({ ...options, startTimeoutMs: START_TIMEOUT_MS });
-  let connection: Connection | null = null;
-  try {
-    connection = await Connection.open(spec, folder);
-    const tools = await listTools(connection, spec, selection);
-    const asked = selection.resources && connection.offers('resources');
+  const settings = parseOptions({ ...options, startTimeoutMs: START_TIMEOUT_MS });
+  const read: Parameters<typeof tryToolServer<ToolServerFacts>>[2] = async (tools, connection) => {
+    const asked = settings.selection.resources && connection.offers('resources');
     // A server that lists its tools is of use without its resources.
     const resources = asked ? await listResources(connection).catch(() => []) : [];
     return {
@@ -103,15 +97,6 @@ async function askServer(options: McpOptions, folder: string): Promise<ToolServe
       })),
       isReadOnly: tools.every(({ isReadOnly }) => isReadOnly),
     };
-  } catch (error) {
-    if (error instanceof TemperError && error.type === 'BadConfig') throw error;
-    const server = describeServer(spec);
-    const { message } = error as Error;
-    const rule = message.startsWith(server) ? message : `${server} does not list its tools: ${message}`;
-    throw new TemperError('BadConfig', `${rule}; run it by hand, and correct its command line or its URL`, {
-      cause: error,
-    });
-  } finally {
-    await connection?.end();
-  }
+  };
+  return tryToolServer(settings, folder, read, 'correct its command line or its URL');
 }

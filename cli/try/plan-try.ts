@@ -9,7 +9,7 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { UsageError, closestName } from '../command-line/errors.ts';
 import { findPlayers, type AskedSettings, type Player, type Players } from '../eval/players.ts';
-import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
+import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
 
 export interface TriedScenario {
@@ -59,7 +59,7 @@ export async function planTry(context: TryContext): Promise<TryPlan> {
     mode: isHosted ? 'text' : flags.eval ? 'eval' : 'train',
     isHeldOut: flags.eval,
     rollout: maxTokens === null ? player.rollout : { ...player.rollout, maxTokens },
-    scenarios: await readTried(agentFile, flags),
+    scenarios: await readTried(agentFile, context),
     attempts: flags.attempts ?? DEFAULT_ATTEMPTS,
     asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
     isReplayed: flags.replay,
@@ -89,12 +89,13 @@ async function configuredFlags(project: string, env: NodeJS.ProcessEnv) {
 
 const asText = (value: unknown) => (typeof value === 'string' ? value : null);
 
-async function readTried(agentFile: AgentFile, flags: Flags): Promise<TriedScenario[]> {
+async function readTried(agentFile: AgentFile, context: TryContext): Promise<TriedScenario[]> {
   const { agent, path } = agentFile;
+  const { flags } = context;
   const list = flags.eval ? 'evalScenarios' : 'scenarios';
   const { maxScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
   const limit = flags.scenario.length > 0 ? maxScenarios : (flags.scenarios ?? DEFAULT_SCENARIOS);
-  const read = await readScenarios(sourceOf(agent, flags.eval, path), limit);
+  const read = await readScenarios(sourceOf(agent, flags.eval, path), limit, patienceOf(context));
   checkUnique({ [list]: read });
   if (read.length === 0) throw new UsageError(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
   const all = read.map((scenario, index) => ({ scenario, index }));

@@ -1,5 +1,5 @@
 /** A curve in braille: each character holds two columns of four dots. */
-import { mean } from '../../core/statistics.ts';
+import { largest, mean, smallest } from '../../core/statistics.ts';
 
 export interface CurveSize {
   readonly columns: number;
@@ -33,7 +33,7 @@ export function drawCurve(values: readonly number[], { columns, rows }: CurveSiz
 /** Row of the curve's dot in each column, 0 at the top. A short curve is stretched to the full width. */
 function dotHeights(values: readonly number[], width: number, height: number): number[] {
   const points = resample(values, Math.min(width, values.length));
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const [low, high] = [smallest(values), largest(values)];
   return Array.from({ length: width }, (_, x) => {
     const at = (x / (width - 1)) * (points.length - 1);
     const left = points[Math.floor(at)]!;

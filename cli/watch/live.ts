@@ -12,7 +12,7 @@ import {
   formatRate,
 } from '../../core/format.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
-import { mean } from '../../core/statistics.ts';
+import { largest, mean, smallest } from '../../core/statistics.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import { clipLine } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
@@ -104,7 +104,7 @@ function curve(steps: readonly StepSummary[], width: number, { rows, colors }: S
   if (rewards.length < 2) return [];
   const height = Math.max(3, Math.min(8, rows - 18));
   const lines = drawCurve(rewards, { columns: width - LABEL_WIDTH, rows: height });
-  const [top, bottom] = [Math.max(...rewards), Math.min(...rewards)];
+  const [top, bottom] = [largest(rewards), smallest(rewards)];
   return lines.map((line, row) => {
     const label =
       row === 0 ? formatNumber(top, 2) : row === height - 1 ? formatNumber(bottom, 2) : row === 1 ? 'reward' : '';

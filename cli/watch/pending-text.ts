@@ -145,7 +145,8 @@ function describeEngineWait(
   judge: string | undefined,
 ): { text: string; reason: string } {
   if (judge !== undefined) return describeJudgeWait(wait, judge);
-  const who = wait.attempts === 1 ? '1 attempt is waiting' : `${wait.attempts} attempts are waiting`;
+  const several = wait.attempts === 0 ? 'it is waiting' : `${wait.attempts} attempts are waiting`;
+  const who = wait.attempts === 1 ? '1 attempt is waiting' : several;
   const since = wait.since === undefined ? '' : `, since ${wait.since}`;
   const { awaited = 'the engine' } = wait;
   const next = wait.nextTryAt ? `; next try at ${wait.nextTryAt}` : '';

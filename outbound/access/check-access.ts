@@ -76,8 +76,9 @@ function accessOf(settings: Remote, place: AccessPlace): Access {
 }
 
 function trackioAccess(settings: { readonly url: string | null }, place: AccessPlace): Access {
-  const caller = trackioCaller(place, place);
-  return { caller, request: logRequest(caller, trackioUrl(settings, place.env), []), isKeySent: caller.key !== null };
+  const baseUrl = trackioUrl(settings, place.env);
+  const caller = trackioCaller(baseUrl, place);
+  return { caller, request: logRequest(caller, baseUrl, []), isKeySent: caller.key !== null };
 }
 
 /** No span: the empty message of the protocol. */

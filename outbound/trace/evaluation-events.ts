@@ -1,5 +1,6 @@
 /** Rewards of an attempt as evaluation results: the reward itself, and what it was made of. */
 import { REVIEW } from '../../core/external-rewards.ts';
+import { largest, mean, smallest } from '../../core/statistics.ts';
 import { EVALUATION_EVENT, GEN_AI } from './conventions.ts';
 import { cutText } from './message-parts.ts';
 import type { SpanEvent } from './otlp/span.ts';
@@ -21,22 +22,23 @@ export interface AttemptVerdict {
 export function verdictsOf(group: TracedGroup): AttemptVerdict[] {
   const rewards = rewardsOf(group);
   const known = rewards.filter((reward) => reward !== null);
+  const range = { best: largest(known), worst: smallest(known), mean: mean(known) ?? 0 };
   return rewards.map((reward, index) => ({
     reward,
-    label: reward === null ? null : labelOf(reward, known),
+    label: reward === null ? null : labelOf(reward, range),
     judge: group.judged?.judge ?? 'agent',
     explanation: group.judged?.explanations[index] ?? null,
     parts: partsOf(group, index),
   }));
 }
 
-function labelOf(reward: number, rewards: readonly number[]): AttemptVerdict['label'] {
-  const [best, worst] = [Math.max(...rewards), Math.min(...rewards)];
+type Range = Readonly<Record<'best' | 'worst' | 'mean', number>>;
+
+function labelOf(reward: number, { best, worst, mean: middle }: Range): AttemptVerdict['label'] {
   if (best === worst) return 'equal';
   if (reward === best) return 'best';
   if (reward === worst) return 'worst';
-  const mean = rewards.reduce((sum, each) => sum + each, 0) / rewards.length;
-  return reward >= mean ? 'above mean' : 'below mean';
+  return reward >= middle ? 'above mean' : 'below mean';
 }
 
 function partsOf(group: TracedGroup, index: number): Record<string, number> {

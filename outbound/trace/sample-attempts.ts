@@ -1,3 +1,5 @@
+import { largest, smallest } from '../../core/statistics.ts';
+
 /** Which attempts of a group are sent: a share of them by their ids, and always failures, the best and the worst. */
 
 export type SampledBy = 'share' | 'failure' | 'best' | 'worst';
@@ -11,8 +13,9 @@ interface Candidate {
 /** Reasons by index; undefined for an attempt that is left out. Of equal rewards, the first attempt is taken. */
 export function sampleAttempts(attempts: readonly Candidate[], share: number): (SampledBy | undefined)[] {
   const rewards = attempts.map(({ reward }) => reward).filter((reward) => reward !== null);
-  const best = attempts.findIndex(({ reward }) => reward === Math.max(...rewards));
-  const worst = attempts.findIndex(({ reward }) => reward === Math.min(...rewards));
+  const [highest, lowest] = [largest(rewards), smallest(rewards)];
+  const best = attempts.findIndex(({ reward }) => reward === highest);
+  const worst = attempts.findIndex(({ reward }) => reward === lowest);
   return attempts.map(({ draw, reward }, index) => {
     if (reward === null) return 'failure';
     if (index === best) return 'best';

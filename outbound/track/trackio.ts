@@ -21,7 +21,7 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
   const log = async (told: ToldRun, entries: readonly Entry[]): Promise<void> => {
     const baseUrl = trackioUrl(settings, env);
     const project = settings.project ?? env['TRACKIO_PROJECT'] ?? told.run.config.agent;
-    await bulkLog(trackioCaller({ env, fetch }, told), baseUrl, { project, told, entries });
+    await bulkLog(trackioCaller(baseUrl, { env, fetch, signal: told.signal }), baseUrl, { project, told, entries });
   };
   return {
     name: settings.name,
@@ -48,12 +48,19 @@ export function trackioUrl({ url }: Pick<TrackioSettings, 'url'>, env: NodeJS.Pr
   return (url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/\/+$/, '');
 }
 
+/** A Space knows the hub's token. No other server gets it: on this machine, anybody may listen on the usual port. */
 export function trackioCaller(
-  { env, fetch }: Pick<TrackerPlace, 'env' | 'fetch'>,
-  { signal }: Pick<ToldRun, 'signal'>,
+  baseUrl: string,
+  { env, fetch, signal }: Pick<TrackerPlace, 'env' | 'fetch'> & Pick<ToldRun, 'signal'>,
 ): HttpCaller {
-  const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : HUB_VARIABLE;
-  return { system: 'Trackio', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
+  const variable = !env[TOKEN_VARIABLE] && isOfHub(baseUrl, env) ? HUB_VARIABLE : TOKEN_VARIABLE;
+  return { system: 'Trackio', keyVariable: variable, key: env[variable] || null, fetch, signal };
+}
+
+function isOfHub(baseUrl: string, env: TrackerPlace['env']): boolean {
+  const [url, hub] = [baseUrl, env['HF_ENDPOINT'] ?? ''].map((text) => (URL.canParse(text) ? new URL(text) : null));
+  if (url == null) return false;
+  return url.origin === hub?.origin || /^https:\/\/([^/]+\.)?(hf\.space|huggingface\.co)$/.test(url.origin);
 }
 
 async function bulkLog(

@@ -4,7 +4,7 @@ import { wellFormedJson } from '../../core/json-text.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { nameMaxTokens } from '../connections/providers.ts';
 import type { Completion } from '../recorder/answer.ts';
-import { OutageClock, SYSTEM_CLOCK } from '../recorder/clock.ts';
+import { SYSTEM_CLOCK } from '../recorder/clock.ts';
 import type { SendLimits } from '../recorder/retry-call.ts';
 import { askHosted, type HostedRefusal } from './ask-hosted.ts';
 import type { HostedLedger, PricedModel } from './hosted-ledger.ts';
@@ -39,7 +39,7 @@ export interface StructuredOptions {
   readonly model: PricedModel;
   readonly signal: AbortSignal;
   /** Learns of waits. */
-  readonly outage?: SendLimits['outage'];
+  readonly outage: SendLimits['outage'];
   readonly times?: Pick<RolloutConfig, 'callTimeoutMs' | 'callRetryBudgetMs'>;
 }
 
@@ -61,6 +61,15 @@ export async function askStructured<T>(question: StructuredQuestion<T>, options:
     if (answered.isPaid) asks += 1;
     if (asks === MAX_ASKS) throw unusable(options.model, number, complaint);
   }
+}
+
+/** Says once for each outage what is waited for. */
+export function tellOutage(tell: (line: string) => void): SendLimits['outage'] {
+  return {
+    began: (reason) => tell(`waiting for the model: ${reason}`),
+    goesOn: () => undefined,
+    ended: () => undefined,
+  };
 }
 
 interface Answered {
@@ -97,7 +106,7 @@ async function askInForm<T>(
 async function askOnce(
   label: string,
   request: object,
-  { ledger, model, signal, outage = new OutageClock(), times = TIMES }: StructuredOptions,
+  { ledger, model, signal, outage, times = TIMES }: StructuredOptions,
 ): Promise<Answered | HostedRefusal> {
   const { hosted } = model;
   const asked = nameMaxTokens(hosted, request);

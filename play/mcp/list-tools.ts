@@ -1,4 +1,7 @@
 /** Tools that an MCP server offers: plain data, which the journal of an attempt keeps. */
+import { z } from 'zod';
+
+import { firstIssue } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { Connection } from './connection.ts';
 import { readList } from './read-list.ts';
@@ -45,6 +48,20 @@ function readOnly(method: ToolMethod, name: string, description: string, propert
   return { name, description, parameters, method, original: name, isReadOnly: true, isIdempotent: true };
 }
 
+/** A tool as the server wrote it: unchecked. */
+interface GivenTool {
+  readonly name?: unknown;
+  readonly execution?: { readonly taskSupport?: unknown } | null;
+}
+
+/** What Temper needs of a tool that is taken: it may have any other members, and its schema any properties. */
+const TakenTool = z.looseObject({
+  name: z.string(),
+  description: z.string().nullish(),
+  inputSchema: z.looseObject({ type: z.literal('object') }),
+  annotations: z.looseObject({}).nullish().catch(null),
+});
+
 export async function listTools(
   connection: Connection,
   spec: ServerSpec,
@@ -52,40 +69,56 @@ export async function listTools(
 ): Promise<ListedTool[]> {
   const own = connection.offers('tools') ? await listOwn(connection) : [];
   const { only, prefix } = selection;
-  const missing = only?.find((name) => own.every(({ original }) => original !== name));
+  const missing = only?.find((wanted) => own.every(({ name }) => name !== wanted));
   if (missing !== undefined)
     throw bad(spec, `has no tool ${JSON.stringify(missing)}, which only of mcp names; it has ${named(own)}`);
-  const taken = only === null ? own : own.filter(({ original }) => only.includes(original));
-  const all = [...taken, ...(selection.resources && connection.offers('resources') ? RESOURCE_TOOLS : [])];
+  const taken = only === null ? own : own.filter(({ name }) => only.includes(name as string));
+  const all = [
+    ...taken.map((tool, index) => toListed(tool, index, spec)),
+    ...(selection.resources && connection.offers('resources') ? RESOURCE_TOOLS : []),
+  ];
   if (all.length === 0) throw bad(spec, 'offers no tools; pass resources: true if it has resources');
   const tools = all.map((each) => ({ ...each, name: asName(prefix + each.name) }));
   const names = tools.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw bad(spec, `has two tools of the name ${twice}; take one of them by only: […] of mcp`);
+  const twice = tools.find(({ name }, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    const isListedTwice = tools.filter(({ original }) => original === twice.original).length > 1;
+    const remedy = isListedTwice ? 'correct the server, or leave both out' : 'take one of them';
+    throw bad(spec, `has two tools of the name ${twice.name}; ${remedy} by only: […] of mcp`);
+  }
   if (Buffer.byteLength(JSON.stringify(tools)) > MAX_LIST_BYTES)
     throw bad(spec, `describes its tools in more than ${MAX_LIST_BYTES} bytes; take some of them by only: […] of mcp`);
   return tools;
 }
 
-async function listOwn(connection: Connection): Promise<ListedTool[]> {
-  const tools = await readList(
+async function listOwn(connection: Connection): Promise<GivenTool[]> {
+  const tools = await readList<{ tools: GivenTool[]; nextCursor?: string | null | undefined }, GivenTool>(
     (asked) => connection.ask('tools/list', asked),
     (page) => page.tools,
   );
   // Others answer by a task that their client asks for later, which a conversation has no place for.
-  const answering = tools.filter(({ execution }) => execution?.taskSupport !== 'required');
-  return answering.map(({ name, description = '', inputSchema, annotations = {} }) => {
-    const { $schema: _, ...parameters } = inputSchema as Record<string, unknown>;
-    return {
-      name,
-      description: description.toWellFormed(),
-      parameters,
-      method: 'tools/call',
-      original: name,
-      isReadOnly: annotations.readOnlyHint === true,
-      isIdempotent: annotations.idempotentHint === true,
-    };
-  });
+  return tools.filter(({ execution }) => execution?.taskSupport !== 'required');
+}
+
+/** `index` among those that are taken. */
+function toListed(tool: GivenTool, index: number, spec: ServerSpec): ListedTool {
+  const { data, error } = TakenTool.safeParse(tool);
+  if (error !== undefined) {
+    const which = typeof tool.name === 'string' ? tool.name : `number ${index + 1}, which has no name`;
+    const rule = `must describe its tool ${which} as the protocol has it, but does not (${firstIssue(error)})`;
+    throw bad(spec, `${rule}; correct the server, or take other tools by only: […] of mcp`);
+  }
+  const { name, description, inputSchema, annotations } = data;
+  const { $schema: _, ...parameters } = inputSchema;
+  return {
+    name,
+    description: (description ?? '').toWellFormed(),
+    parameters,
+    method: 'tools/call',
+    original: name,
+    isReadOnly: annotations?.['readOnlyHint'] === true,
+    isIdempotent: annotations?.['idempotentHint'] === true,
+  };
 }
 
 /** Names of MCP may have dots and slashes, and be longer. */
@@ -93,13 +126,9 @@ function asName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_NAME);
 }
 
-function named(tools: readonly ListedTool[]): string {
-  return tools.length === 0
-    ? 'none'
-    : tools
-        .map(({ original }) => original)
-        .join(', ')
-        .slice(0, 500);
+function named(tools: readonly GivenTool[]): string {
+  const names = tools.filter(({ name }) => typeof name === 'string').map(({ name }) => name);
+  return names.join(', ').slice(0, 500) || 'none';
 }
 
 function bad(spec: ServerSpec, rule: string): TemperError {

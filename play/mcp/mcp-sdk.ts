@@ -1,25 +1,38 @@
 /** The official SDK, loaded where an agent uses an MCP server: it is no dependency of those that use none. */
+import { z } from 'zod';
+
 import { TemperError } from '../../core/failures.ts';
 
+const Text = z.string().nullish();
+const Resource = z.looseObject({ uri: Text, mimeType: Text, text: Text, blob: Text });
+const ListedResource = z.looseObject({
+  uri: z.string(),
+  name: z.string().catch(''),
+  description: z.string().optional().catch(undefined),
+});
+const Content = Resource.extend({ type: z.string(), name: Text, data: Text, resource: Resource.nullish() });
+
+/** What is read of answers. Their other members may be anything, and null is none: the SDK's own schemas refuse both. */
+const RESULTS = {
+  // A tool is checked once it is taken.
+  'tools/list': z.looseObject({ nextCursor: Text, tools: z.array(z.looseObject({}).catch({})) }),
+  'tools/call': z.looseObject({ content: z.array(Content).nullish() }),
+  'resources/list': z.looseObject({ nextCursor: Text, resources: z.array(ListedResource) }),
+  'resources/read': z.looseObject({ contents: z.array(Resource) }),
+  ping: z.looseObject({}),
+};
+
 async function importSdk() {
-  const [client, http, types, stdio] = await Promise.all([
+  const [client, http, stdio] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/index.js'),
     import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
-    import('@modelcontextprotocol/sdk/types.js'),
     import('@modelcontextprotocol/sdk/shared/stdio.js'),
   ]);
-  const { CallToolResultSchema, ListResourcesResultSchema, ListToolsResultSchema, ReadResourceResultSchema } = types;
   return {
     Client: client.Client,
     HttpTransport: http.StreamableHTTPClientTransport,
     parseMessage: stdio.deserializeMessage,
-    results: {
-      'tools/list': ListToolsResultSchema,
-      'tools/call': CallToolResultSchema,
-      'resources/list': ListResourcesResultSchema,
-      'resources/read': ReadResourceResultSchema,
-      ping: types.EmptyResultSchema,
-    },
+    results: RESULTS,
   };
 }
 

@@ -3,25 +3,23 @@ import type { McpSdk } from './mcp-sdk.ts';
 
 type Results = McpSdk['results'];
 type CallResult = Results['tools/call']['_zod']['output'];
-type Content = CallResult['content'][number];
+type Content = NonNullable<CallResult['content']>[number];
 type Resource = Results['resources/read']['_zod']['output']['contents'][number];
 
 export function textOfCall({ content, structuredContent }: CallResult): string {
-  if (content.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent);
-  return content.map(textOfContent).join('\n');
+  if (!content?.length && structuredContent != null) return JSON.stringify(structuredContent);
+  return (content ?? []).map(textOfContent).join('\n');
 }
 
-function textOfContent(content: Content): string {
-  if (content.type === 'text') return content.text;
-  if (content.type === 'resource') return textOfResource(content.resource);
-  if (content.type === 'resource_link') return `[resource ${content.uri}: ${content.name}]`;
-  return `[${content.type} ${content.mimeType}, ${content.data.length} characters of base64]`;
+function textOfContent({ type, text, resource, uri, name, mimeType, data }: Content): string {
+  if (type === 'text') return text ?? '';
+  if (type === 'resource' && resource) return textOfResource(resource);
+  if (type === 'resource_link') return `[resource ${uri}: ${name}]`;
+  return `[${type} ${mimeType ?? 'of unknown type'}, ${data?.length ?? 0} characters of base64]`;
 }
 
-export function textOfResource(resource: Resource): string {
-  if ('text' in resource) return resource.text;
-  const { uri, mimeType = 'unknown type', blob } = resource;
-  return `[resource ${uri}, ${mimeType}, ${blob.length} characters of base64]`;
+export function textOfResource({ uri, mimeType, text, blob }: Resource): string {
+  return text ?? `[resource ${uri}, ${mimeType ?? 'unknown type'}, ${blob?.length ?? 0} characters of base64]`;
 }
 
 /** The beginning of a text that has more than `most` bytes, with a mark that it was cut. */

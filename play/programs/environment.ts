@@ -14,9 +14,16 @@ export function systemEnvironment(env: NodeJS.ProcessEnv, ...allowed: readonly R
   return Object.fromEntries(Object.entries(env).filter(([name]) => names.some((pattern) => pattern.test(name))));
 }
 
-/** Environment of a program, besides its attempt's variables: no key of an engine, a store or a hosted model. */
+/**
+ * Environment of a program, besides its attempt's variables: no key of an engine, a store or a hosted model, and no
+ * password of a proxy.
+ */
 export function programEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return withoutLoopbackProxy(systemEnvironment(env, LANGUAGES));
+  const own = Object.entries(systemEnvironment(env, LANGUAGES)).map(([name, value]) => [
+    name,
+    /_proxy$/i.test(name) ? value?.replace(/^([\w+.-]+:\/\/)?.*@/, '$1') : value,
+  ]);
+  return withoutLoopbackProxy(Object.fromEntries(own) as NodeJS.ProcessEnv);
 }
 
 /** A proxy is for other hosts: programs send even requests to this machine there unless they are told not to. */

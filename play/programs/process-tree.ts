@@ -16,6 +16,8 @@ interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly session: number;
+  /** In ticks since the machine's start. */
+  readonly startedAt: number;
 }
 
 /** A process that forks without end is ended all the same: its group at once, the others in rounds. */
@@ -37,6 +39,8 @@ export class ProcessTree {
   readonly exit: Promise<Exit>;
   readonly #mark = `${PROCESS_MARK}.${randomUUID()}`;
   readonly #leash: ProgramLeash;
+  /** Of the program: what it has started is not older. 0 if it is not known. */
+  readonly #startedAt: number;
 
   constructor([file = '', ...args]: readonly string[], { cwd, env, leash, takesInput = false }: ProcessTreeOptions) {
     this.#leash = leash;
@@ -52,6 +56,7 @@ export class ProcessTree {
       this.process.on('error', reject).on('exit', (code, signal) => resolve({ code, signal }));
     });
     this.exit.catch(() => undefined);
+    this.#startedAt = readProcess(this.process.pid ?? 0)[0]?.startedAt ?? 0;
     if (this.process.pid !== undefined) leash.add(this.process.pid);
   }
 
@@ -61,7 +66,7 @@ export class ProcessTree {
     if (pid === undefined) return;
     for (let round = 0; round < ROUNDS; round++) {
       // Looked for first: while all live, it is known who started whom.
-      const left = findLeft(pid, this.#mark);
+      const left = findLeft(pid, this.#mark, this.#startedAt);
       kill(-pid);
       if (left.length === 0) break;
       for (const each of left) kill(each);
@@ -71,14 +76,14 @@ export class ProcessTree {
   }
 }
 
-function findLeft(leader: number, mark: string): number[] {
+function findLeft(leader: number, mark: string, since: number): number[] {
   if (process.platform !== 'linux') return [];
   const all = listProcesses()
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => readProcess(Number(name)));
-  const left = new Set(
-    all.filter(({ pid, session }) => session === leader || hasMark(pid, mark)).map(({ pid }) => pid),
-  );
+  const isOwn = ({ pid, session, startedAt }: ProcessEntry): boolean =>
+    session === leader || (startedAt >= since && hasMark(pid, mark));
+  const left = new Set(all.filter(isOwn).map(({ pid }) => pid));
   for (let before = -1; before !== left.size;) {
     before = left.size;
     for (const { pid, parent } of all) if (left.has(parent)) left.add(pid);
@@ -95,12 +100,17 @@ function listProcesses(): string[] {
   }
 }
 
+/** Place of the time of start, the 22nd field of `stat`, among those after the name. */
+const STARTED_AT = 19;
+
 /** None for one that is gone, and for one that is dead and only waits for its parent to notice. */
 function readProcess(pid: number): ProcessEntry[] {
   const stat = read(`/proc/${pid}/stat`);
   // The name before it may contain anything.
-  const [state = 'X', parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return stat === '' || /[ZX]/.test(state) ? [] : [{ pid, parent: Number(parent), session: Number(session) }];
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state = 'X', parent, , session] = fields;
+  if (stat === '' || /[ZX]/.test(state)) return [];
+  return [{ pid, parent: Number(parent), session: Number(session), startedAt: Number(fields[STARTED_AT]) }];
 }
 
 function hasMark(pid: number, mark: string): boolean {

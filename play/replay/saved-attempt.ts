@@ -73,13 +73,12 @@ export function saveAttempt(
   isHeldOut = false,
 ): SavedAttempt {
   const { agent, policy, mode, rollout, place, planned } = options;
-  const answers = new Map<string, unknown>(
-    entries.flatMap((entry) => ('k' in entry ? [[`${entry.k}/${entry.o}`, entry.r] as const] : [])),
-  );
+  const answers = firstOf(entries.flatMap((entry) => ('k' in entry ? [[`${entry.k}/${entry.o}`, entry.r]] : [])));
   const hostedCalls = record.hostedCalls?.flatMap((call) => {
-    const { model, key, occurrence, label, request } = call;
+    const { model, key, occurrence, label, role, request } = call;
     const answer = answers.get(callName(call));
-    return answer === undefined ? [] : [{ model, key, occurrence, label, request, answer: answer as object }];
+    const asking = { model, key, occurrence, label, ...(role !== undefined && { role }), request };
+    return answer === undefined ? [] : [{ ...asking, answer: answer as object }];
   });
   return {
     schema: 1,
@@ -100,7 +99,7 @@ export function saveAttempt(
       return answer === undefined ? [] : [{ ...asking, answer: answer as Completion }];
     }),
     ...(hostedCalls && { hostedCalls }),
-    once: Object.fromEntries(entries.flatMap((entry) => ('n' in entry ? [[entry.n, entry.v]] : []))),
+    once: Object.fromEntries(firstOf(entries.flatMap((entry) => ('n' in entry ? [[entry.n, entry.v]] : [])))),
     overlap: overlapOf(entries),
     reward: record.reward,
     ...(agent.roles && { players: planned.players ?? playersOutside(agent.roles, () => policy) }),
@@ -110,6 +109,13 @@ export function saveAttempt(
     failure: record.failure?.message ?? null,
     logs: record.logs,
   };
+}
+
+/** Of two entries under one name, a journal says the first. */
+function firstOf(entries: readonly [string, unknown][]): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const [name, value] of entries) if (!values.has(name)) values.set(name, value);
+  return values;
 }
 
 /** A call of several choices has as many records. */

@@ -11,12 +11,17 @@ import type { Leases } from '../../store/records/leases.ts';
 export const WATCH_MS = 15_000;
 const RENEW_MS = 4000;
 
+/** By both clocks: somebody may set the one back, and the other stands still while the machine is suspended. */
+const now = () => ({ wallMs: Date.now(), steadyMs: performance.now() });
+const elapsedMs = ({ wallMs, steadyMs }: ReturnType<typeof now>): number =>
+  Math.max(Date.now() - wallMs, performance.now() - steadyMs);
+
 export class LeaseHolder {
   readonly id = randomBytes(8).toString('hex');
   readonly #leases: Leases;
   readonly #startedAt = new Date().toISOString();
   #renewals = 0;
-  #renewedAt = Date.now();
+  #renewedAt = now();
   #renewing: Promise<void> | null = null;
   #isEnded = false;
   #timer: NodeJS.Timeout | undefined;
@@ -48,19 +53,19 @@ export class LeaseHolder {
   }
 
   get #wasSilent(): boolean {
-    return Date.now() - this.#renewedAt > WATCH_MS;
+    return elapsedMs(this.#renewedAt) > WATCH_MS;
   }
 
   async renew(): Promise<void> {
     // A missing record: it was taken for dead, and has been forgotten since.
     if (this.#wasSilent && (await this.#leases.holder(this.id)).renewal === null) this.#isEnded = true;
     if (this.#isEnded) return;
-    const askedAt = Date.now();
+    const askedAt = now();
     const facts = { startedAt: this.#startedAt, host: hostname(), pid: process.pid, renewals: (this.#renewals += 1) };
     await this.#leases.renewHolder(this.id, facts);
     // Read last: others say that it counts as dead before they end anything, and may have forgotten it after a long write.
     const { isEnded } = await this.#leases.holder(this.id);
-    this.#isEnded = isEnded || Date.now() - askedAt > WATCH_MS;
+    this.#isEnded = isEnded || elapsedMs(askedAt) > WATCH_MS;
     this.#renewedAt = askedAt;
   }
 }

@@ -55,8 +55,25 @@ export class HubCache {
 
 type Save = (body: ReadableStream<Uint8Array>) => Promise<void>;
 
+const IDLE_MS = 60_000;
+
+/** No more than was announced is written, and none of what stops coming. */
 async function save(body: ReadableStream<Uint8Array>, file: string, bytes: number): Promise<void> {
-  await pipeline(Readable.fromWeb(body as never), createWriteStream(file, { mode: 0o600 }));
+  const idle = new AbortController();
+  const timer = setTimeout(() => idle.abort(new Error(`nothing came for ${IDLE_MS / 1000} s`)), IDLE_MS);
+  let left = bytes;
+  const count = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      timer.refresh();
+      left -= chunk.byteLength;
+      if (left < 0) throw new Error(`the file has more than ${bytes} bytes`);
+      yield chunk;
+    }
+  };
+  const signals = { signal: idle.signal };
+  await pipeline(Readable.fromWeb(body as never), count, createWriteStream(file, { mode: 0o600 }), signals).finally(
+    () => clearTimeout(timer),
+  );
   const { size } = await stat(file);
   if (size !== bytes) throw new Error(`the file has ${size} bytes of ${bytes}`);
 }

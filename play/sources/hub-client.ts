@@ -3,16 +3,14 @@
  * pages of rows, and their conversion to Parquet. As for Hugging Face's own libraries, HF_ENDPOINT names another hub,
  * HF_TOKEN is sent to that hub and its service alone, and HF_HUB_OFFLINE forbids to ask them.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import { TemperError } from '../../core/failures.ts';
+import { readBoundedText } from '../../core/read-bounded.ts';
+import { askAgain, type Patience } from './ask-again.ts';
 
 const HUB = 'https://huggingface.co';
 const ANSWER_MS = 60_000;
-const TRIES = 6;
-const FIRST_PAUSE_MS = 500;
-/** Limits of the hub count requests of five minutes. */
-const LONGEST_PAUSE_MS = 300_000;
+/** A download that is slower than 100 kB a second is given up. */
+const LEAST_BYTES_PER_MS = 100;
 
 /** In `X-Error-Code`: the service is still working on the data set. Other errors of status 500 stay. */
 const NOT_READY = 'ResponseNotReady';
@@ -25,10 +23,12 @@ export interface Answer {
 
 export class HubClient {
   readonly #env: NodeJS.ProcessEnv;
+  readonly #patience: Patience;
   readonly #hub: string;
 
-  constructor(env: NodeJS.ProcessEnv = process.env) {
+  constructor(env: NodeJS.ProcessEnv = process.env, patience: Patience = {}) {
     this.#env = env;
+    this.#patience = patience;
     this.#hub = (env.HF_ENDPOINT || HUB).replace(/\/+$/, '');
   }
 
@@ -37,30 +37,35 @@ export class HubClient {
     const service = this.#hub.replace('https://', 'https://datasets-server.');
     const url = `${service}/${path}?${new URLSearchParams(query).toString()}`;
     return this.#retry(what, async () => {
-      const response = await this.#get(url, AbortSignal.timeout(ANSWER_MS));
-      const text = await response.text();
+      const response = await this.#get(url, ANSWER_MS);
+      const text = await readBoundedText(response);
       if (!response.ok) throw this.#refusal(response, text, what);
       return { text, revision: response.headers.get('x-revision') };
     });
   }
 
-  /** Passes the response on as soon as it has begun; a failure while it is read is tried again, too. */
-  async download(url: string, what: string, save: (body: ReadableStream<Uint8Array>) => Promise<void>): Promise<void> {
+  /** Passes a file of `bytes` on as soon as it has begun; a failure while it is read is tried again, too. */
+  async download(
+    { url, bytes }: { readonly url: string; readonly bytes: number },
+    what: string,
+    save: (body: ReadableStream<Uint8Array>) => Promise<void>,
+  ): Promise<void> {
     if (!URL.canParse(url) || new URL(url).origin !== new URL(this.#hub).origin) {
       const rule = `files of ${what} must be on ${this.#hub}, got ${url.slice(0, 200)}`;
       throw new TemperError('BadConfig', `${rule}; set HF_ENDPOINT to the hub that has them`);
     }
     await this.#retry(what, async () => {
-      const response = await this.#get(url);
-      if (!response.ok) throw this.#refusal(response, await response.text(), what);
+      const response = await this.#get(url, ANSWER_MS + Math.ceil(bytes / LEAST_BYTES_PER_MS));
+      if (!response.ok) throw this.#refusal(response, await readBoundedText(response), what);
       await save(response.body!);
     });
   }
 
-  #get(url: string, signal?: AbortSignal): Promise<Response> {
+  #get(url: string, withinMs: number): Promise<Response> {
     const token = this.#env.HF_TOKEN;
+    const signal = AbortSignal.any([AbortSignal.timeout(withinMs), ...[this.#patience.signal ?? []].flat()]);
     // A redirect to another origin, where files of the hub are, does not get the token.
-    return fetch(url, { headers: token ? { authorization: `Bearer ${token}` } : {}, ...(signal && { signal }) });
+    return fetch(url, { headers: token ? { authorization: `Bearer ${token}` } : {}, signal });
   }
 
   async #retry<T>(what: string, ask: () => Promise<T>): Promise<T> {
@@ -68,15 +73,11 @@ export class HubClient {
       const rule = `${what} is not complete in Temper's cache, and HF_HUB_OFFLINE forbids to download it`;
       throw new TemperError('BadConfig', `${rule}; unset HF_HUB_OFFLINE, or name config and revision of what is there`);
     }
-    for (let tried = 1; ; tried++) {
-      try {
-        return await ask();
-      } catch (error) {
-        const failure = error instanceof TemperError ? error : unavailable(what, describe(error), error);
-        if (!failure.retryable || tried === TRIES) throw failure;
-        await sleep(Math.min(failure.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS));
-      }
-    }
+    const explained = (error: unknown): never => {
+      if (error instanceof TemperError || this.#patience.signal?.aborted === true) throw error;
+      throw unavailable(what, describe(error), error);
+    };
+    return askAgain(() => ask().catch(explained), this.#patience);
   }
 
   #refusal(response: Response, text: string, what: string): TemperError {

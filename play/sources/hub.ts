@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { HubDataset } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { HubCache } from './hub-cache.ts';
+import type { Patience } from './ask-again.ts';
 import { HubClient, type Answer } from './hub-client.ts';
 import { readParquet } from './parquet.ts';
 import { RowSource, type Identified, type MapOptions, type Row, type RowReading } from './row-source.ts';
@@ -30,7 +31,7 @@ export function hubSource<R, S extends Identified>(
       name: reader.name,
       unit: 'row',
       isTable: true,
-      read: () => reader.read(),
+      read: (patience) => reader.read(patience),
       origin: () => reader.origin,
     };
   };
@@ -70,7 +71,7 @@ class HubReader {
   readonly #dataset: string;
   readonly #options: Options;
   readonly #env: NodeJS.ProcessEnv;
-  readonly #client: HubClient;
+  #client: HubClient;
   #revision: string | null;
 
   constructor(dataset: string, options: Options, env: NodeJS.ProcessEnv) {
@@ -82,7 +83,8 @@ class HubReader {
     this.#revision = options.revision ?? null;
   }
 
-  async *read(): AsyncGenerator<Row> {
+  async *read(patience: Patience): AsyncGenerator<Row> {
+    this.#client = new HubClient(this.#env, patience);
     const place = { config: await this.#findConfig(), split: this.#options.split ?? 'train' };
     yield* this.#options.via === 'parquet' ? this.#readFiles(place) : this.#readPages(place);
   }
@@ -135,7 +137,8 @@ class HubReader {
     let rows = 0;
     for (const [index, { url, size }] of files.entries()) {
       const cache = this.#cache(place) ?? new HubCache([this.#dataset, url, String(size)], this.#env);
-      const download = (save: Parameters<HubClient['download']>[2]) => this.#client.download(url, this.name, save);
+      const download = (save: Parameters<HubClient['download']>[2]) =>
+        this.#client.download({ url, bytes: size }, this.name, save);
       const file = await cache.file(`${index}.parquet`, size, download);
       for await (const row of readParquet(file, rows)) {
         rows = row.number;

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import type { HubDataset } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import type { Patience } from './ask-again.ts';
 
 /** A value as it was read, and its number for messages: counted from 1, as editors count lines. */
 export interface Row {
@@ -30,7 +31,7 @@ export interface RowReading {
   readonly unit: 'line' | 'row';
   /** Whether all rows have the same columns: then `map` may not ask for another. */
   readonly isTable: boolean;
-  read(): AsyncIterable<Row>;
+  read(patience: Patience): AsyncIterable<Row>;
   /** Known once rows were read, for the run's record; a file has none: the run keeps its rows. */
   origin?(): HubDataset | undefined;
 }
@@ -59,11 +60,11 @@ export class RowSource<S extends Identified> implements AsyncIterable<S> {
   }
 
   /** Reads anew at each call. */
-  open(): OpenRows {
+  open(patience: Patience = {}): OpenRows {
     const reading = this.#locate(this.#folder);
     const remedy = this.#map === undefined ? lacksId(reading) : 'return one from map';
     const placeOf = (number: number): string => `${reading.unit} ${number} of ${reading.name}`;
-    const rows = mapped(reading, this.#map as MapRow | undefined, placeOf);
+    const rows = mapped(reading, reading.read(patience), this.#map as MapRow | undefined, placeOf);
     return { rows, placeOf, remedy, origin: () => reading.origin?.() };
   }
 
@@ -119,14 +120,14 @@ function lacksId({ isTable }: RowReading): string {
 type MapRow = (row: unknown, index: number) => unknown;
 
 async function* mapped(
-  reading: RowReading,
+  { name, isTable }: RowReading,
+  rows: AsyncIterable<Row>,
   map: MapRow | undefined,
   placeOf: OpenRows['placeOf'],
 ): AsyncGenerator<Row> {
-  const { name, isTable } = reading;
   const handler = refuseOtherColumns(name);
   let index = 0;
-  for await (const { value, number } of reading.read()) {
+  for await (const { value, number } of rows) {
     const row = isTable ? new Proxy(value as object, handler) : value;
     const scenario = map === undefined ? value : callMap(map, row, index++, () => placeOf(number));
     if (scenario === null && map !== undefined) continue;

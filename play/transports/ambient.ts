@@ -41,16 +41,22 @@ async function passOn({ asked, model, baseURL, fetch }: Capture, network: Fetch,
   const [input, init] = call;
   const dialect = findDialect(new URL(input instanceof Request ? input.url : input).pathname);
   if (dialect === null) return network(...call);
-  const given = input instanceof Request ? await read(input, init) : init;
+  const isText = !(input instanceof Request) && isTextual(init?.body);
+  // Of any other body, such as a stream, a copy is read: the network may get the request.
+  const request = isText ? null : new Request(input, { ...init, duplex: 'half' });
+  const given = request === null ? init : await read(request);
   const body = parseJson(textOf(given?.body)) as { model?: unknown } | null | undefined;
-  if (body?.model !== asked) return network(...call);
+  if (body?.model !== asked) return request === null ? network(...call) : network(request);
   return fetch(`${baseURL}${dialect.path}`, { ...given, method: 'POST', body: JSON.stringify({ ...body, model }) });
 }
 
-/** A copy is read: the network may get the request. */
-async function read(request: Request, init: RequestInit | undefined): Promise<RequestInit> {
+async function read(request: Request): Promise<RequestInit> {
   const { headers, signal } = request;
-  return { headers, signal, body: await request.clone().text(), ...init };
+  return { headers, signal, body: await request.clone().text() };
+}
+
+function isTextual(body: RequestInit['body']): boolean {
+  return body == null || typeof body === 'string' || body instanceof Uint8Array;
 }
 
 function textOf(body: RequestInit['body']): string {

@@ -129,18 +129,18 @@ async function recordRun(
     : ['the script has changed since the run started; the run continues with the new script'];
 }
 
-/** Steps are over by their commit, or by the word that they had nothing to train. */
+/**
+ * The newest step that is over, by its commit or by the word that it had nothing to train, and the newest checkpoint.
+ * Steps are finished in their order.
+ */
 async function findPlace(store: Store, run: string): Promise<Pick<LoopRun, 'step' | 'checkpoint'>> {
-  const known = new Set(await childNumbers(store, stepsPrefix(run, 0)));
-  let step = 0;
-  let commit = await readCommit(store, { run, branch: 0, step });
-  for (; known.has(step + 1); step++) {
-    const place = { run, branch: 0, step: step + 1 };
-    const next = await readCommit(store, place);
-    if (next === null && (await store.read(skippedKey(place))) === null) break;
-    commit = next ?? commit;
+  let last: number | null = null;
+  for (const step of (await childNumbers(store, stepsPrefix(run, 0))).toReversed()) {
+    const place = { run, branch: 0, step };
+    const commit = await readCommit(store, place);
+    if (commit !== null) return { step: last ?? step, checkpoint: checkpointOf(run, commit) };
+    if (last === null && (await store.read(skippedKey(place))) !== null) last = step;
   }
-  if (commit !== null) return { step, checkpoint: checkpointOf(run, commit) };
   throw new TemperError(
     'StoreCorrupt',
     `${manifestKey({ run, branch: 0, step: 0 })} is missing; restore it from a copy`,

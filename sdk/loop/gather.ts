@@ -5,7 +5,6 @@ import pLimit from 'p-limit';
 import { TemperError } from '../../core/failures.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
-import { mean } from '../../core/statistics.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
 
@@ -74,6 +73,11 @@ export async function gatherTrajectoryGroups(
   return settled.flatMap((result) => (result.status === 'fulfilled' && result.value !== null ? [result.value] : []));
 }
 
+type Sum = readonly [sum: number, count: number];
+
+const NOTHING: Sum = [0, 0];
+const plus = ([sum, count]: Sum, value: number): Sum => [sum + value, count + 1];
+
 /** Outcomes of a gathering so far; too many failures end it. */
 class Tally {
   error: TemperError | null = null;
@@ -82,8 +86,9 @@ class Tally {
   readonly #total: number;
   #done = 0;
   #exceptions = 0;
-  readonly #rewards: number[] = [];
-  readonly #metrics = new Map<string, number[]>();
+  // It is told after each of thousands of attempts, and keeps no list.
+  #rewards = NOTHING;
+  readonly #metrics = new Map<string, Sum>();
   readonly #line: (progress: GatherProgress, isLast: boolean) => void;
   readonly #onProgress: ((progress: GatherProgress) => void) | undefined;
 
@@ -123,9 +128,9 @@ class Tally {
   }
 
   #count({ totalReward, metrics }: Trajectory): void {
-    this.#rewards.push(totalReward);
+    this.#rewards = plus(this.#rewards, totalReward);
     for (const [name, value] of Object.entries(metrics))
-      this.#metrics.set(name, [...(this.#metrics.get(name) ?? []), Number(value)]);
+      this.#metrics.set(name, plus(this.#metrics.get(name) ?? NOTHING, Number(value)));
   }
 
   #addException(cause: unknown): void {
@@ -144,8 +149,9 @@ class Tally {
     const done = this.#done;
     const total = this.#total;
     const exceptions = this.#exceptions;
-    const metrics = Object.fromEntries([...this.#metrics].map(([name, values]) => [name, mean(values) ?? 0]));
-    const progress = { done, total, exceptions, reward: mean(this.#rewards), metrics };
+    const metrics = Object.fromEntries([...this.#metrics].map(([name, [sum, count]]) => [name, sum / count]));
+    const [rewards, rewarded] = this.#rewards;
+    const progress = { done, total, exceptions, reward: rewarded === 0 ? null : rewards / rewarded, metrics };
     this.#line(progress, isLast);
     if (!isLast) this.#onProgress?.(progress);
   }

@@ -1,4 +1,6 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
+import pLimit from 'p-limit';
+
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintIfStalled } from '../../core/learning-signal.ts';
 import { planRoles, rewardRules } from '../../core/plan-step.ts';
@@ -6,6 +8,7 @@ import { summariseSupervised } from '../../core/plan-supervised.ts';
 import { KEPT_EVALS, KEPT_NOTES, newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { warnOfLastStep } from '../../core/training-warnings.ts';
 import { onTheWire } from '../../store/records/lineage.ts';
+import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -136,8 +139,8 @@ export function addEval(run: LoopRun, evaluation: EvalResult): void {
 }
 
 export async function readEvals(run: LoopRun): Promise<void> {
-  for (let step = 0; step <= run.step; step++) {
-    const result = await readEval(run.store, { run: run.name, branch: 0, step });
-    if (result !== null) addEval(run, result);
-  }
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const read = (step: number) => limit(() => readEval(run.store, { run: run.name, branch: 0, step }));
+  const found = await Promise.all(Array.from({ length: run.step + 1 }, (_, step) => read(step)));
+  for (const result of found) if (result !== null) addEval(run, result);
 }

@@ -38,7 +38,7 @@ export class Model {
     return this.inferenceModelName ?? this.name;
   }
 
-  /** The official client. Temper records answers within a gathered attempt: a retry does not pay for them again. */
+  /** The official client. Within a gathered attempt, Temper waits for answers and records them, as of hosted models. */
   openai(): OpenAI {
     const { inferenceBaseUrl: address, inferenceApiKey: key = null } = this;
     if (address === undefined) throw this.noAddress();
@@ -59,7 +59,7 @@ export class Model {
   protected fetch(url: string, init: RequestInit): Promise<Response> {
     const playing = playingAttempt();
     const body = askedBody(init);
-    if (playing === undefined || body === null || body['stream'] === true) return fetch(url, init);
-    return askOther(playing, this.name, body, (asked) => fetch(url, { ...init, body: JSON.stringify(asked) }));
+    const answered = playing === undefined || body === null ? null : askOther(playing, this, { url, init, body });
+    return answered ?? fetch(url, init);
   }
 }

@@ -1,49 +1,33 @@
 /**
- * Calls of models that are not the one that is played (an opponent, a judge, a simulated user): an attempt that is
- * repeated gets the answer that was received, and nothing is paid for twice.
+ * Calls of models that are not the one that is played (an opponent, a judge, a simulated user): the attempt makes them as
+ * it calls hosted models. An outage is waited for, and an attempt that is repeated gets the answers that were received.
  */
-import { hashOf } from '../../core/hashes.ts';
+import { connectTo } from '../../play/hosted/connect-hosted.ts';
+import { findDialect } from '../../play/dialects/find-dialect.ts';
+import { createFetch } from '../../play/transports/fetch.ts';
 import type { PlayingAttempt } from './playing-attempt.ts';
 
-type Body = Record<string, unknown>;
-
-interface Answer {
-  status: number;
-  text: string;
+interface OtherModel {
+  readonly name: string;
+  readonly inferenceBaseUrl: string | undefined;
+  readonly inferenceApiKey: string | undefined;
 }
 
-/** Thrown through `once`, which keeps what came back and nothing else. */
-class NoAnswer extends Error {
-  readonly response: Response;
-  constructor(response: Response) {
-    super(`status ${response.status}`);
-    this.response = response;
-  }
-}
+type Body = Readonly<Record<string, unknown>>;
 
-export async function askOther(
+/** Null for a request that is no call of a model, such as one of embeddings. */
+export function askOther(
   playing: PlayingAttempt,
-  name: string,
-  body: Body,
-  send: (body: Body) => Promise<Response>,
-): Promise<Response> {
-  const { model: _model, ...asked } = body;
-  const call = `${name} ${hashOf(asked)}`;
-  const occurrence = playing.asked.get(call) ?? 0;
-  playing.asked.set(call, occurrence + 1);
-  try {
-    const { status, text } = await playing.once(`${call} ${occurrence}`, () => receive(send, body));
-    return new Response(text, { status, headers: { 'content-type': 'application/json' } });
-  } catch (error) {
-    // Asked again, it is the same call.
-    playing.asked.set(call, (playing.asked.get(call) ?? 1) - 1);
-    if (error instanceof NoAnswer) return error.response;
-    throw error;
-  }
-}
-
-async function receive(send: (body: Body) => Promise<Response>, body: Body): Promise<Answer> {
-  const response = await send(body);
-  if (!response.ok) throw new NoAnswer(response);
-  return { status: response.status, text: await response.text() };
+  { name, inferenceBaseUrl: baseUrl = '', inferenceApiKey }: OtherModel,
+  { url, init, body }: { readonly url: string; readonly init: RequestInit; readonly body: Body },
+): Promise<Response> | null {
+  const dialect = findDialect(url.slice(baseUrl.replace(/\/+$/, '').length));
+  if (dialect === null) return null;
+  const model = String(body['model']);
+  const kept = `${name}#${model}`;
+  const named = { name, model, baseUrl, keyVariable: null, maxTokensName: null };
+  const connection = connectTo({ ...named, key: inferenceApiKey ?? null });
+  const fetch = playing.others.get(kept) ?? createFetch(playing.openHosted({ name, named, price: null, connection }));
+  playing.others.set(kept, fetch);
+  return fetch(`http://other-model.invalid/v1${dialect.path}`, { ...init, body: JSON.stringify(body) });
 }

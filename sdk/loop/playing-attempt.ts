@@ -2,6 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 import type { Checkpoint } from '../../core/contract.ts';
+import type { HostedCalls } from '../../play/hosted/hosted-calls.ts';
 import type { Fetch } from '../../play/transports/fetch.ts';
 
 export interface PlayingAttempt {
@@ -12,11 +13,11 @@ export interface PlayingAttempt {
   readonly seed: number;
   readonly attempt: number;
   readonly signal: AbortSignal;
-  readonly once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
   /** To the played model, recorded; as one of its roles where it has any. */
   readonly fetchAs: (role: string | null) => Fetch;
-  /** How often each call of another model was made. */
-  readonly asked: Map<string, number>;
+  readonly openHosted: HostedCalls['open'];
+  /** To other models, by their names. */
+  readonly others: Map<string, Fetch>;
 }
 
 const storage = new AsyncLocalStorage<PlayingAttempt>();

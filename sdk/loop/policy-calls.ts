@@ -9,6 +9,8 @@ export interface PolicyCaller {
   readonly runName: string;
   /** Null: the model itself, and not one of its roles. */
   readonly roleName: string | null;
+  readonly inferenceBaseUrl: string | undefined;
+  readonly inferenceApiKey: string | undefined;
   getInferenceName(): string;
 }
 
@@ -23,7 +25,9 @@ export function askPolicy(caller: PolicyCaller, url: string, init: RequestInit):
   if (playing.run === runName) return playing.fetchAs(role)(url, named);
   const other = role === null ? runName : `${runName}:${role}`;
   const seed = deriveSeed([playing.seed, playing.attempt, other]);
-  return askOther(playing, other, { seed, ...body }, (seeded) => fetch(url, { ...init, body: JSON.stringify(seeded) }));
+  const { inferenceBaseUrl, inferenceApiKey } = caller;
+  const asking = { url, init, body: { seed, ...body } };
+  return askOther(playing, { name: other, inferenceBaseUrl, inferenceApiKey }, asking) ?? fetch(url, named);
 }
 
 export function askedBody({ body }: RequestInit): Record<string, unknown> | null {

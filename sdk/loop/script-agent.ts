@@ -68,13 +68,14 @@ export class ScriptAgent {
 
   async #playOne(context: RolloutContext<LoopScenario>): Promise<Trajectory[]> {
     const { scenario, once, random, signal } = context;
-    const hidden = { [ATTEMPT_HOOKS]: attemptHooks(context) };
+    const hooks = attemptHooks(context)!;
+    const hidden = { [ATTEMPT_HOOKS]: hooks };
     const { run, group, policy: checkpoint, onAttempt } = this.#script;
     const { plan, players, recorderOf } = this.#playing;
     const { attempt } = scenario;
     const fetchAs = createAttemptFetch(run.model, players, recorderOf(attempt));
     const place = { run: run.name, seed: plan.seed, attempt, checkpoint };
-    const playing = { ...place, signal, once, fetchAs, asked: new Map() };
+    const playing = { ...place, signal, fetchAs, openHosted: hooks.openHosted, others: new Map() };
     try {
       const played = await playAs(playing, async () =>
         group.attempts[attempt]!({ attempt, random, signal, once, ...hidden }),

@@ -1,5 +1,5 @@
 /** `temper-rl/mcp`: tools of MCP servers. `const files = mcp({ command: 'npx', args: ['-y', 'some-server'] })`. */
-import { checkToolServer } from './check-tool-server.ts';
+import { tryToolServer } from './check-tool-server.ts';
 import { parseOptions, type McpCommandOptions, type McpUrlOptions } from './mcp-options.ts';
 import { toolsOfAttempt, type McpTool } from './attempt-tools.ts';
 import type { McpContext } from './mcp-context.ts';
@@ -22,6 +22,6 @@ export function mcp(options: McpCommandOptions | McpUrlOptions): McpServer {
   const settings = parseOptions(options);
   return Object.freeze({
     tools: (context: McpContext) => toolsOfAttempt(settings, context),
-    [CHECK_SERVER]: (folder: string) => checkToolServer(settings, folder),
+    [CHECK_SERVER]: (folder: string) => tryToolServer(settings, folder, (tools) => tools.map(({ name }) => name)),
   });
 }

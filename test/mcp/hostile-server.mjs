@@ -24,6 +24,13 @@ const TOOLS = {
   large: () => text('x'.repeat(10 * 1024 ** 2)),
   huge: () => text('x'.repeat(20 * 1024 ** 2)),
   nonsense: () => ({ content: 'no list' }),
+  odd: () => ({
+    content: [
+      { type: 'text', text: 'odd', annotations: null },
+      { type: 'song', data: 'la' },
+    ],
+    isError: null,
+  }),
   add: ({ item }) => {
     state.push(item);
     if (file !== undefined) appendFileSync(file, `add ${item}\n`);
@@ -69,8 +76,24 @@ function listed() {
   }));
   if (mode === 'twice') tools.push({ ...tools[0] });
   if (mode === 'dots') tools.push({ ...tools[0], name: 'files/read.all' });
-  return { tools };
+  if (mode === 'empty-cursor') return { tools, nextCursor: '' };
+  if (mode === 'same-cursor') return { tools, nextCursor: 'page-2' };
+  return { tools: mode === 'odd' ? ODD_TOOLS : tools };
 }
+
+/** Of what servers of other languages write for absent and for any values. */
+const ODD_TOOLS = [
+  {
+    name: 'odd',
+    description: null,
+    inputSchema: { type: 'object', properties: { value: true }, required: null },
+    outputSchema: { type: 'object', properties: { result: true } },
+    annotations: 'none',
+    execution: null,
+  },
+  { name: 'unreadable', description: 'It has no schema.' },
+  null,
+];
 
 function initialized({ protocolVersion }) {
   const capabilities = mode === 'paged' ? { tools: {}, resources: {} } : { tools: {} };

@@ -68,6 +68,22 @@ test('descriptions and results are text: the engine seals them, names are plain'
   expect(listed.every(([name]) => /^[A-Za-z0-9_-]{1,64}$/.test(name))).toBe(true);
 });
 
+test('of a tool and of a result, only what is used is checked', async () => {
+  const log = logOf(
+    playWith(hostile({ only: ['odd'] }, 'odd'), async (call, _context, [tool]) => [
+      tool!.description,
+      tool!.parameters,
+      await call('odd'),
+    ]),
+  );
+  const parameters = { type: 'object', properties: { value: true }, required: null };
+  expect(JSON.parse(await log)).toEqual(['', parameters, 'odd\n[song of unknown type, 2 characters of base64]']);
+});
+
+test('an empty cursor ends a list', async () => {
+  expect(await hostile({}, 'empty-cursor')[CHECK_SERVER]('')).toContain('add');
+});
+
 test('lists that come in pages are read to their end', async () => {
   const server = hostile({ resources: true }, 'paged');
   const { logs } = await playWith(server, async (call, _context, tools) => [
@@ -138,7 +154,14 @@ test.each([
     mcp({ command: 'no-such-program' }),
     /no-such-program cannot be started \(ENOENT\)/,
   ],
-  ['of two tools of one name', hostile({}, 'twice'), /has two tools of the name die; take one of them/],
+  ['of two tools of one name', hostile({}, 'twice'), /has two tools of the name die; correct the server, or leave/],
+  [
+    'of a tool without a schema',
+    hostile({}, 'odd'),
+    /must describe its tool unreadable .* but does not \(inputSchema: /,
+  ],
+  ['of the tools that an odd server has', hostile({ only: ['x'] }, 'odd'), /names; it has odd, unreadable/],
+  ['of a list without an end', hostile({}, 'same-cursor'), /its list has the nextCursor "page-2" twice, and so no end/],
   ['of a server that ends', hostile({}, 'usage'), /exit code 2; its last lines of stderr: usage: hostile-server MODE/],
   ['of a server that is mute', hostile({ startTimeoutMs: 300 }, 'mute'), /longer than startTimeoutMs 300/],
   ['of a tool that is not there', hostile({ only: ['dye'] }), /has no tool "dye", which only of mcp names; it has die/],

@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
+import { readBounded } from '../../core/read-bounded.ts';
 import { callHttp, type HttpRequest } from '../../outbound/http.ts';
 
 const KEY = 'a-key-of-some-length';
@@ -29,6 +30,16 @@ test('no signature of an address that a refusal repeats is shown', async () => {
   await expect(call((_, response) => response.writeHead(400).end(said))).rejects.toThrow(
     'answered 400: http://a/b?X-Amz-Signature=[key]&c http://a/b?Signature=[key]&c http://a/b?sig=[key]&c http://a/b?token=[key]&c)',
   );
+});
+
+test('an answer has a limit, and of a refusal without end the beginning is read', async () => {
+  await expect(readBounded(new Response('x'.repeat(2 ** 20 + 1)), 2 ** 20)).rejects.toThrow('has more than 1 MiB');
+  const endless = call((_, response) => {
+    const write = (): void => void (response.destroyed || response.write('no '.repeat(20_000), write));
+    response.writeHead(400);
+    write();
+  });
+  await expect(endless).rejects.toThrow('answered 400: no no');
 });
 
 test.each([

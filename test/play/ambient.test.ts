@@ -66,6 +66,32 @@ test('calls of twenty-four attempts at once, by three formats and streams, go to
   expect(asked).toEqual([]);
 });
 
+const BODIES: Record<string, (bytes: Uint8Array<ArrayBuffer>) => NonNullable<RequestInit['body']>> = {
+  'an array of bytes': (bytes) => bytes,
+  'an ArrayBuffer': ({ buffer }) => buffer,
+  'a Blob': (bytes) => new Blob([bytes]),
+  'a stream': (bytes) => new Blob([bytes]).stream(),
+};
+
+test.each(Object.entries(BODIES))(
+  'a body that is %s goes to the recorder, and of another model to the network',
+  async (_, bodyOf) => {
+    asked.length = 0;
+    const send = (model: string) => {
+      const text = JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }] });
+      const body = bodyOf(Uint8Array.from(Buffer.from(text)));
+      return fetch(`${address}/v1/chat/completions`, { method: 'POST', body, duplex: 'half' });
+    };
+    const [attempt] = await play(async () => {
+      await send('gpt-5-mini');
+      expect(await (await send('gpt-5')).json()).toEqual({ from: 'network' });
+      return 1;
+    }, 1);
+    expect(attempt).toMatchObject({ failure: null, calls: [{ message: { content: 're x' } }] });
+    expect(asked).toEqual(['/v1/chat/completions']);
+  },
+);
+
 test('other models, other addresses and calls outside of an attempt go to the network', async () => {
   asked.length = 0;
   const [attempt] = await play(async () => {

@@ -1,8 +1,9 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import type { RolloutContext } from '../../play/agent.ts';
 import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { endLeases, LeaseWatch } from '../../play/resources/leaked-leases.ts';
+import { LeaseHolder } from '../../play/resources/lease-holder.ts';
 import type { Resource, ResourceScope, Resources } from '../../play/resources/resource.ts';
 import { Leases } from '../../store/records/leases.ts';
 import { resource } from '../../sdk/index.ts';
@@ -39,6 +40,20 @@ function owner(needs: Resources): AgentResources {
 
 const held = async () => (await leases.list()).map(({ lease }) => lease.resource).toSorted();
 const valuesOf = ({ resources }: RolloutContext) => Object.values<unknown>(resources).join(' ');
+
+test.each([
+  ['both clocks went on', 60_000, 60_000],
+  ['the clock was set back', -3_540_000, 60_000],
+  ['the machine was suspended', 60_000, 0],
+])('a holder that was silent for a minute knows it: %s', async (_, wallMs, steadyMs) => {
+  const holder = new LeaseHolder(leases);
+  await holder.renew();
+  await leases.removeHolder(holder.id);
+  const [wall, steady] = [Date.now() + wallMs, performance.now() + steadyMs];
+  const clocks = [vi.spyOn(Date, 'now').mockReturnValue(wall), vi.spyOn(performance, 'now').mockReturnValue(steady)];
+  expect(await holder.isHolding()).toBe(false);
+  for (const clock of clocks) clock.mockRestore();
+});
 
 test('each scope is set up before what needs it, in order, and ended after it, in the opposite order', async () => {
   const needs = {

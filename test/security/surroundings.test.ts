@@ -64,6 +64,16 @@ describe('the environment of a child', () => {
     expect(programEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU, ...own, ...hidden })).toEqual({ ...system, ...own });
   });
 
+  it('of an agent’s program has no password of a proxy', () => {
+    const proxies = {
+      HTTPS_PROXY: 'http://me:p@ss@proxy:1',
+      all_proxy: 'me:secret@proxy:2',
+      http_proxy: 'socks5://p:3',
+    };
+    const open = { HTTPS_PROXY: 'http://proxy:1', all_proxy: 'proxy:2', http_proxy: 'socks5://p:3' };
+    expect(programEnvironment(proxies)).toMatchObject(open);
+  });
+
   it.each([
     [{ http_proxy: 'http://p' }, '127.0.0.1,localhost,::1'],
     [{ ALL_PROXY: 'http://p', no_proxy: 'a.test, localhost' }, 'a.test,localhost,127.0.0.1,::1'],

@@ -78,7 +78,7 @@ async function* rowsOf(
   for (const group of groups) {
     const rows = files.knownRows(group);
     if (rows === null) others.push(group);
-    else known.push(...rows);
+    else for (const row of rows) known.push(row);
   }
   yield known;
   for (const together of coalesce(others)) {

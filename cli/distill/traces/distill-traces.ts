@@ -59,7 +59,8 @@ export async function distillTraces(context: TracesContext): Promise<number> {
 
 const DEFAULT_SCORE = 'reward';
 
-async function readTraces({ flags, cwd, env, signal }: TracesContext) {
+async function readTraces(context: TracesContext) {
+  const { flags, cwd } = context;
   const score = flags.score ?? DEFAULT_SCORE;
   if (flags['from-otlp'] !== null) {
     const path = resolve(cwd, flags['from-otlp']);
@@ -69,7 +70,7 @@ async function readTraces({ flags, cwd, env, signal }: TracesContext) {
   if (since !== null && Number.isNaN(Date.parse(since)))
     throw new UsageError(`--since must be a time, got ${since}; pass one such as 2026-11-20 or 2026-11-20T12:00:00Z`);
   const asked = { since: since === null ? null : new Date(since).toISOString(), most: most ?? MOST, score };
-  const { spans, scores } = await readLangfuse({ env, signal }, asked);
+  const { spans, scores } = await readLangfuse(context, asked);
   return { source: 'Langfuse', found: readTraced(spans, score, scores) };
 }
 

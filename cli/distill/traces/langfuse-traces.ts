@@ -1,12 +1,13 @@
 /** Recorded calls of models in Langfuse, as spans, and their scores: https://api.reference.langfuse.com. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 
 import { TemperError } from '../../../core/failures.ts';
-import { callHttp, TRIES_AGAIN } from '../../../outbound/http.ts';
+import { callHttp } from '../../../outbound/http.ts';
 import { langfuseAccess, langfuseCaller } from '../../../outbound/trace/endpoint.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
+import { askAgain } from '../../../play/sources/ask-again.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
+import { patienceOf } from '../../planning/load-agent.ts';
 import type { Scores } from './trace-conversations.ts';
 
 const Observation = z.looseObject({
@@ -26,16 +27,15 @@ const Score = z.looseObject({
 
 const OBSERVATIONS_AT_ONCE = 200;
 const SCORES_AT_ONCE = 100;
-const TRIES = 6;
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 120_000;
+/** A run calls its targets until they answer; a command gives up. */
+const REMEDY = 'check LANGFUSE_BASE_URL and the network, and run the command again';
 
 export interface LangfuseTraces {
   readonly spans: readonly ReadSpan[];
   readonly scores: Scores;
 }
 
-type Place = Pick<CommandEnvironment, 'env' | 'signal'>;
+type Place = Pick<CommandEnvironment, 'env' | 'signal' | 'output'>;
 
 /** The newest calls from a time on, at most `most`, with the scores of this name. */
 export async function readLangfuse(
@@ -59,7 +59,9 @@ async function readScores(place: Place, name: string): Promise<Scores> {
   for await (const { value, subject } of readPages(place, 'v3/scores', query, Score)) {
     const number = typeof value === 'boolean' ? Number(value) : value;
     if (subject == null || typeof number !== 'number') continue;
-    scores.set(subject.id, [...(scores.get(subject.id) ?? []), number]);
+    const known = scores.get(subject.id) ?? [];
+    known.push(number);
+    scores.set(subject.id, known);
   }
   return scores;
 }
@@ -86,31 +88,22 @@ async function* readPages<Item>(
 }
 
 /** What may pass is asked again. */
-async function ask({ env, signal }: Place, path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
+async function ask(place: Place, path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
+  const { env, signal } = place;
   const { url, authorization } = langfuseAccess(env);
   const keyVariable = 'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY';
-  const caller = { ...langfuseCaller(authorization, { fetch, signal }), keyVariable };
+  const caller = { ...langfuseCaller(authorization, { fetch, signal }), keyVariable, remedy: REMEDY };
   const request = {
     url: `${url}/api/public/${path}?${new URLSearchParams(query).toString()}`,
     headers: { authorization },
   };
-  for (let tried = 1; ; tried++) {
-    try {
-      return (await callHttp(caller, request)).json;
-    } catch (error) {
-      if (!(error instanceof TemperError) || error.type === 'BadConfig') throw error;
-      if (!error.retryable || tried === TRIES) throw unreadable(error);
-      const pauseMs = error.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** (tried - 1);
-      await sleep(Math.min(pauseMs, LONGEST_PAUSE_MS), undefined, { signal });
-    }
+  try {
+    return (await askAgain(() => callHttp(caller, request), patienceOf(place))).json;
+  } catch (error) {
+    if (!(error instanceof TemperError) || error.type === 'BadConfig') throw error;
+    if (error.retryable) throw new TemperError('SourceUnavailable', error.message, { cause: error });
+    throw new TemperError('BadConfig', `${error.message}; ${REMEDY}`, { cause: error });
   }
-}
-
-/** A run calls its targets until they answer; a command gives up. */
-function unreadable(error: TemperError): TemperError {
-  const type = error.retryable ? 'SourceUnavailable' : 'BadConfig';
-  const remedy = 'check LANGFUSE_BASE_URL and the network, and run the command again';
-  return new TemperError(type, `${error.message.replace(TRIES_AGAIN, '')}; ${remedy}`, { cause: error });
 }
 
 function toSpan(observation: z.output<typeof Observation>): ReadSpan {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LineSplitter } from '../../../core/lines.ts';
 import { TemperError } from '../../../core/failures.ts';
+import { readBoundedText } from '../../../core/read-bounded.ts';
 import { MAX_ANSWER_BYTES } from '../../../core/wire-constants.ts';
 import { chatUrl, type EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { readUsed } from '../../../play/connections/providers.ts';
@@ -37,7 +38,7 @@ async function* openStream(asked: StreamedQuestion): AsyncGenerator<ChatEvent, R
   for (;;) {
     const response = await post(asked);
     if (response.ok) return response;
-    const text = excerpt(await response.text());
+    const text = excerpt(await readBoundedText(response));
     const reason = `${asked.title} refused with ${response.status}: ${text || 'no reason'}`;
     if (!asked.isAwaited || !LOADING.includes(response.status) || performance.now() > until)
       throw new TemperError('EngineFailed', reason);

@@ -6,7 +6,7 @@ import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
-import { callHttp } from '../../http.ts';
+import { callHttp, type HttpCaller } from '../../http.ts';
 import { readShape, readDeployedTemplate } from './files.ts';
 import { modelName } from './names.ts';
 import { serviceCaller, SERVICES, serviceUrl } from './services.ts';
@@ -16,6 +16,7 @@ const RANKS = { least: 4, most: 64 };
 const TARGETS = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'up_proj', 'down_proj', 'gate_proj'];
 /** Most deployed models of one page. */
 const PAGE = 200;
+const MOST_PAGES = 100;
 
 interface Model {
   name: string;
@@ -29,6 +30,7 @@ interface DeployedModel {
   state?: 'DEPLOYING' | 'DEPLOYED' | 'UNDEPLOYING' | 'UPDATING';
   status?: { code?: string; message?: string };
 }
+type Page = { deployedModels?: DeployedModel[]; nextPageToken?: string };
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'fireworks'>;
 const accountOf = ({ env, deployment }: StageContext): string =>
@@ -169,10 +171,7 @@ async function load(context: StageContext): Promise<StageOutcome> {
   const deployment = `accounts/${account}/deployments/${id}`;
   const url = `${accountOf(context)}/deployedModels`;
   const caller = serviceCaller('fireworks', context);
-  const { deployedModels = [] } = (await callHttp(caller, { url: `${url}?pageSize=${PAGE}` })).json as {
-    deployedModels?: DeployedModel[];
-  };
-  const there = deployedModels.find((each) => each.model === model && each.deployment === deployment);
+  const there = await findDeployed(caller, url, (each) => each.model === model && each.deployment === deployment);
   if (there?.state === 'DEPLOYED') return { made: { deployment, model: `${String(model)}#${deployment}` } };
   if (there?.status?.code !== undefined && there.status.code !== 'OK') throw failed(deployment, there.status.message);
   if (there === undefined) {
@@ -180,6 +179,24 @@ async function load(context: StageContext): Promise<StageOutcome> {
     await callHttp(caller, { method: 'POST', url: `${url}${replace ? '?replaceMergedAddon=true' : ''}`, json });
   }
   return { waitingFor: `Fireworks loads ${String(model)} to ${deployment}` };
+}
+
+/** On whatever page it is; there may be hundreds of models. */
+async function findDeployed(
+  caller: HttpCaller,
+  url: string,
+  isIt: (each: DeployedModel) => boolean,
+): Promise<DeployedModel | undefined> {
+  let pageToken = '';
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const query = new URLSearchParams({ pageSize: String(PAGE), ...(pageToken && { pageToken }) });
+    const { json } = await callHttp(caller, { url: `${url}?${query.toString()}` });
+    const { deployedModels = [], nextPageToken = '' } = json as Page;
+    const there = deployedModels.find(isIt);
+    if (there !== undefined || nextPageToken === '') return there;
+    pageToken = nextPageToken;
+  }
+  throw failed('its list of deployed models', `it has more than ${MOST_PAGES} pages`);
 }
 
 function failed(what: string, message = 'without a reason'): TemperError {

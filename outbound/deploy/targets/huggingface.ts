@@ -8,6 +8,7 @@ import type { uploadFiles } from '@huggingface/hub';
 
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
+import { readBoundedText } from '../../../core/read-bounded.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
 import { callHttp, explainRefusal, explainSilence, type HttpCaller } from '../../http.ts';
@@ -153,7 +154,7 @@ function refusing(caller: HttpCaller): typeof fetch {
     });
     if (response.ok) return response;
     const { status, headers } = response;
-    const text = await response.text();
+    const text = await readBoundedText(response);
     throw explainRefusal(caller, request, { status: OUTDATED.includes(status) ? 503 : status, text, headers });
   };
 }

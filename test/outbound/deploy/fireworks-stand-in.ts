@@ -125,15 +125,19 @@ export async function startFireworks(
     {
       method: 'GET',
       path: of('deployedModels'),
-      answer: () => ({
-        json: {
-          deployedModels: loaded.map((each) => {
-            each.asked += 1;
-            const state = each.asked > 1 ? 'DEPLOYED' : 'DEPLOYING';
-            return { model: each.model, deployment: each.deployment, state, status: { code: 'OK' } };
-          }),
-        },
-      }),
+      // The first page has those of others.
+      answer: ({ query }) =>
+        query.get('pageToken') === null
+          ? { json: { deployedModels: [{ model: 'other', deployment: 'other' }], nextPageToken: 'second' } }
+          : {
+              json: {
+                deployedModels: loaded.map((each) => {
+                  each.asked += 1;
+                  const state = each.asked > 1 ? 'DEPLOYED' : 'DEPLOYING';
+                  return { model: each.model, deployment: each.deployment, state, status: { code: 'OK' } };
+                }),
+              },
+            },
     },
     {
       method: 'POST',

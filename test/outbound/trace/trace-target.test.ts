@@ -1,6 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
 
 import { TraceSettings } from '../../../core/contract-trace.ts';
+import { verdictsOf } from '../../../outbound/trace/evaluation-events.ts';
+import { sampleAttempts } from '../../../outbound/trace/sample-attempts.ts';
+import type { TracedGroup } from '../../../outbound/trace/traced.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import { openTraceTarget } from '../../../outbound/trace/trace-target.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
@@ -33,6 +36,13 @@ const otlp = (options: object = {}) => open({ kind: 'otlp', url: `${server.url}/
 const named = (name: string): ReadSpan[] => [...server.spans.values()].filter((span) => span.name === name);
 const inTrace = ({ traceId }: ReadSpan) => [...server.spans.values()].filter((span) => span.traceId === traceId);
 const ms = (nanoseconds: bigint) => Number(nanoseconds / 1_000_000n) - STARTED;
+
+test('an evaluation may have any number of attempts', () => {
+  const attempts = Array.from({ length: 200_000 }, (_, reward) => ({ draw: 1, reward, status: 'ok' }));
+  expect(sampleAttempts(attempts, 0).filter((by) => by !== undefined)).toEqual(['worst', 'best']);
+  const labels = verdictsOf({ attempts, judged: null } as unknown as TracedGroup).map(({ label }) => label);
+  expect([0, 1, 199_998, 199_999].map((at) => labels[at])).toEqual(['worst', 'below mean', 'above mean', 'best']);
+});
 
 test('an attempt is a trace: the agent, its turns with what they said, the tool between them, and the reward', async () => {
   await writeStep(store, 1, [0.25, 0.75]);

@@ -5,6 +5,7 @@ import { TrackerSettings, type TrackerKind } from '../../../core/contract-outbou
 import type { Target } from '../../../outbound/target.ts';
 import { metricsOfStep } from '../../../outbound/track/metric-names.ts';
 import { openTracker } from '../../../outbound/track/open-tracker.ts';
+import { trackioCaller } from '../../../outbound/track/trackio.ts';
 import { readCursor } from '../../../store/records/outbound-cursor.ts';
 import { seededFaults, type Fault, type StandIn } from '../stand-in.ts';
 import { startMlflow, type MlflowStandIn } from './mlflow-stand-in.ts';
@@ -34,6 +35,16 @@ async function startAll(fault: FaultOf = () => null) {
   const violations = () => all.flatMap((each) => each.violations);
   return { wandb, mlflow, trackio, env, violations };
 }
+
+test.each([
+  ['http://127.0.0.1:7860', 'TRACKIO_WRITE_TOKEN', null],
+  ['https://hf.space.example', 'TRACKIO_WRITE_TOKEN', null],
+  ['https://me-trackio.hf.space', 'HF_TOKEN', 'hf_1'],
+  ['http://hub.example:1', 'HF_TOKEN', 'hf_1'],
+])("of the hub's token, %s gets none unless it is the hub's", (url, keyVariable, key) => {
+  const env = { HF_TOKEN: 'hf_1', HF_ENDPOINT: 'http://hub.example:1', TRACKIO_WRITE_TOKEN: '' };
+  expect(trackioCaller(url, { fetch, signal: AbortSignal.timeout(1), env })).toMatchObject({ keyVariable, key });
+});
 
 function open({ store, folder }: TrackedRun, env: NodeJS.ProcessEnv, kind: TrackerKind, settings: object = {}): Target {
   return openTracker(TrackerSettings.parse({ kind, ...settings }), { store, project: folder, env, fetch });

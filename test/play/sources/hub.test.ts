@@ -3,6 +3,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import { beforeEach, expect, test } from 'vitest';
 
 import { openScenarios, readScenarios } from '../../../play/scenarios.ts';
+import { HubCache } from '../../../play/sources/hub-cache.ts';
 import { hubSource, type HubOptions } from '../../../play/sources/hub.ts';
 import { hf } from '../../../sdk/index.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -136,6 +137,29 @@ test('a refusal that does not pass in time is an outage, which a worker tries ag
       'owner/name/main/train cannot be read now: 429 Too many requests; check',
     ) as string,
   });
+});
+
+test('a wait is told, and ended by its signal; one that is too long is not begun', async () => {
+  const refusals = ['60', '3600'].map((seconds) => ({ status: 429, headers: { 'Retry-After': seconds } }));
+  await start({ refusals });
+  const ended = new AbortController();
+  const told: string[] = [];
+  const onWait = (line: string): void => {
+    told.push(line);
+    ended.abort();
+  };
+  const waiting = readScenarios(source({ config: 'main' }), 3, { signal: ended.signal, onWait });
+  await expect(waiting).rejects.toThrow('aborted');
+  expect(told).toEqual(['owner/name/main/train cannot be read now: 429; asked again in 1 min 0 s']);
+  await expect(read({ config: 'main' }, 3)).rejects.toMatchObject({ type: 'SourceUnavailable' });
+  expect(pages()).toHaveLength(2);
+});
+
+test('no more of a file is kept than was announced', async () => {
+  const endless = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(100)) });
+  const file = new HubCache(['a'], { TEMPER_CACHE: cache }).file('0.parquet', 250, (save) => save(endless));
+  await expect(file).rejects.toThrow('the file has more than 250 bytes');
+  expect(readdirSync(cache, { recursive: true }).filter((name) => /parquet|tmp/.test(String(name)))).toEqual([]);
 });
 
 test.each<[string, Partial<Served>, Options, RegExp]>([

@@ -286,7 +286,7 @@ test('what is no attempt is refused: a promise, trajectories and functions toget
   await expect(gatherTrajectoryGroups([groupOf(() => done)], {} as never)).rejects.toThrow(/must be given model/);
 });
 
-test("another model's answers are kept with the attempt that asked for them", async () => {
+test("another model's answers are waited for, and kept with the attempt that asked for them", async () => {
   const model = await world.model();
   const opponent = new Model({
     name: 'opponent',
@@ -299,16 +299,24 @@ test("another model's answers are kept with the attempt that asked for them", as
   const attempt: Attempt = async () => {
     const messages = [{ role: 'user' as const, content: 'your move' }];
     const asked = { model: opponent.getInferenceName(), messages };
-    const answers = [];
-    for (let turn = 0; turn < 2; turn++) answers.push(await opponent.openai().chat.completions.create(asked));
+    const openai = opponent.openai();
+    const answers = await Promise.all([0, 1].map(() => openai.chat.completions.create(asked)));
+    let streamed = '';
+    for await (const { choices } of await openai.chat.completions.create({ ...asked, stream: true }))
+      streamed += choices[0]?.delta.content ?? '';
     if (!isMended) throw new Error('later');
+    expect(streamed).not.toBe('');
     const said = answers.map(({ choices }) => choices[0]!);
     return new Trajectory({ messagesAndChoices: [...messages, ...said], reward: 1 });
   };
+  // More than the official client tries again by itself.
+  world.engine.failNext(...Array.from({ length: 6 }, () => ({ status: 503 })));
   await expect(gatherTrajectoryGroups([groupOf([attempt])], { model })).rejects.toThrow('later');
   isMended = true;
   const [group] = await gatherTrajectoryGroups([groupOf([attempt])], { model });
-  expect(world.engine.executed.map(({ request }) => request.model)).toEqual(['other', 'other']);
+  expect(world.engine.executed.map(({ request }) => request.model)).toEqual(['other', 'other', 'other']);
+  const [stored] = (await storedRollouts()).attempts;
+  expect(stored!.hostedCalls).toMatchObject(['opponent', 'opponent', 'opponent'].map((name) => ({ model: name })));
   expect(group!.trajectories[0]!.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'assistant']);
   await expect(model.train([group!])).rejects.toThrow(/no choices/);
 });

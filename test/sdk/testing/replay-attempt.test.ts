@@ -133,6 +133,16 @@ describe('answers of hosted models', () => {
     expect(replayed.hostedCalls).toHaveLength(1);
   });
 
+  test('are saved with their role, and of two values under one name the first', () => {
+    const call = { model: 'a/b', key: 'k', occurrence: 0, label: null, role: 'user', request: { messages: [] } };
+    const entries = [{ a: 0, k: 'k', o: 0, r: { id: 1 } }, ...[1, 2].map((v) => ({ a: 0, n: 'x', v }))];
+    const played = { hostedCalls: [call], metrics: {}, failure: null, logs: [] };
+    const planned = { scenario: { id: 's' }, scenarioIndex: 0, attempt: 0 };
+    const options = { agent: { name: 'a' }, policy: { model: 'm', adapterSha256: null }, planned };
+    const kept = saveAttempt({ record: played, asked: [], entries } as never, options as never);
+    expect(kept).toMatchObject({ hostedCalls: [{ ...call, answer: { id: 1 } }], once: { x: 1 } });
+  });
+
   test('whose question has changed are shown beside it', async () => {
     const { changed, notAsked } = await replayAttempt(asking('Who?'), await record(asking('Whom?'), models()));
     expect(changed).toMatchObject({ call: 1, recorded: { messages: [{ content: 'Whom?' }] } });
