@@ -27,9 +27,11 @@ function stepLine(summary: StepSummary, steps: number): string {
   const names = Object.keys(summary.metrics).filter((name) => !JUDGE_COUNTS.has(name));
   const metrics = sortMetrics(names).map((name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`);
   const oneSided = summary.train['oneSidedGroups'] ?? 0;
+  const unusable = summary.train['unusableGroups'] ?? 0;
   const notes = [
     isSkipped(summary) ? `skipped: ${describeUnused(summary.unused)}` : null,
     oneSided > 0 ? `${plural(oneSided, 'group')} one-sided (truncated attempts left out)` : null,
+    unusable > 0 ? `${plural(unusable, 'group')} left out (rewards too far apart)` : null,
     summary.replacedGroups > 0 ? `${plural(summary.replacedGroups, 'group')} replaced` : null,
     summary.failedAttempts > 0 ? `${plural(summary.failedAttempts, 'attempt')} failed` : null,
   ].filter((note) => note !== null);

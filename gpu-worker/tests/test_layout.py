@@ -75,6 +75,42 @@ def test_only_the_folder_of_temporal_imports_its_client():
     assert found <= MAY_IMPORT_TEMPORALIO
 
 
+def test_models_are_made_in_one_file_which_names_their_type():
+    """transformers sets PyTorch's default type meanwhile, for all threads. Its other readers set nothing."""
+    harmless = {"AutoConfig", "AutoTokenizer", "GenerationConfig"}
+    found = [
+        (file.name, call)
+        for file, owner, name, call in calls()
+        if name in {"from_config", "_from_config", "from_pretrained", "set_default_dtype"} and owner not in harmless
+    ]
+    assert {name for name, _ in found} == {"stock_models.py"}
+    assert all(names_its_type(call) for _, call in found)
+
+
+def test_new_tensors_of_floats_name_their_type():
+    """The default is another one while weights of a smaller type are read. `torch.tensor` is for integers, else too."""
+    makers = {"empty", "eye", "full", "linspace", "ones", "rand", "randn", "zeros"}
+    found = [
+        (file, call.lineno)
+        for file, owner, name, call in calls()
+        if owner == "torch" and name in makers and not names_its_type(call)
+    ]
+    assert found == []
+
+
+def names_its_type(call: ast.Call) -> bool:
+    return any(keyword.arg == "dtype" for keyword in call.keywords)
+
+
+def calls() -> Iterator[tuple[Path, str, str, ast.Call]]:
+    """Calls of a name's attribute."""
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                yield file, owner.id if isinstance(owner, ast.Name) else "", node.func.attr, node
+
+
 def place_of(file: Path) -> str:
     """The folder, or the file's own name at the top level."""
     place = file.relative_to(PACKAGE).parent.as_posix()

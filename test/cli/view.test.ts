@@ -135,10 +135,11 @@ describe('plain lines', () => {
     expect(renderLive(model, { ...screen, columns: 120 })).toContain('warning: 3 steps in a row were skipped');
   });
 
-  test('groups that truncation left one-sided are counted in the line of their step', () => {
-    const train = { ...steps[0]!.train, oneSidedGroups: 2 };
+  test('groups that truncation left one-sided, or rewards useless, are counted in the line of their step', () => {
+    const train = { ...steps[0]!.train, oneSidedGroups: 2, unusableGroups: 1 };
     const { lines } = linesSince(NOTHING_TOLD, { state: running, steps: [{ ...steps[0]!, train }] });
     expect(lines.at(-1)).toContain('2 groups one-sided (truncated attempts left out)');
+    expect(lines.at(-1)).toContain('1 group left out (rewards too far apart)');
   });
 
   test('a run whose reward stood still ends with what to try; one that moved or failed does not', () => {

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -12,6 +13,8 @@ from temper_gpu.failures import TemperError
 NAME, REQUIREMENT = "bitsandbytes", "bitsandbytes==0.50.2"
 # Warns on import about a kernel that nothing here uses.
 _NOISY = "bitsandbytes.backends.cpu.ops"
+# Whoever hides it hides it from all threads.
+_importing = threading.RLock()
 
 
 @cache
@@ -21,7 +24,8 @@ def import_bitsandbytes(option: str) -> Any:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        import bitsandbytes
+        with _importing:
+            import bitsandbytes
     except (ImportError, OSError, RuntimeError) as error:
         raise TemperError(
             "BadConfig",
@@ -37,11 +41,12 @@ def import_bitsandbytes(option: str) -> Any:
 def without_bitsandbytes() -> Iterator[None]:
     """Hides bitsandbytes from imports inside, unless it has been imported already."""
     modules: dict[str, Any] = sys.modules
-    if NAME in modules:
-        yield
-        return
-    modules[NAME] = None
-    try:
-        yield
-    finally:
-        del modules[NAME]
+    with _importing:
+        if NAME in modules:
+            yield
+            return
+        modules[NAME] = None
+        try:
+            yield
+        finally:
+            del modules[NAME]

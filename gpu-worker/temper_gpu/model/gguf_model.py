@@ -113,7 +113,7 @@ def _numbers(config: Any) -> dict[str, Value]:
 def _tensors(model: "PreTrainedModel", architecture: str) -> Iterator[tuple[str, Tensor]]:
     config: Any = model.config
     if config.rope_parameters["rope_type"] == "llama3":
-        yield "rope_freqs.weight", torch.tensor(llama3_factors(config))
+        yield "rope_freqs.weight", torch.tensor(llama3_factors(config), dtype=torch.float32)
     for name, tensor in model.state_dict().items():
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue

@@ -174,7 +174,8 @@ def _change(adapter: Adapter, module: str, weight: Tensor, x_MI: Tensor) -> Tens
 
 @cache
 def _probe_inputs(num_inputs: int) -> Tensor:
-    return torch.randn(PROBE_TOKENS, num_inputs, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(PROBE_TOKENS, num_inputs, generator=generator, dtype=torch.float32)
 
 
 def _factors(adapter: Adapter, module: str) -> tuple[Tensor, Tensor]:
@@ -282,10 +283,10 @@ def initial_tensors(
     for name, layer in adapted_layers(model, targets, layers):
         bound = layer.in_features**-0.5
         generator = torch.Generator().manual_seed(_module_seed(seed, name))
-        tensors[PREFIX + name + LORA_A] = torch.empty(rank, layer.in_features).uniform_(
+        tensors[PREFIX + name + LORA_A] = torch.empty(rank, layer.in_features, dtype=torch.float32).uniform_(
             -bound, bound, generator=generator
         )
-        tensors[PREFIX + name + LORA_B] = torch.zeros(layer.out_features, rank)
+        tensors[PREFIX + name + LORA_B] = torch.zeros(layer.out_features, rank, dtype=torch.float32)
         if has_magnitudes:
             tensors[PREFIX + name + MAGNITUDE] = row_norms(layer.weight.detach()).cpu()
     return tensors

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
-    AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
     PreTrainedConfig,
@@ -34,6 +33,7 @@ from temper_gpu.model.hub import HubModel, OnProgress, find_commit, parse_hub_mo
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
 from temper_gpu.model.sources import fetch
+from temper_gpu.model.stock_models import make_model, read_model
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
 POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
@@ -83,10 +83,8 @@ class BaseModel:
         """A new module on shared storage, without gradients; `overrides` replace tensors by name."""
         # A module keeps its kind of attention in its config: a shared one would be overwritten by the next module.
         config = copy.deepcopy(self.config)
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(
-                config, attn_implementation=attention, experts_implementation="eager", trust_remote_code=False
-            )
+        model = make_model(config, attn_implementation=attention, experts_implementation="eager")
+        config.dtype = self.dtype
         unknown = set(overrides or ()) - self.tensors.keys()
         if unknown:
             raise TemperError(
@@ -189,6 +187,9 @@ class ModelLibrary:
         self._lock = threading.Lock()
 
     def get(self, name: str) -> BaseModel:
+        # Without the lock, which another model's download may hold for minutes.
+        if (loaded := self._models.get(name)) is not None:
+            return loaded
         with self._lock:
             if name not in self._models:
                 self._models[name] = self._load(name)
@@ -289,7 +290,6 @@ def load_base(
     load_in_4bit: bool = False,
 ) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder; never code, never pickle."""
-    options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     require_no_adapter(name, folder)
     with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
@@ -299,9 +299,7 @@ def load_base(
             require_packable(name, outlined)
         require_room(name, outlined)
         suit_memory(outlined, device)
-        options |= unpacking(name, outlined.config)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
-    model, loading = loaded
+        model, loading = read_model(folder, dtype, **unpacking(name, outlined.config))
     check_complete(name, loading["missing_keys"])
     check_usable(name, model)
     packed = pack_layers(model, device) if load_in_4bit else {}
@@ -352,9 +350,7 @@ def explained(name: str, folder: str) -> Iterator[None]:
 
 def outline(folder: str) -> PreTrainedModel:
     """The model without its weights: what cannot be used is refused before they are read."""
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    return make_model(AutoConfig.from_pretrained(folder, trust_remote_code=False))
 
 
 def unpacking(name: str, config: PreTrainedConfig) -> dict[str, Any]:

@@ -8,10 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import (
     AutoConfig,
-    AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
     PreTrainedConfig,
@@ -30,6 +28,7 @@ from temper_gpu.model.models import (
     outline,
     suit_memory,
 )
+from temper_gpu.model.stock_models import make_model
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,12 @@ def shortened(config: PreTrainedConfig, num_layers: int) -> PreTrainedConfig:
 
 def without_numbers(config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> BaseModel:
     """A base model's shapes: for what is reckoned before weights are read. On the device `meta`, or of fake tensors."""
-    with torch.device(device):
-        model = AutoModelForCausalLM.from_config(copy.deepcopy(config), dtype=dtype, trust_remote_code=False)
-    shapes: dict[int, Tensor] = {}
-    state = model.state_dict(keep_vars=True)
-    tensors = {name: shapes.setdefault(id(tensor), tensor.detach()) for name, tensor in state.items()}
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
+    model = make_model(copy.deepcopy(config), device)
+    state, buffers = model.state_dict(keep_vars=True), dict(model.named_buffers())
+    # Tied weights are one tensor under two names.
+    typed = {id(tensor): tensor.detach().to(dtype) for tensor in state.values() if tensor.is_floating_point()}
+    tensors = {name: typed.get(id(tensor), tensor.detach()) for name, tensor in state.items()}
+    buffers = {name: buffer for name, buffer in buffers.items() if name not in tensors}
     return BaseModel("", config, tensors, None, buffers)
 
 

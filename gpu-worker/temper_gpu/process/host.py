@@ -23,7 +23,7 @@ def choose_device(name: str) -> torch.device:
         require_no_gpu()
         return torch.device("cpu")
     try:
-        return torch.zeros(1, device=name).device
+        return torch.zeros(1, device=name, dtype=torch.uint8).device
     except (RuntimeError, AssertionError) as error:
         raise TemperError(
             "BadConfig",

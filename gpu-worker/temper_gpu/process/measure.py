@@ -84,7 +84,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     if not any(answer.token_ids or answer.has_ended for answer in answers):
         raise TemperError("BadConfig", "answers of a deployment must hold text, but all are empty; check its model")
     end_ids = sorted(id for id in base.end_token_ids if id < base.vocabulary_size)
-    told = [None if answer.logprobs is None else torch.tensor(answer.logprobs).double() for answer in answers]
+    told = [
+        None if answer.logprobs is None else torch.tensor(answer.logprobs, dtype=torch.float64) for answer in answers
+    ]
     explanations = checkpoint_and_base(policy)
     errors = [errors_of(told, score(base, each.policy, answers, end_ids)) for each in explanations]
     if isinstance(policy, Adapter) and not is_clear(*errors):

@@ -21,7 +21,7 @@ Overlong attempts: their reward is reduced by the cost of their length in the gr
 
 from collections.abc import Sequence
 from itertools import islice
-from math import fsum, sqrt
+from math import frexp, fsum, ldexp, sqrt
 from typing import Literal
 
 from temper_gpu.training.groups import Attempt
@@ -29,6 +29,8 @@ from temper_gpu.training.rows import TruncatedPolicy
 
 Scale = Literal["none", "group-std", "batch-std"]
 STD_EPSILON = 1e-6
+# Gradients of larger ones overflow: their norm adds squares in float32.
+MOST_ADVANTAGE = 1e12
 
 
 def group_advantages(
@@ -45,26 +47,41 @@ def attempt_advantages(
     leave_one_out: bool,
     truncated: TruncatedPolicy,
 ) -> list[list[float] | None]:
-    """One list per attempt in order, None for those that are no data: they count in no mean.
+    """One list per attempt in order, None for those that are no data: they count in no mean. Groups with an advantage
+    beyond MOST_ADVANTAGE are left out: None, too.
 
     It has an advantage for each turn; a single one, for all of them, where no turn of the group has a reward.
     """
     if any(attempt.baseline is not None for group in groups for attempt in group):
-        return [advantage for group in groups for advantage in _baseline_advantages(group, truncated)]
-    advantages = group_advantages([_returns(group, truncated) for group in groups], scale, leave_one_out)
-    remaining = (zip(*by_turn, strict=True) for by_turn in advantages)
-    return [
-        None if attempt.reward is None else list(next(of_group))[: _num_turns(attempt)]
-        for group, of_group in zip(groups, remaining, strict=True)
-        for attempt in group
-    ]
+        found = [_baseline_advantages(group, truncated) for group in groups]
+    else:
+        by_turn = group_advantages([_returns(group, truncated) for group in groups], scale, leave_one_out)
+        found = [_by_attempt(*both) for both in zip(groups, by_turn, strict=True)]
+    return [advantage if _is_usable(of_group) else None for of_group in found for advantage in of_group]
+
+
+def _by_attempt(group: Sequence[Attempt], by_turn: list[list[float]]) -> list[list[float] | None]:
+    of_data = zip(*by_turn, strict=True)
+    return [None if attempt.reward is None else list(next(of_data))[: _num_turns(attempt)] for attempt in group]
+
+
+def _is_usable(advantages: Sequence[Sequence[float] | None]) -> bool:
+    return all(abs(advantage) <= MOST_ADVANTAGE for of_turns in advantages for advantage in of_turns or ())
 
 
 def population_std(values: Sequence[float]) -> float:
     if not values:
         return 0.0
     mean = fsum(values) / len(values)
-    return sqrt(fsum((value - mean) ** 2 for value in values) / len(values))
+    # Squares of large numbers overflow. A power of two changes no digit.
+    exponent = frexp(max(abs(value - mean) for value in values))[1]
+    return ldexp(sqrt(fsum(ldexp(value - mean, -exponent) ** 2 for value in values) / len(values)), exponent)
+
+
+def count_unusable_groups(groups: Sequence[Sequence[Attempt]], advantages: Sequence[Sequence[float] | None]) -> int:
+    remaining = iter(advantages)
+    found = [[(attempt.reward, next(remaining)) for attempt in group] for group in groups]
+    return sum(any(reward is not None and of_turns is None for reward, of_turns in group) for group in found)
 
 
 def count_one_sided_groups(

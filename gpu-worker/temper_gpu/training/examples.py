@@ -7,7 +7,7 @@ renders differently has a row of its own.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -21,8 +21,8 @@ from temper_gpu.training.groups import Call
 from temper_gpu.training.packing import Row
 from temper_gpu.training.rows import attempt_rows
 
-# Limits of a number's digits: Python reads integers of a few thousand, but slowly.
-MAX_DIGITS, MAX_SHOWN = 1000, 100
+# Digits of a number in an error.
+MAX_SHOWN = 100
 # The ids of a prompt, and those of the assistant's message that answers it, its end included.
 Turn = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -61,16 +61,16 @@ class Dataset:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def require_exact_numbers(self, index: int) -> None:
-        """Refuses numbers of a chat that a template would write in other digits. Arguments of calls may be text."""
-        exact: Any = {"parse_float": _exact(float), "parse_int": _exact(int)}
-        chat = json.loads(self._lines[index], **exact)
+    def require_finite_numbers(self, index: int) -> None:
+        """Refuses numbers of a chat that a template would write as Infinity. Arguments of calls may be text."""
+        finite: Any = {"parse_float": _finite, "parse_int": _finite}
+        chat = json.loads(self._lines[index], **finite)
         calls = [calls for message in chat["messages"] if isinstance(calls := message.get("tool_calls"), list)]
         for call in chain(*calls):
             function = call.get("function") if isinstance(call, dict) else None
             arguments = function.get("arguments") if isinstance(function, dict) else None
             with suppress(ValueError, RecursionError):
-                json.loads(arguments if isinstance(arguments, str) else "{}", **exact)
+                json.loads(arguments if isinstance(arguments, str) else "{}", **finite)
 
     def chat(self, index: int) -> dict[str, Any]:
         try:
@@ -137,7 +137,7 @@ def check_examples(
     num_overlong = num_tokens = num_trained = longest = 0
     for index in range(len(dataset)):
         with _naming(_named(dataset.chat(index), index)):
-            dataset.require_exact_numbers(index)
+            dataset.require_finite_numbers(index)
         found = read_examples(dataset, [index], base, rendering, read_turns)
         lengths = [len(row.token_ids) for row in found.rows]
         num_overlong += found.num_overlong
@@ -167,21 +167,15 @@ def _named(chat: dict[str, Any], index: int) -> str:
     return str(chat.get("id", f"line {index + 1}"))
 
 
-def _exact(read: Callable[[str], float]) -> Callable[[str], float]:
-    """Parses a number whose digits survive: chat templates write integers as they are, floats in their shortest
-    form."""
-
-    def parse(text: str) -> float:
-        number = read(text) if len(text) < MAX_DIGITS else math.inf
-        if repr(number) == text:
-            return number
-        raise TemperError(
-            "BadConfig",
-            f"a number must have the digits that a chat template writes, but {text[:MAX_SHOWN]} becomes {number!r}; "
-            "write it so, or as a string",
-        )
-
-    return parse
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isfinite(number):
+        return number
+    raise TemperError(
+        "BadConfig",
+        f"a number must be below 1.8e308 in size, as chat templates write it, but {text[:MAX_SHOWN]} is not; write it "
+        "as a string",
+    )
 
 
 @contextmanager

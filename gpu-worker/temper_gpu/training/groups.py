@@ -15,6 +15,8 @@ from temper_gpu.store import Store
 
 # Unpacked; as much in `store/records/trajectories.ts`. Two megabytes of a foreign store can unpack to two gigabytes.
 _GZIP = 31
+# Sums of larger numbers may overflow.
+MOST_REWARD = 1e300
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,16 @@ def _attempt(
     cost: float,
     role_rewards: dict[str, float] | None,
 ) -> Attempt:
-    """Combines a call's reward from the verdict (None: no rewards of turns) with its turn from the rollouts."""
+    """Combines a call's reward from the verdict (None: no rewards of turns) with its turn from the rollouts. An attempt
+    with a number beyond MOST_REWARD counts as failed."""
     calls = line["calls"]
     if turn_rewards is not None and not all("turn" in call for call in calls):
         raise ValueError("rewards of turns, where calls do not say which turn they are")
     earned = [0.0] * len(calls) if turn_rewards is None else turn_rewards
+    numbers = [reward or 0.0, cost, *earned, *(role_rewards or {}).values()]
+    is_data = reward is not None and line["status"] == "ok" and all(abs(number) <= MOST_REWARD for number in numbers)
     return Attempt(
-        float(reward) if reward is not None and line["status"] == "ok" else None,
+        float(reward) if is_data and reward is not None else None,
         line["truncated"],
         [_call(number, *both) for number, both in enumerate(zip(calls, earned, strict=True))],
         float(cost),

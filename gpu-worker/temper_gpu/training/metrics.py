@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from temper_gpu.contract import MAIN_POLICY
-from temper_gpu.training.advantages import count_one_sided_groups, population_std
+from temper_gpu.training.advantages import count_one_sided_groups, count_unusable_groups, population_std
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import CLIPPED_SHARE
 from temper_gpu.training.packing import MicroBatch, Packing, num_computed_tokens
@@ -42,6 +42,7 @@ def batch_metrics(
     rare = {
         "histories": rows.num_histories,
         "rewardedTurns": sum(call.reward != 0 for attempt in data for call in attempt.calls),
+        "unusableGroups": count_unusable_groups([group.attempts for group in groups], advantages),
         "oneSidedGroups": count_one_sided_groups([group.attempts for group in groups], advantages, truncated),
     }
     return {
@@ -94,8 +95,9 @@ class TokenSums:
         """Metrics over all ranks; a rank without micro-batches contributes zeros."""
         num_sums = 3 + len(self._loss_metrics)
         sums = torch.stack(self._sums).sum(0) if self._sums else torch.zeros(num_sums, dtype=torch.float64)
-        largest = torch.stack(self._largest).max() if self._largest else torch.zeros(())
-        found = ranks.gather(torch.cat([sums.cpu(), torch.tensor([self._num_tokens, largest.item()]).double()]))
+        largest = torch.stack(self._largest).max() if self._largest else torch.zeros((), dtype=torch.float32)
+        others = torch.tensor([self._num_tokens, largest.item()], dtype=torch.float64)
+        found = ranks.gather(torch.cat([sums.cpu(), others]))
         loss, *of_loss, entropy, k3, num_tokens, _ = reduce(torch.add, found).tolist()
         return {
             "loss": loss,

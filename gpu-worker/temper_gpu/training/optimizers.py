@@ -45,7 +45,7 @@ def optimizer_fingerprint(kind: OptimizerKind) -> dict[str, str | int]:
 def initial_optimizer_tensors(trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """State of step 0, the same for every optimizer."""
     zeros = {f"{moment}/{name}": torch.zeros_like(tensor) for name, tensor in trained.items() for moment in MOMENTS}
-    return {**zeros, "step": torch.tensor(0.0)}
+    return {**zeros, "step": torch.tensor(0.0, dtype=torch.float32)}
 
 
 def moments_bytes(shapes: Iterable[torch.Size], kind: OptimizerKind) -> int:
@@ -104,7 +104,7 @@ class AdamW:
     def tensors(self) -> dict[str, Tensor]:
         """State in main memory, in the form of the file. The next step changes moments in place."""
         moments = {key: tensor.cpu() for key, tensor in self._moments.items()}
-        return {**moments, "step": torch.tensor(float(self._num_steps))}
+        return {**moments, "step": torch.tensor(self._num_steps, dtype=torch.float32)}
 
     @torch.no_grad()
     def step(self, config: OptimizerConfig, learning_rate: float) -> None:
@@ -149,7 +149,7 @@ def _update(config: OptimizerConfig, learning_rate: float, num_steps: int, rows:
         seconds,
         max_exp_avg_sqs=[],
         # Made on the device, so that nothing waits for it; the update counts it up.
-        state_steps=[torch.full((), float(num_steps), device=parameter.device) for parameter in parameters],
+        state_steps=[torch.full((), num_steps, dtype=torch.float32, device=each.device) for each in parameters],
         fused=True,
         amsgrad=False,
         beta1=config.beta1,

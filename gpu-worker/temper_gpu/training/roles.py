@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from temper_gpu.contract import MAIN_POLICY, RAE_DECAY
 from temper_gpu.failures import TemperError
+from temper_gpu.training.advantages import MOST_ADVANTAGE
 from temper_gpu.training.groups import Attempt, Group
 
 # The mean of a role that no reward has entered yet.
@@ -66,13 +67,18 @@ def _attempts_of(group: Group, role: str) -> Iterator[Attempt]:
 
 
 def with_baselines(groups: Sequence[Group], baseline: float) -> tuple[list[Group], float]:
-    """The groups of one role in plan order, and its baseline after them. Attempts that are no data change nothing."""
+    """The groups of one role in plan order, and its baseline after them. Attempts that are no data change nothing, nor
+    do groups that are left out for a reward too far from the baseline."""
     compared: list[Group] = []
     for group in groups:
         attempts: list[Attempt] = []
+        before, is_usable = baseline, True
         for attempt in group.attempts:
             attempts.append(replace(attempt, baseline=baseline))
             if attempt.reward is not None:
-                baseline = RAE_DECAY * baseline + (1 - RAE_DECAY) * (attempt.reward - attempt.overlong_cost)
+                reward = attempt.reward - attempt.overlong_cost
+                is_usable = is_usable and abs(reward - baseline) <= MOST_ADVANTAGE
+                baseline = RAE_DECAY * baseline + (1 - RAE_DECAY) * reward
+        baseline = baseline if is_usable else before
         compared.append(replace(group, attempts=attempts))
     return compared, baseline

@@ -28,7 +28,7 @@ class PassScores:
     """Scores of an update's tokens. They stay on the device until the end, because reading one waits for it."""
 
     def __init__(self, num_tokens: int, device: torch.device) -> None:
-        self._found_2F = torch.zeros(2, num_tokens, device=device)
+        self._found_2F = torch.zeros(2, num_tokens, device=device, dtype=torch.float32)
 
     @torch.no_grad()
     def add(self, places_N: Tensor, log_ratio_N: Tensor, entropy_N: Tensor) -> None:
@@ -45,8 +45,8 @@ class PolicyTrace:
     def __init__(self, groups: Sequence[Group], rows: Rows) -> None:
         self._calls = list(_calls_of(groups, rows))
         num_tokens = rows.num_trained_tokens
-        self._scores_2F = torch.full((2, num_tokens), torch.nan)
-        self._advantages_F = torch.zeros(num_tokens)
+        self._scores_2F = torch.full((2, num_tokens), torch.nan, dtype=torch.float32)
+        self._advantages_F = torch.zeros(num_tokens, dtype=torch.float32)
         self._trained_F = torch.zeros(num_tokens, dtype=torch.bool)
         self._num_updates = 0
         self.is_before_updates = True

@@ -154,7 +154,9 @@ def _difference(heads: Heads, window: int | None, attend: Attend) -> float:
     tree = SegmentTree((Segment(0, 0, third), Segment(0, third, third, 0), Segment(0, 2 * third, third, 0)))
     generator = torch.Generator().manual_seed(0)
     given = [
-        torch.randn(1, count, 3 * third, heads.size, generator=generator).to(heads.device, heads.dtype).requires_grad_()
+        torch.randn(1, count, 3 * third, heads.size, generator=generator, dtype=torch.float32)
+        .to(heads.device, heads.dtype)
+        .requires_grad_()
         for count in (heads.num_queries, heads.num_keys, heads.num_keys)
     ]
     kernels: tuple[Kernel | None, ...] = (_compiled(), None)

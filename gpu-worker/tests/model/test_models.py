@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from transformers import AutoModelForCausalLM, JetMoeConfig, LlamaConfig
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
-from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
-from temper_gpu.model.outlines import OutlineLibrary
+from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
+from temper_gpu.model.outlines import OutlineLibrary, without_numbers
+from temper_gpu.model.stock_models import MAKING
 from temper_gpu.server.answers import http_meaning
 
 SMALL: dict[str, Any] = {
@@ -67,6 +69,40 @@ def test_an_outline_is_its_model_without_numbers(pocket: BaseModel):
     assert (found.name, found.folder, found.context_window) == (pocket.name, pocket.folder, pocket.context_window)
     assert found.end_token_ids == pocket.end_token_ids != frozenset()
     assert found.tokenizer("7*8=").input_ids == pocket.tokenizer("7*8=").input_ids
+
+
+def test_models_are_made_one_at_a_time_and_only_reading_weights_changes_the_default_type(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    true, seen = torch.set_default_dtype, []
+
+    def noted(dtype: torch.dtype) -> None:
+        seen.append((dtype, MAKING.locked()))
+        true(dtype)
+
+    monkeypatch.setattr(torch, "set_default_dtype", noted)
+    cpu = torch.device("cpu")
+    base = load_base("pocket", str(POCKET_FOLDER), torch.bfloat16, cpu)
+    assert set(seen) == {(torch.float32, True), (torch.bfloat16, True)}
+    seen.clear()
+    outline(str(POCKET_FOLDER))
+    assert {tensor.dtype for tensor in without_numbers(base.config, base.dtype, cpu).tensors.values()} == {base.dtype}
+    model = base.instantiate("sdpa")
+    assert (model.dtype, model.config.dtype) == (torch.bfloat16, torch.bfloat16)
+    assert set(seen) == {(torch.float32, True)}
+
+
+def test_a_loaded_model_is_there_while_another_one_is_downloaded(monkeypatch: pytest.MonkeyPatch):
+    models, found = library(other=POCKET_FOLDER), []
+    base = models.get("pocket")
+
+    def fetch(*_: object) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            found.append(pool.submit(models.get, "pocket").result(60))
+
+    monkeypatch.setattr("temper_gpu.model.models.fetch", fetch)
+    models.get("other")
+    assert found == [base]
 
 
 def test_modules_share_the_frozen_weights(pocket: BaseModel):

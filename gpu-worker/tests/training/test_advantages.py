@@ -1,8 +1,17 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_gpu.training.advantages import Scale, attempt_advantages, count_one_sided_groups
+from temper_gpu.training.advantages import (
+    Scale,
+    attempt_advantages,
+    count_one_sided_groups,
+    count_unusable_groups,
+    population_std,
+)
 from temper_gpu.training.groups import Attempt, Call
 
 
@@ -48,6 +57,26 @@ def test_equal_rewards_carry_no_signal_whatever_the_scale():
 
 def test_a_failed_attempt_has_no_advantage_and_counts_in_no_mean():
     assert attempt_advantages([attempts(1, None, 0)], "none", False, "mask") == [[0.5], None, [-0.5]]
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1))
+def test_numbers_of_every_size_have_a_deviation(values: list[float]):
+    mean = sum(map(Fraction, values)) / len(values)
+    variance = sum((value - mean) ** 2 for value in map(Fraction, values)) / len(values)
+    wanted = float((Decimal(variance.numerator) / Decimal(variance.denominator)).sqrt())
+    # The mean is rounded.
+    rounding = max(map(abs, values)) * 4e-16 + 1e-323
+    assert population_std(values) == pytest.approx(wanted, rel=1e-12, abs=rounding)
+
+
+def test_a_group_with_advantages_beyond_what_a_gradient_holds_is_left_out_alone():
+    groups = [attempts(1, 0), attempts(-1e300, None, 1), attempts(1e12, -1e12)]
+    advantages = attempt_advantages(groups, "none", False, "mask")
+    assert advantages == [[0.5], [-0.5], None, None, None, [1e12], [-1e12]]
+    assert count_unusable_groups(groups, advantages) == 1
+    # Divided by its deviation, each can be used.
+    divided = attempt_advantages(groups, "group-std", False, "mask")
+    assert [of_turns and round(of_turns[0], 3) for of_turns in divided] == [1, -1, -1, None, 1, 1, -1]
 
 
 def test_a_lone_attempt_has_nothing_to_be_compared_with():

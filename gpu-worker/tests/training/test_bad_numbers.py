@@ -1,6 +1,7 @@
 """What is clipped and trained, and what is refused: NaN, infinity, exploding gradients, weights and files."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from temper_gpu.training.groups import Group
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 from tests.failing import failing
-from tests.training.samples import load_adapter, sampled_groups, train_input
+from tests.training.samples import load_adapter, sampled_groups, train_config, train_input
 from tests.training.trainers import begin, never
 
 make_deterministic(1)
@@ -60,10 +61,30 @@ def largest_weight(store: FileStore, manifest: Manifest) -> float:
 def test_a_gradient_beyond_numbers_is_refused_with_step_and_remedy(
     store: FileStore, trainer: Trainer, parent: Checkpoint
 ):
-    message = refusal(store, trainer, parent, groups_with(parent, 1e38))
+    config = train_config(entropy_coefficient=1e38)
+    message = refusal(store, trainer, parent, sampled_groups(parent.adapter_sha256), train=config)
     assert message.startswith("step 1 of demo: ")
     assert "gradient" in message
     assert "temper rollback" in message
+
+
+def test_a_group_whose_rewards_no_gradient_holds_is_left_out_as_if_its_attempts_had_failed(
+    store: FileStore, trainer: Trainer
+):
+    adapters: list[Mapping[str, torch.Tensor]] = []
+    for run, reward in (("large", 1e200), ("failed", None)):
+        parent = begin(trainer, run)
+        first, second = groups_with(parent, 1)
+        spoiled = [replace(second.attempts[0], reward=reward), *(replace(a, reward=0) for a in second.attempts[1:])]
+        if reward is None:
+            spoiled = [replace(attempt, reward=None) for attempt in spoiled]
+        groups = [first, replace(second, attempts=spoiled)]
+        manifest = trainer.train(train_input(store, parent, groups), never).commit.manifest
+        assert manifest.metrics.get("unusableGroups") == (None if reward is None else 1)
+        adapters.append(load_adapter(store, manifest).tensors)
+    assert all(torch.equal(tensor, adapters[1][name]) for name, tensor in adapters[0].items())
+    work = train_input(store, begin(trainer, "all"), groups_with(parent, 1e200))
+    assert trainer.train(work, never).commit.manifest.metrics["unusableGroups"] == 2
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -42,6 +43,13 @@ def test_without_a_verdict_on_turns_an_attempt_is_one_turn_that_earned_nothing()
     [attempt] = parse([[call(), call(turn=1, reward=9)]]).attempts
     assert [one.reward for one in attempt.calls] == [0.0, 0.0]
     assert attempt.calls[0].messages == [{"role": "user", "content": "?"}]
+
+
+def test_an_attempt_with_a_number_whose_sums_may_overflow_counts_as_failed():
+    rewards = [-sys.float_info.max, 1e300, 1.0, 1.0]
+    verdict = {"turnRewards": [None, None, [1e301], None], "roleRewards": [*[None] * 3, {"white": -1e301}]}
+    group = parse([[call(turn=0)]] * 4, rewards=rewards, **verdict)
+    assert [attempt.reward for attempt in group.attempts] == [None, 1e300, None, None]
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,9 @@ def test_a_baseline_is_compared_before_a_reward_enters_it():
     compared, after = with_baselines(groups, 0.2)
     assert [a.baseline for group in compared for a in group.attempts] == pytest.approx([0.2, 0.24, 0.24])
     assert after == pytest.approx(0.95 * 0.24 + 0.05 * -1.5)
+    # Nothing of a group that is left out enters it.
+    groups[1].attempts.append(Attempt(1e200, False, []))
+    assert with_baselines(groups, 0.2)[1] == pytest.approx(0.24)
 
 
 @pytest.mark.numerics

@@ -55,6 +55,19 @@ def run_steps(store: FileStore, trainers: list[Trainer], run: str = "demo") -> l
     return checkpoints
 
 
+def test_the_default_type_that_another_thread_sets_while_it_loads_changes_no_step(store: FileStore):
+    made: list[tuple[object, ...]] = []
+    for run, dtype in (("calm", torch.float32), ("beside", torch.bfloat16)):
+        torch.set_default_dtype(dtype)
+        try:
+            checkpoint = run_steps(store, [new_trainer(store)], run)[-1]
+        finally:
+            torch.set_default_dtype(torch.float32)
+        manifest = read_parent(store, checkpoint).manifest
+        made.append((manifest.adapter, manifest.optimizer, manifest.metrics))
+    assert made[0] == made[1]
+
+
 def test_each_step_changes_the_adapter_and_names_its_parent(store: FileStore, trainer: Trainer):
     checkpoints = run_steps(store, [trainer, trainer, trainer])
     assert len({checkpoint.adapter_sha256 for checkpoint in checkpoints}) == 4

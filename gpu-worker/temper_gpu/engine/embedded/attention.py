@@ -104,7 +104,7 @@ def causal_mask(positions_RC: Tensor, first_key: int, num_keys: int, window: int
     hidden = keys > positions_RC[..., None]
     if window is not None:
         hidden |= keys <= positions_RC[..., None] - window
-    return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, HIDDEN)[:, None]
+    return torch.zeros(hidden.shape, device=hidden.device, dtype=torch.float32).masked_fill_(hidden, HIDDEN)[:, None]
 
 
 class Attended(NamedTuple):

@@ -265,7 +265,7 @@ class Trial:
         """Row by row, for the rows of these prompts: logits, and the log-probability of what is sampled."""
         seeds = [*indices, *[0] * (len(logits) - len(indices))]
         _, logprobs = sample(logits, [1.0] * len(logits), uniforms(seeds, [0] * len(logits)))
-        return [[logits[row], torch.tensor(logprobs[row])] for row in range(len(indices))]
+        return [[logits[row], torch.tensor(logprobs[row], dtype=torch.float32)] for row in range(len(indices))]
 
 
 def is_expected(expected: Answers, key: Key, numbers: list[Tensor]) -> bool:

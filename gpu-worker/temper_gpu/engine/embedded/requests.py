@@ -72,9 +72,10 @@ class Sequence:
         return len(self.prompt) + self.request.max_tokens
 
     @property
-    def first_room(self) -> int:
-        """Room it needs to begin: once it had too little, all that it may need."""
-        return self.num_tokens if self.was_preempted else min(self.num_tokens, len(self.prompt) + FIRST_ROOM)
+    def next_room(self) -> int:
+        """Room it needs to begin, or to go on: once it had too little, all that it may need."""
+        so_far = len(self.prompt) + len(self.token_ids)
+        return self.num_tokens if self.was_preempted else min(self.num_tokens, so_far + FIRST_ROOM)
 
     @property
     def is_prefilled(self) -> bool:

@@ -119,6 +119,7 @@ class Scheduler:
 
     def step(self) -> None:
         """One forward pass, for the policies whose turn it is."""
+        self._admitting = None
         self.drop_abandoned()
         self._gather()
         self._admit()
@@ -161,7 +162,7 @@ class Scheduler:
             # The youngest of the longest has waited least.
             longest = max(candidates, key=lambda sequence: (sequence.num_tokens, sequence.created))
             if longest is self._admitting:
-                self._waiting[longest.policy].remove(longest)
+                self._withdraw(longest)
             for sequence in reversed(running):
                 sequence.begin_again()
                 if sequence is not longest:
@@ -170,6 +171,11 @@ class Scheduler:
             self.longest_answered = 0
         self._policies.leave(longest.policy)
         return longest
+
+    def _withdraw(self, sequence: Sequence) -> None:
+        """Removes what waits for a slot, or to be repeated alone."""
+        if not self._trials.withdraw(sequence):
+            self._waiting[sequence.policy].remove(sequence)
 
     def fail_all(self, error: BaseException) -> None:
         """Fails all waiting and running requests."""

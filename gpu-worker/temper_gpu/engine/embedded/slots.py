@@ -62,7 +62,9 @@ class Slots:
 
     def take(self, sequence: Sequence) -> bool:
         """Gives the sequence a slot, if there is one with room for it to begin."""
-        wanted = sequence.first_room
+        wanted = sequence.next_room
+        if self.sequences and not self._free:
+            self._narrow(wanted)
         fits = wanted <= self._cache.capacity
         least = min(INITIAL_CAPACITY, self.max_tokens)
         if not self.sequences and self.num_of(self._cache.capacity) < self.num_of(max(wanted, least)):
@@ -75,6 +77,13 @@ class Slots:
         sequence.slot = heapq.heappop(self._free)
         self.sequences[sequence.slot] = sequence
         return True
+
+    def _narrow(self, wanted: int) -> None:
+        """More and shorter slots, once none that runs needs half of a slot: a long request left them so long."""
+        needed = max(wanted, INITIAL_CAPACITY, *(sequence.next_room for sequence in self.sequences.values()))
+        if 2 * needed <= self._cache.capacity and self.num_of(needed) > self.num_of(self._cache.capacity):
+            self.compact()
+            self._resize(needed)
 
     def has_room(self, num_tokens: int) -> bool:
         """Makes slots this long, if those in use can stay."""

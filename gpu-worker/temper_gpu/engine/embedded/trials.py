@@ -36,6 +36,13 @@ class Trials:
             return True
         return bool(self._suspects) or self._tried in running
 
+    def withdraw(self, suspect: Sequence) -> bool:
+        """False if it is none."""
+        if suspect not in self._suspects:
+            return False
+        self._suspects.remove(suspect)
+        return True
+
     def drop(self, is_dropped: Callable[[Sequence], bool]) -> None:
         self._suspects = deque(sequence for sequence in self._suspects if not is_dropped(sequence))
 

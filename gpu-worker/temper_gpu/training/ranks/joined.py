@@ -77,7 +77,8 @@ class Joined:
         options._timeout = PATIENCE
         self._gpus = nccl(PrefixStore("gpus", store), self.rank, self.count, options)
         # The first collective connects the ranks, while the store still exists.
-        self.collect(torch.zeros(self.count, device=device), torch.zeros(1, device=device))
+        sent = torch.zeros(self.count, device=device, dtype=torch.float32)
+        self.collect(sent, torch.zeros_like(sent[:1]))
         torch.cuda.synchronize(device)
 
     def leave(self) -> None:
@@ -87,7 +88,7 @@ class Joined:
             gpus.abort()
 
     def meet(self) -> None:
-        self.gather(torch.zeros(1))
+        self.gather(torch.zeros(1, dtype=torch.float32))
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         sent = tensor.detach().cpu().contiguous()

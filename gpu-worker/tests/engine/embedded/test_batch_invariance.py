@@ -53,6 +53,14 @@ def test_a_batch_of_64_answers_as_each_alone(engine: EmbeddedEngine, alone):
     assert ask_together(engine, REQUESTS) == alone
 
 
+def test_the_default_type_that_another_thread_sets_while_it_loads_changes_no_answer(engine: EmbeddedEngine, alone):
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        assert ask_together(engine, REQUESTS[:16]) == alone[:16]
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_any_order_answers_the_same(engine: EmbeddedEngine, alone):
     for seed in range(3):
         order = random.Random(seed).sample(range(64), 64)

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import itertools
+import math
 import weakref
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
+from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
@@ -87,6 +89,23 @@ def test_the_key_value_cache_keeps_to_its_bound_while_it_grows_and_narrows(base,
     assert ask(engine, request(1, min(longest, 512) - 2, 2)).token_ids
     assert 0 < most_bytes[0] <= kib << 10
     engine.close()
+
+
+@pytest.mark.parametrize("was_preempted", [False, True])
+def test_slots_that_a_long_request_left_narrow_their_room_beside_what_still_runs(base, was_preempted: bool):
+    cache = SlotCache(base.config, base.dtype, base.device)
+    slots = Slots(cache, PrefixCache(cache, 0), Sizes((16, 32), 0), 32, 2 << 20, 512)
+    long, *short = [Sequence(None, request(0, length, 300), math.inf, str) for length in (400, *[12] * 12)]
+    short[0].was_preempted = was_preempted
+    assert slots.take(long)
+    assert slots.take(short[0])
+    cache.keys[0][short[0].slot, :, :12] = 7
+    slots.positions[short[0].slot] = 12
+    assert [slots.take(each) for each in short[1:3]] == [True, False]
+    slots.release(long, True)
+    # One that had too little room once keeps all that it may need.
+    assert [slots.take(each) for each in short[2:]] == ([True, *[False] * 9] if was_preempted else [True] * 10)
+    assert bool((cache.keys[0][short[0].slot, :, :12] == 7).all())
 
 
 def test_a_request_that_the_key_value_cache_has_no_room_for_is_refused_with_figures_and_the_flag(base):
@@ -177,6 +196,37 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
     assert [future.result(300) for future in futures] == expected[:3] + expected[4:]
     assert ask(engine, requests[3]) == expected[3]
     assert (engine.health().running, engine.health().waiting) == (0, 0)
+    engine.close()
+
+
+def test_a_request_without_room_while_it_is_repeated_alone_fails_alone(base, monkeypatch: pytest.MonkeyPatch):
+    lock, failed = DeviceLock(), []
+    engine = open_engine(base, lock)
+    requests = [request(seed, 100, 2) for seed in range(2)]
+    expected = ask(engine, requests[1])
+    prefill, resize = Forward.prefill, SlotCache.resize
+
+    def fail_once(forward: Forward, model: PreTrainedModel, pieces: list[Piece]) -> torch.Tensor:
+        if not failed:
+            failed.append("pass")
+            raise RuntimeError("a kernel failed")
+        return prefill(forward, model, pieces)
+
+    def scarce(cache: SlotCache, num_slots: int, capacity: int) -> None:
+        # The plain request between them needs a short table.
+        if failed == ["pass"] and capacity > 64:
+            failed.append("memory")
+            torch.empty(1 << 60)
+        resize(cache, num_slots, capacity)
+
+    monkeypatch.setattr(Forward, "prefill", fail_once)
+    monkeypatch.setattr(SlotCache, "resize", scarce)
+    with lock:
+        futures = submit_all(engine, requests)
+    with pytest.raises(TemperError, match="must fit into memory"):
+        futures[0].result(300)
+    assert futures[1].result(300) == expected
+    assert (engine.failure, engine.health().running, engine.health().waiting) == (None, 0, 0)
     engine.close()
 
 
