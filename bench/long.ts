@@ -22,7 +22,6 @@ import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/run-reader.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../test/fake-engine.ts';
 import { startTestServer, type TestServer } from '../test/temporal-server.ts';
-import { WORKER_READY } from '../workers/worker/worker-options.ts';
 import type { GpuActivities } from '../workflows/activities.ts';
 import type { trainRun } from '../workflows/train-run.ts';
 import { countFlag, median, type Bench, type Flags } from './bench.ts';
@@ -156,7 +155,7 @@ async function startWorker({ project, store, server, engine }: Place, heapMiB: n
     },
   });
   closeSync(file);
-  while (!readFileSync(log, 'utf8').includes(WORKER_READY)) {
+  while (!readFileSync(log, 'utf8').includes('worker ready')) {
     if (child.exitCode !== null) throw new Error(`the worker ended: ${readFileSync(log, 'utf8').slice(-2000)}`);
     await sleep(100);
   }

@@ -88,5 +88,12 @@ function processEnvironment(): ProcessEnvironment {
       controller.abort(signal);
     });
   }
+  // Also a promise that nobody waits for.
+  process.on('uncaughtException', (error) => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+    const { text, exitCode } = describeError(error, 'nothing handles this error, which ends the command');
+    printableOutput(processOutput()).errorLine(text);
+    process.exit(exitCode);
+  });
   return { output: processOutput(), cwd: process.cwd(), env: process.env, signal: controller.signal };
 }

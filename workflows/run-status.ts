@@ -289,7 +289,10 @@ export class RunStatus {
     this.#showing += 1;
     const begun = this.#recordAtOnce().finally(() => (this.#showing -= 1));
     const writing = begun.then(() => this.#writer.current);
-    void writing.catch(() => undefined).then(() => (shown = true));
+    const end = () => {
+      shown = true;
+    };
+    writing.then(end, end);
     await condition(() => shown, SHOWN_WITHIN_MS);
   }
 

@@ -22,7 +22,11 @@ const USERS: ReadonlySet<FailureType> = new Set([
   'LaterVersion',
 ]);
 
-export function describeError(error: unknown): { text: string; exitCode: number } {
+/** `rule`: what is said of an error that is not for users. */
+export function describeError(
+  error: unknown,
+  rule = 'this is a bug in Temper, not in your input',
+): { text: string; exitCode: number } {
   if (error instanceof UsageError) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.usage };
   if (error instanceof WorkFailed) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.failed };
   if (error instanceof TemperError) {
@@ -30,7 +34,7 @@ export function describeError(error: unknown): { text: string; exitCode: number 
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {
-    text: `temper: this is a bug in Temper, not in your input\n${stack}${describeCause(error)}`,
+    text: `temper: ${rule}\n${stack}${describeCause(error)}`,
     exitCode: EXIT.failed,
   };
 }

@@ -36,6 +36,6 @@ export async function tryServer({ project, env }: ProjectPlace, withinMs: number
   const connecting = connectClient(target, env).catch(() => null);
   const late = new Promise<null>((resolve) => setTimeout(resolve, withinMs, null).unref());
   const client = await Promise.race([connecting, late]);
-  if (client === null) void connecting.then((other) => other?.close());
+  if (client === null) connecting.then((other) => other?.close()).catch(() => undefined);
   return client;
 }

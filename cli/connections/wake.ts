@@ -1,8 +1,14 @@
 /** Tells a run that waits for rewards, if a server answers. The rewards are in the store in any case. */
 import type { Store } from '../../store/store.ts';
+import { describeError } from '../command-line/errors.ts';
 import { tryServer, type ProjectPlace } from './server.ts';
 
 const SERVER_WITHIN_MS = 3000;
+
+/** For what nobody waits for: a profile of Temporal that cannot be read, say. */
+export function sayFailure(error: unknown): void {
+  console.error(describeError(error).text);
+}
 
 /** Null if no server answers; false if the run is not running there. */
 export async function wakeOverServer(place: ProjectPlace, store: Store, run: string): Promise<boolean | null> {

@@ -23,12 +23,19 @@ import type { deployCheckpoint } from '../../workflows/deploy.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { requireServer } from '../connections/server.ts';
 import { printJson } from '../terminal/output.ts';
+import { lookAt, type SeenWorkflow } from '../watch/pending.ts';
+import { worstReason } from '../watch/under-way.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { DeployContext } from './command.ts';
 import { deploymentJson, describePlace, describeProof } from './describe-deployment.ts';
 import { planDeployment } from './plan-deployment.ts';
 
 const LOOK_MS = 500;
+/** Workers that start are not told to be missing. */
+const LOOKS_BY_SERVER = 10;
+const ANSWER_WITHIN_MS = 3000;
+/** The server is away: its workflow goes on once it is back. */
+const noAnswer = () => null;
 
 export async function deploy(context: DeployContext): Promise<number> {
   const { project, env, flags } = context;
@@ -41,7 +48,7 @@ export async function deploy(context: DeployContext): Promise<number> {
   const isServed = runningTarget(project, env) !== null;
   await withServer(context, isServed, async (server) => {
     await start(context, server, store, recorded);
-    if (flags.wait || !isServed) await follow(context, store, recorded);
+    if (flags.wait || !isServed) await follow(context, server, store, recorded);
   });
   return tell(context, (await readDeployment(store, run, id))!);
 }
@@ -114,11 +121,22 @@ async function start(
 }
 
 /** The store is where the stages are: it is asked even while the server is away. */
-async function follow({ output, signal }: DeployContext, store: Store, begun: RecordedDeployment): Promise<void> {
+export async function follow(
+  { output, signal }: Pick<DeployContext, 'output' | 'signal'>,
+  server: TemporalClient,
+  store: Store,
+  begun: RecordedDeployment,
+  lookMs = LOOK_MS,
+): Promise<void> {
+  const workflowId = deploymentWorkflowId(await store.id(), begun.run, begun.id);
   const since = begun.status?.at ?? '';
   let told = begun.finished.length;
   let message: string | null = null;
-  for (;;) {
+  let waits: string | null = null;
+  for (let looks = 1; ; looks++) {
+    // Asked first: what the workflow wrote at its end is read below.
+    const seen =
+      looks % LOOKS_BY_SERVER === 0 ? await lookAt(server, workflowId, ANSWER_WITHIN_MS).catch(noAnswer) : null;
     const now = (await readDeployment(store, begun.run, begun.id))!;
     for (const { stage } of now.finished.slice(told)) output.errorLine(`${stage} done`);
     told = now.finished.length;
@@ -130,8 +148,24 @@ async function follow({ output, signal }: DeployContext, store: Store, begun: Re
       if (status.message !== null && status.message !== message) output.errorLine(`${status.stage}: ${status.message}`);
       message = status.message;
     }
-    await sleep(LOOK_MS, undefined, { signal });
+    if (seen !== null) {
+      requireRunning(now, seen);
+      // Its own messages tell of failures.
+      const reason = worstReason(seen.pending.filter(({ lastFailure }) => lastFailure === null));
+      if (reason !== null && reason !== waits) output.errorLine(`waiting for ${reason}`);
+      waits = reason;
+    }
+    await sleep(lookMs, undefined, { signal });
   }
+}
+
+const ENDED: readonly string[] = ['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT'];
+
+function requireRunning({ policy, target }: RecordedDeployment, { status }: SeenWorkflow): void {
+  if (!ENDED.includes(status)) return;
+  throw new WorkFailed(
+    `${policy} was not deployed to ${target}: its workflow has ended (${status.toLowerCase()}); the same command goes on with the next stage`,
+  );
 }
 
 function requireGoingOn(deployment: RecordedDeployment, { stage, message }: DeploymentStatus): void {

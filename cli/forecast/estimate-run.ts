@@ -5,11 +5,12 @@ import { isUnreadable } from '../../core/later-version.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import { findPrice, type FoundPrice, type PriceTable } from '../../core/prices.ts';
 import { isRuler, withJudge } from '../../play/judge/ruler.ts';
-import { listRuns, readRun, requireRun, type StoredRun } from '../../store/records/run-reader.ts';
+import { requireRun, type StoredRun } from '../../store/records/run-reader.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { checkScenarios, loadAgent } from '../planning/load-agent.ts';
 import type { RunPlan } from '../planning/plan-run.ts';
+import { readRuns } from '../runs/read-runs.ts';
 import { forecast, type Forecast } from './forecast.ts';
 import { measureRun, type Measured } from './measure.ts';
 
@@ -67,8 +68,7 @@ export async function findLike(
   if (named !== null) return measure(await requireRun(store, named));
   const own = existing === null ? null : await measure(existing);
   if (own !== null) return own;
-  const read = (name: string) => readRun(store, name).catch(nullIfUnreadable);
-  const found = (await Promise.all((await listRuns(store)).map(read))).filter((run) => run !== null);
+  const found = await readRuns(store, () => undefined);
   for (const run of found.filter((each) => isLike(each, config)).toSorted(bySimilarity(config))) {
     const basis = await measure(run).catch(nullIfUnreadable);
     if (basis !== null) return basis;

@@ -76,6 +76,6 @@ async function importAgent(path: string): Promise<unknown> {
     return await importAgentFile(path);
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw new UsageError(`the agent file ${path} cannot be loaded: ${explainImport(cause, path)}`, { cause });
+    throw new UsageError(`the agent file ${path} cannot be loaded: ${await explainImport(cause, path)}`, { cause });
   }
 }

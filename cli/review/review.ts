@@ -1,9 +1,9 @@
 import { aborted } from 'node:util';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { EXIT } from '../command-line/errors.ts';
-import { isEnded, listRuns, readRun } from '../../store/records/run-reader.ts';
-import type { Store } from '../../store/store.ts';
+import { describeError, EXIT } from '../command-line/errors.ts';
+import { isEnded, type StoredRun } from '../../store/records/run-reader.ts';
 import { originOf } from '../command-line/keyed-place.ts';
+import { readRuns } from '../runs/read-runs.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ReviewContext } from './command.ts';
 import { RewardDesk } from './desk.ts';
@@ -26,7 +26,8 @@ export async function serveReviews(context: ReviewContext): Promise<number> {
   try {
     const told = { ...place, port: server.port };
     const links = { keys, base: originOf(told), expiresAt: expiryOf(DEFAULT_LINK_DAYS) };
-    const reviews = (await listWaiting(store)).map((run) => ({ run, url: reviewLink(links, run) }));
+    const runs = await readRuns(store, (error) => output.errorLine(describeError(error).text));
+    const reviews = runs.flatMap(nameIfWaiting).map((run) => ({ run, url: reviewLink(links, run) }));
     if (flags.json) printJson(output, reviewJson(told, reviews));
     else for (const line of reviewLines(told, reviews)) output.line(line);
     await aborted(signal, signal);
@@ -37,9 +38,7 @@ export async function serveReviews(context: ReviewContext): Promise<number> {
   return EXIT.ok;
 }
 
-/** Runs that await rewards, and have not ended. */
-async function listWaiting(store: Store): Promise<string[]> {
-  const runs = await Promise.all((await listRuns(store)).map((run) => readRun(store, run)));
-  const waiting = runs.filter((run) => run?.file.config.external !== undefined && !(run.state && isEnded(run.state)));
-  return waiting.map((run) => run!.file.config.run);
+/** Its name, if it awaits rewards and has not ended. */
+function nameIfWaiting({ file: { config }, state }: StoredRun): string[] {
+  return config.external !== undefined && !(state && isEnded(state)) ? [config.run] : [];
 }

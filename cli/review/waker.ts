@@ -1,7 +1,7 @@
 /** Wakes runs that wait, behind the answers to givers: the store has the reward, and Temporal may be away. */
 import type { Store } from '../../store/store.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import { wakeOverServer } from '../connections/wake.ts';
+import { sayFailure, wakeOverServer } from '../connections/wake.ts';
 
 export class Waker {
   readonly #place: ProjectPlace;
@@ -17,10 +17,12 @@ export class Waker {
 
   wake(run: string): void {
     if (this.#waking.has(run)) return void this.#again.add(run);
-    const waking = wakeOverServer(this.#place, this.#store, run).finally(() => {
-      this.#waking.delete(run);
-      if (this.#again.delete(run)) this.wake(run);
-    });
+    const waking = wakeOverServer(this.#place, this.#store, run)
+      .catch(sayFailure)
+      .finally(() => {
+        this.#waking.delete(run);
+        if (this.#again.delete(run)) this.wake(run);
+      });
     this.#waking.set(run, waking);
   }
 

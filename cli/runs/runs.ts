@@ -1,32 +1,24 @@
 import { sumUsd } from '../../core/costs.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
-import { isUnreadable } from '../../core/later-version.ts';
-import { listRuns, readRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
 import { describeHeadline, formatDuration, formatNumber } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { runsCommand } from './command.ts';
+import { readRuns } from './read-runs.ts';
 import { summariseRun, type RunSummary } from './run-summary.ts';
 import { createTable } from '../terminal/table.ts';
 
 export async function runs({ flags, project, env, output }: CommandContext<typeof runsCommand>): Promise<number> {
   const store = await openProjectStore(project, env);
   const broken: unknown[] = [];
-  const read = (name: string) =>
-    readRun(store, name).catch((error: unknown) => {
-      if (!isUnreadable(error)) throw error;
-      broken.push(error);
-      return null;
-    });
-  const found = await Promise.all((await listRuns(store)).map(read));
-  const summaries = found.flatMap((run) => (run === null ? [] : [summariseRun(run, store.uri)]));
+  const found = await readRuns(store, (error) => broken.push(error));
+  const summaries = found.map((run) => summariseRun(run, store.uri));
   if (flags.json) printJson(output, summaries);
-  else if (found.length === 0) output.line('no runs yet; start one with temper train AGENT');
+  else if (found.length + broken.length === 0) output.line('no runs yet; start one with temper train AGENT');
   else if (summaries.length > 0) output.line(renderTable(summaries));
-  // A broken run, perhaps pulled from another store, must not hide the others.
   for (const error of broken) output.errorLine(describeError(error).text);
   return broken.length === 0 ? EXIT.ok : EXIT.failed;
 }

@@ -39,6 +39,9 @@ export async function serve(context: ServeContext): Promise<number> {
     policy: () => current,
     engine: () => (isLoaded ? engine : null),
     ...(recording && { recorder: recording.recorder, feedback: recording.feedback }),
+  }).catch(async (error: unknown) => {
+    await recording?.close();
+    throw error;
   });
   try {
     if (output.isTerminal) output.errorLine(`loading ${trained.name} on ${trained.manifest.baseModel} …`);
@@ -53,7 +56,9 @@ export async function serve(context: ServeContext): Promise<number> {
     const load = (policy: string): Promise<void> => loadPolicy(loaded, policy, over.signal);
     const switchTo = (next: TrainedPolicy): void => void (current = servedAs(next, models));
     if (name.step === 'production')
-      void followProduction({ store, name, served: trained, load, switchTo, tell, signal: over.signal });
+      followProduction({ store, name, served: trained, load, switchTo, tell, signal: over.signal }).catch(
+        (error: unknown) => tell(`promotions are not followed any more: ${String(error)}`),
+      );
     await untilStopped(engine, signal);
   } finally {
     over.abort();

@@ -1,5 +1,4 @@
 /** Session of a command with a run: open the stack, start or join the run, watch it to its end, release the stack. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
@@ -85,13 +84,12 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     { address: stack.temporalAddress, namespace: stack.namespace },
     stack.uiUrl === null ? env : withoutProfile(env),
   );
-  let result: Promise<unknown> = Promise.resolve();
   try {
     const handle = await joinRun(server.client, { ...plan, targets }, project);
     const ended = new AbortController();
-    result = awaitRun(server.connection, () => handle.result(), { signal }).finally(() => ended.abort());
+    const result = awaitRun(server.connection, () => handle.result(), { signal }).finally(() => ended.abort());
     // Its failure is thrown below, when the view is up to date.
-    result.catch(ignore);
+    result.catch(() => undefined);
     const over = AbortSignal.any([ended.signal, signal]);
     await Promise.all([
       showRun(plan.store, plan.config.run, session.viewer, { signal: over, isOver: () => false }),
@@ -106,9 +104,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   } catch (error) {
     throw explainRunFailure(plan.config.run, error);
   } finally {
-    // A call that the client still retries must not meet a closed connection: its error would be unhandled.
-    const settled = result.then(ignore, ignore).then(() => true);
-    if (await Promise.race([settled, sleep(SETTLE_WITHIN_MS, false)])) await server.close();
+    await server.close();
   }
 }
 
@@ -127,8 +123,6 @@ async function awaitTrackers(client: Client, { plan, targets, viewer, signal }: 
 }
 
 const TRACKERS_PATIENCE_MS = 20_000;
-const SETTLE_WITHIN_MS = 1000;
-const ignore = () => undefined;
 
 /** Starts or joins the run: concurrent commands, and a command after a crash, get the same one. */
 async function joinRun(

@@ -31,6 +31,7 @@ const SILENT_MS = 6000;
 const START_WORKER: Readonly<Record<string, string>> = {
   initialise: 'start a GPU worker, or temper dev',
   train: 'start a GPU worker, or temper dev',
+  deployStage: 'start temper dev or temper worker',
 };
 const START_AGENT = 'start temper worker --agent FILE, or temper train';
 
@@ -59,6 +60,20 @@ export function describePending(
     reason: reason === '' ? null : reason,
     text: `${place}${queue === null ? '' : ` on queue ${queue}`}: ${wait.text}${failed}`,
   };
+}
+
+/** A task that nobody took waits in its first attempt; each failure, and each worker that is lost with it, begins another. */
+export function describeWorkflowTask(queue: string, pollers: number, attempt: number, since: string): PendingActivity {
+  const reason =
+    pollers === 0
+      ? `no worker runs workflows on queue ${queue}; start temper dev or temper worker`
+      : attempt > 1
+        ? `the workers on queue ${queue} fail to run it, or take too long; see their logs`
+        : `the workers on queue ${queue} have not run it yet; they are busy or do not respond`;
+  const tried = attempt > 1 ? `, attempt ${attempt}` : '';
+  const text = `workflow${tried} on queue ${queue}, since ${since}: ${reason}`;
+  const none = { lastFailure: null, nextTryAt: null };
+  return { activity: 'workflow', attempt, queue, pollers, since, ...none, reason, text };
 }
 
 interface Wait {

@@ -1,14 +1,14 @@
 /** Pending activities of a run, from the server: attempts, failures and waits. The store does not have them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tsToMs } from '@temporalio/common/lib/time.js';
-import type { WorkflowExecutionDescription } from '@temporalio/client';
+import type { WorkflowExecutionDescription, WorkflowExecutionStatusName } from '@temporalio/client';
 
 import { runWorkflowId } from '../../core/queues.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { isScheduled, type RawPending } from '../../workers/connection/pending-activity.ts';
 import { countPollers } from '../../workers/connection/pollers.ts';
-import { describePending, type PendingActivity } from './pending-text.ts';
+import { describePending, describeWorkflowTask, type PendingActivity } from './pending-text.ts';
 import { tryServer, type ProjectPlace } from '../connections/server.ts';
 import { findStoreId } from '../connections/store-id.ts';
 import type { Viewer } from './viewer.ts';
@@ -31,15 +31,25 @@ export async function readPending(
 ): Promise<PendingActivity[]> {
   try {
     const storeId = await findStoreId(store);
-    if (storeId === null) return [];
-    return await server.client.withDeadline(Date.now() + withinMs, async () => {
-      const { raw } = await server.client.workflow.getHandle(runWorkflowId(storeId, run)).describe();
-      const activities = await Promise.all((raw.pendingActivities ?? []).map((each) => readActivity(server, each)));
-      return [...activities, ...(await readWorkflowTask(server, raw))];
-    });
+    const seen = storeId === null ? null : await lookAt(server, runWorkflowId(storeId, run), withinMs);
+    return seen?.pending ?? [];
   } catch {
     return [];
   }
+}
+
+export interface SeenWorkflow {
+  readonly status: WorkflowExecutionStatusName;
+  readonly pending: PendingActivity[];
+}
+
+/** Throws if the server does not answer in time, or does not know the workflow. */
+export function lookAt(server: TemporalClient, workflowId: string, withinMs: number): Promise<SeenWorkflow> {
+  return server.client.withDeadline(Date.now() + withinMs, async () => {
+    const { raw, status } = await server.client.workflow.getHandle(workflowId).describe();
+    const activities = await Promise.all((raw.pendingActivities ?? []).map((each) => readActivity(server, each)));
+    return { status: status.name, pending: [...activities, ...(await readWorkflowTask(server, raw))] };
+  });
 }
 
 const ASK_EVERY_MS = 3000;
@@ -96,15 +106,4 @@ async function readWorkflowTask(server: TemporalClient, raw: RawDescription): Pr
   if (!task || !scheduled || !queue || Date.now() - tsToMs(scheduled) < SLOW_TASK_MS) return [];
   const pollers = await countPollers(server, queue, 'workflow');
   return [describeWorkflowTask(queue, pollers, task.attempt ?? 1, new Date(tsToMs(scheduled)).toISOString())];
-}
-
-function describeWorkflowTask(queue: string, pollers: number, attempt: number, since: string): PendingActivity {
-  const reason =
-    pollers === 0
-      ? `no worker runs workflows on queue ${queue}; start temper dev or temper worker`
-      : `the workers on queue ${queue} fail to run it; see their logs`;
-  const tried = attempt > 1 ? `, attempt ${attempt}` : '';
-  const text = `workflow${tried} on queue ${queue}, since ${since}: ${reason}`;
-  const none = { lastFailure: null, nextTryAt: null };
-  return { activity: 'workflow', attempt, queue, pollers, since, ...none, reason, text };
 }

@@ -31,6 +31,7 @@ export async function watchRun(environment: CommandEnvironment, run: string): Pr
   if (isFinal(state)) for (const line of resultLines(progress)) output.line(line);
   if (state?.state === 'failed')
     throw new WorkFailed(`the run ${run} failed: ${state.failure ?? 'no reason was recorded'}`);
+  if (state?.state === 'cancelled') throw new WorkFailed(`the run ${run} was cancelled; its committed steps stay`);
   return EXIT.ok;
 }
 

@@ -104,7 +104,8 @@ export class Connection {
     try {
       return await asked;
     } catch (error) {
-      if (error instanceof TimedOut) void this.#checkHealth();
+      // Whether it could be ended or not, it gets no more calls.
+      if (error instanceof TimedOut) this.#checkHealth().catch(() => undefined);
       throw error;
     } finally {
       this.#pending.delete(asked);

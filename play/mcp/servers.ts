@@ -95,7 +95,8 @@ class SharedServer {
     const before = this.#opening;
     const current = await before?.catch(() => null);
     if (current?.isUsable === true) return { connection: current, isNew: false };
-    void current?.end();
+    // Its end takes as long as its calls; a new one is begun in any case.
+    current?.end().catch(() => undefined);
     // Another attempt may have begun a new one meanwhile.
     if (this.#opening === before) this.#opening = starting(() => Connection.open(this.#spec, this.#folder));
     return { connection: await this.#opening!, isNew: true };

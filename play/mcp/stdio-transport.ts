@@ -56,7 +56,7 @@ export class StdioTransport {
     });
     child.stderr.on('data', (chunk: Buffer) => this.lastErrors.push(chunk));
     child.stdin?.on('error', (error) => this.onerror?.(error));
-    void tree.exit.then((exit) => this.#ended(exit));
+    tree.exit.then((exit) => this.#ended(exit)).catch((error: unknown) => this.onerror?.(error as Error));
   }
 
   /** Resolves once the message is on its way: the server may be slow to read. */
@@ -101,7 +101,7 @@ export class StdioTransport {
 
   #break(rule: string): void {
     this.breach ??= rule;
-    void this.close();
+    this.close().catch((error: unknown) => this.onerror?.(error as Error));
   }
 
   #read(line: string): void {

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { describeWorkflowTask } from '../../cli/watch/pending-text.ts';
 import { withPending } from '../../cli/watch/under-way.ts';
 import { createViewer } from '../../cli/watch/viewer.ts';
 import { fixtureState } from './fixture-store.ts';
@@ -39,4 +40,12 @@ test('a queue without a worker is told once it has lasted: a worker that is star
   viewer.pending(pending);
   viewer.pending(pending);
   expect(lines).toEqual(['waiting for initialise: no worker polls queue gpu']);
+});
+
+test.each([
+  [0, 1, 'no worker runs workflows on queue q; start temper dev or temper worker'],
+  [2, 1, 'the workers on queue q have not run it yet; they are busy or do not respond'],
+  [2, 2, 'the workers on queue q fail to run it, or take too long; see their logs'],
+])('a workflow task with %i pollers in attempt %i says why it waits', (pollers, attempt, reason) => {
+  expect(describeWorkflowTask('q', pollers, attempt, since)).toMatchObject({ attempt, reason });
 });

@@ -168,7 +168,7 @@ async function importConfig(file: string): Promise<unknown> {
     return await importDefault(file);
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw new TemperError('BadConfig', `${file} cannot be loaded: ${explainImport(cause, file)}`, { cause });
+    throw new TemperError('BadConfig', `${file} cannot be loaded: ${await explainImport(cause, file)}`, { cause });
   }
 }
 

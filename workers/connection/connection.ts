@@ -1,6 +1,12 @@
 /** Reaching a Temporal server: found as its own tools find it, with waits that end and say what they waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  defaultGrpcRetryOptions,
+  isGrpcServiceError,
+  makeGrpcRetryInterceptor,
+} from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
@@ -30,9 +36,11 @@ export async function connectClient(
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(metadata === undefined ? {} : { metadata }),
   };
+  const retries = createRetries();
   try {
     const connection = await Connection.connect({
       address: target.address,
+      interceptors: [retries.interceptor],
       connectTimeout: ANSWER_WITHIN_MS,
       // `http_proxy` is for other hosts.
       ...(isLoopback(target.address.replace(/:\d+$/, '')) ? { channelArgs: { 'grpc.enable_http_proxy': 0 } } : {}),
@@ -42,11 +50,39 @@ export async function connectClient(
       ...target,
       connection,
       client: new Client({ connection, namespace: target.namespace }),
-      close: () => connection.close(),
+      async close() {
+        const waitMs = retries.end();
+        if (waitMs === 0) await connection.close();
+        else setTimeout(() => connection.close().catch(() => undefined), waitMs).unref();
+      },
     };
   } catch (cause) {
     throw unreachable(target.address, cause);
   }
+}
+
+const RETRY_STARTS_WITHIN_MS = 100;
+
+/** Retries of the client: one that is due must not meet a closed connection, because nothing could catch its error. */
+function createRetries() {
+  const usual = defaultGrpcRetryOptions();
+  let isEnding = false;
+  let lastAt = -Infinity;
+  return {
+    interceptor: makeGrpcRetryInterceptor({
+      retryableDecider: (attempt, status) => !isEnding && usual.retryableDecider(attempt, status),
+      delayFunction(attempt, status) {
+        const delayMs = usual.delayFunction(attempt, status);
+        lastAt = Math.max(lastAt, performance.now() + delayMs + RETRY_STARTS_WITHIN_MS);
+        return delayMs;
+      },
+    }),
+    /** No further ones; returns for how long one may be due. */
+    end(): number {
+      isEnding = true;
+      return Math.max(0, Math.ceil(lastAt - performance.now()));
+    },
+  };
 }
 
 function unreachable(address: string, cause: unknown): TemperError {

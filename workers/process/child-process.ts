@@ -1,6 +1,6 @@
 /** One process of a supervisor's: its output goes to the log, and its last lines are kept for when it dies. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { collectLines } from './command.ts';
+import { collectLines, whenEnded } from './command.ts';
 import type { ChildLog } from './child-log.ts';
 import { leashed } from './leashed.ts';
 import type { Readiness } from './readiness.ts';
@@ -27,14 +27,15 @@ export interface StartedChild {
 const SHOWN_LINES = 15;
 
 export function startChild(
-  { env, cwd }: ChildSpec,
+  { env, cwd, ready }: ChildSpec,
   [program = '', ...rest]: readonly string[],
   log: ChildLog,
 ): StartedChild {
   const [file, args] = leashed(program, rest);
   // stdin stays open for the lifetime of this process: workers end when it closes.
-  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.on('error', () => undefined);
+  const told = ready.kind === 'told' ? (['pipe'] as const) : [];
+  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe', ...told] });
+  child.stdin?.on('error', () => undefined);
   const lastLines: string[] = [];
   const keep = (line: string) => {
     lastLines.push(log.write(line));
@@ -43,18 +44,6 @@ export function startChild(
   collectLines(child, keep);
   child.on('error', (error) => keep(error.message));
   return { child, lastLines };
-}
-
-/** Calls `onEnd` once, also if the program could not be started at all. */
-export function whenEnded(child: ChildProcess, onEnd: (exit: string) => void): void {
-  let hasEnded = false;
-  const end = (exit: string) => {
-    if (hasEnded) return;
-    hasEnded = true;
-    onEnd(exit);
-  };
-  child.on('error', (error) => end(error.message));
-  child.on('close', (code, signal) => end(signal ?? `exit code ${code}`));
 }
 
 export async function endChild(child: ChildProcess, stopMs: number): Promise<void> {

@@ -42,7 +42,13 @@ export async function runCommand(
     if (lines.length > KEPT_LINES) lines.shift();
     options.onLine?.(line);
   });
-  return { code: await ended(child, lines), output: lines.join('\n') };
+  const code = await new Promise<number | null>((resolve) => {
+    whenEnded(child, (exit, exitCode) => {
+      if (child.pid === undefined) lines.push(exit);
+      resolve(exitCode);
+    });
+  });
+  return { code, output: lines.join('\n') };
 }
 
 /** Both outputs of a child, as lines. */
@@ -65,19 +71,31 @@ export function splitLines(stream: Readable, onLine: (line: string) => void): vo
     onLine(rest);
     rest = '';
   });
-  stream.on('end', () => {
+  const end = (): void => {
     if (rest !== '') onLine(rest.replace(/\r$/, ''));
-  });
+    rest = '';
+  };
+  // A stream that is let go of has no end. Its process ends with its last stream, and is to hear of it afterwards.
+  stream.on('end', end).prependListener('close', end);
 }
 
-function ended(child: ChildProcess, lines: string[]): Promise<number | null> {
-  return new Promise((resolve) => {
-    child.on('error', (error) => {
-      // One that was aborted has yet to close.
-      if (child.pid !== undefined) return;
-      lines.push(error.message);
-      resolve(null);
-    });
-    child.on('close', (code) => resolve(code));
+/** What the programs of a pipeline still write is read for so long after its end. */
+const LAST_OUTPUT_MS = 100;
+
+/**
+ * Calls `onEnd` once: with the exit code or the signal, also in words, or with why the program could not be started. A
+ * process that the child started may hold its output for as long as it lives: the output is let go of.
+ */
+export function whenEnded(child: ChildProcess, onEnd: (exit: string, code: number | null) => void): void {
+  child.on('error', (error) => {
+    // One that was aborted has yet to end.
+    if (child.pid === undefined) onEnd(error.message, null);
   });
+  if (child.pid === undefined) return;
+  const letGo = (): void => {
+    for (const stream of child.stdio) stream?.destroy();
+  };
+  // After the next look at the pipes, which reads all that the child itself has written.
+  child.on('exit', () => void setTimeout(() => setImmediate(letGo), LAST_OUTPUT_MS).unref());
+  child.on('close', (code, signal) => onEnd(signal ?? `exit code ${code}`, code));
 }

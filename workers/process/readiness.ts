@@ -1,34 +1,41 @@
-/** When a child is of use: its port answers, its health page says so, or it has said so itself. */
+/** When a child is of use: its port answers, its health page says so, or it has told so. */
 import type { ChildProcess } from 'node:child_process';
 import { connect } from 'node:net';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { collectLines } from './command.ts';
+import { splitLines } from './command.ts';
 
 export type Readiness =
   | { readonly kind: 'port'; readonly port: number }
   | { readonly kind: 'health'; readonly url: string }
-  | { readonly kind: 'line'; readonly text: string };
+  /** A line on a stream of its own: on its output, a program prints whatever others wrote. */
+  | { readonly kind: 'told' };
+
+/** The file descriptor on which a child tells that it is of use. */
+export const TOLD_FD = 3;
 
 const POLL_MS = 100;
 const ANSWER_MS = 3000;
 
-/** False if the child ended first. */
-export async function waitUntilReady(ready: Readiness, child: ChildProcess, alive: AbortSignal): Promise<boolean> {
-  if (ready.kind === 'line') return saysLine(ready.text, child, alive);
+/** What the child told, if it tells something; null if it ended first. */
+export async function waitUntilReady(
+  ready: Readiness,
+  child: ChildProcess,
+  alive: AbortSignal,
+): Promise<string | null> {
+  if (ready.kind === 'told') return readTold(child, alive);
   const probe = ready.kind === 'port' ? () => answersPort(ready.port) : () => isHealthy(ready.url);
   while (!alive.aborted) {
-    if (await probe()) return !alive.aborted;
+    if (await probe()) return alive.aborted ? null : '';
     await sleep(POLL_MS);
   }
-  return false;
+  return null;
 }
 
-function saysLine(text: string, child: ChildProcess, alive: AbortSignal): Promise<boolean> {
+function readTold(child: ChildProcess, alive: AbortSignal): Promise<string | null> {
   return new Promise((resolve) => {
-    alive.addEventListener('abort', () => resolve(false), { once: true });
-    collectLines(child, (line) => {
-      if (line.includes(text)) resolve(true);
-    });
+    alive.addEventListener('abort', () => resolve(null), { once: true });
+    splitLines(child.stdio[TOLD_FD] as Readable, resolve);
   });
 }
 

@@ -4,9 +4,9 @@
  * waits (of too little memory, say) is not tried again until then.
  */
 import { STANDING_BY } from '../../core/wire-constants.ts';
-import { collectLines } from './command.ts';
+import { collectLines, whenEnded } from './command.ts';
 import type { ChildLog } from './child-log.ts';
-import { endChild, startChild, whenEnded, type ChildSpec, type StartedChild } from './child-process.ts';
+import { endChild, startChild, type ChildSpec, type StartedChild } from './child-process.ts';
 
 /** The first work of a new child is not to be slowed down. */
 const PREPARE_AFTER_MS = 3000;

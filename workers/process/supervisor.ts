@@ -2,12 +2,15 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ChildState, ChildStatus, StackEvent } from '../events.ts';
 import type { ChildLog } from './child-log.ts';
-import { endChild, startChild, whenEnded, type ChildSpec } from './child-process.ts';
+import { endChild, startChild, type ChildSpec } from './child-process.ts';
+import { whenEnded } from './command.ts';
 import { waitUntilReady } from './readiness.ts';
 import { Standby } from './standby.ts';
 
 export interface Supervised {
   status(): ChildStatus;
+  /** What the child told when it became ready; null unless it is. */
+  told(): string | null;
   /** Process ids of the child and its standby; undefined if missing. */
   pids(): Readonly<Record<string, number | undefined>>;
   /** Ends the child for good; resolves when it is gone. */
@@ -22,6 +25,7 @@ const SETTLED_MS = 30_000;
 export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: StackEvent) => void): Supervised {
   let child: ChildProcess | null = null;
   let state: ChildState = 'starting';
+  let told = '';
   let deaths = 0;
   let deathsInARow = 0;
   let stopping: Promise<void> | null = null;
@@ -48,12 +52,15 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
     });
     const startedAt = Date.now();
     enter('starting');
-    void watchReadiness(started.child, alive.signal);
+    watchReadiness(started.child, alive.signal).catch((error: unknown) =>
+      onEvent({ kind: 'notice', message: `${name} is not watched any more: ${String(error)}` }),
+    );
   };
 
   const watchReadiness = async (started: ChildProcess, alive: AbortSignal) => {
-    const ready = await waitUntilReady(spec.ready, started, alive);
-    if (!ready || child !== started || stopping) return;
+    const said = await waitUntilReady(spec.ready, started, alive);
+    if (said === null || child !== started || stopping) return;
+    told = said;
     enter('ready');
     standby.prepare();
   };
@@ -80,5 +87,5 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
 
   start();
   const pids = () => ({ [name]: child?.pid, [`standby-${name}`]: standby.pid });
-  return { status, pids, stop: () => (stopping ??= stop()) };
+  return { status, pids, told: () => (state === 'ready' ? told : null), stop: () => (stopping ??= stop()) };
 }

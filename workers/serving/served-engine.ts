@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
-import { collectLines } from '../process/command.ts';
+import { collectLines, whenEnded } from '../process/command.ts';
 import { makeProjectFolders } from '../project/folders.ts';
 import { openChildLog } from '../process/child-log.ts';
-import { endChild, whenEnded } from '../process/child-process.ts';
+import { endChild } from '../process/child-process.ts';
 import { spawnGpuWorker, type GpuWorkerOptions, type GpuWorkerPlace } from '../local-stack/children/gpu-worker.ts';
 
 export interface ServedEngine {
@@ -43,7 +43,7 @@ export async function startServedEngine({ config, models, anyBase, ...options }:
     if (last.length > LAST_LINES) last.shift();
     const port = readyPort(line);
     if (port === null) return;
-    void connection?.close();
+    connection?.close().catch((error: unknown) => log.write(String(error)));
     address = { url: `http://127.0.0.1:${port}`, key };
     connection = connectEngine(address);
   });

@@ -1,32 +1,31 @@
-/** The agent as code: loaded, and hashed with all relative files that it imports. */
+/** The agent as code: loaded, and hashed with all files of its own that it imports. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import type { Plugin } from 'esbuild';
 import { TemperError } from '../../core/failures.ts';
 import { patchGlobalFetch } from '../../play/transports/ambient.ts';
 import { importDefault } from './import-file.ts';
 
-/** Relative specifiers of `import … from`, `export … from`, `import '…'`, `import('…')` and `require('…')`. */
-const RELATIVE_IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])(\.{1,2}\/[^"'\n]+)\1/g;
 const COMMAND = /\bcommand\s*\(\s*\[([^\]]*)\]/g;
 const MCP_ARGS = /\bmcp\s*\(\s*\{[^}]*?\bargs\s*:\s*\[([^\]]*)\]/g;
 const FILES = /\bfiles\s*:\s*\[([^\]]*)\]/g;
 const TEXT = /(["'`])([^"'`\n]+)\1/g;
 const NO_CODE = /^(\.|__pycache__$|node_modules$|venv$)|\.pyc$/;
-const ENDINGS = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json', '/index.ts', '/index.js'];
+const CODE = /\.(?:[cm]?[jt]sx?|json)$/;
 
 /** File names of a folder's agent. */
 const AGENT_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((ending) => `agent.${ending}`);
 
 /**
- * sha256 over the agent's file and its relative imports, however deep, and over the files of its programs, by their
+ * sha256 over the agent's file and what it imports of its own, however deep, and over the files of its programs, by their
  * paths relative to the agent.
  */
 export async function agentCodeSha256(file: string): Promise<string> {
   const entry = findAgentFile(file);
   const root = dirname(entry);
   const hash = createHash('sha256');
-  const sources = reachableFiles(entry);
+  const sources = await reachableFiles(entry);
   for (const path of [...new Set([...sources, ...programFiles(sources, root)])].toSorted()) {
     const name = relative(root, path).split(sep).join('/');
     const content = createHash('sha256').update(readFileSync(path)).digest('hex');
@@ -35,18 +34,38 @@ export async function agentCodeSha256(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The file and its relative imports, however deep. */
-export function reachableFiles(entry: string): Set<string> {
-  const found = new Set([entry]);
-  for (const file of found) {
-    if (file.endsWith('.json')) continue;
-    for (const [, , specifier = ''] of readFileSync(file, 'utf8').matchAll(RELATIVE_IMPORT)) {
-      const target = resolveImport(dirname(file), specifier);
-      if (target !== null) found.add(target);
-    }
-  }
-  return found;
+/**
+ * The file and what it imports, however deep, as the loader finds it: by relative paths, by `paths` of tsconfig.json and by
+ * `imports` of package.json. Packages are none of its own. Throws esbuild's BuildFailure for code that cannot be read.
+ */
+export async function reachableFiles(entry: string): Promise<string[]> {
+  // A command that loads no agent saves it.
+  const { build } = await import('esbuild');
+  const root = dirname(entry);
+  const { metafile } = await build({
+    entryPoints: [entry],
+    absWorkingDir: root,
+    outdir: root,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    preserveSymlinks: true,
+    ignoreAnnotations: true,
+    plugins: [READ_CODE_ALONE],
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  });
+  return Object.keys(metafile.inputs).map((name) => resolve(root, name));
 }
+
+/** Other files are part of the agent, too, whatever is in them. */
+const READ_CODE_ALONE: Plugin = {
+  name: 'read-code-alone',
+  setup: (build) =>
+    build.onLoad({ filter: /./ }, ({ path }) => (CODE.test(path) ? undefined : { contents: '', loader: 'js' })),
+};
 
 /** Files that `command([…])`, its `files` and the `args` of `mcp({ … })` name literally, in the agent's file or in its imports. */
 function* programFiles(sources: Iterable<string>, root: string): Generator<string> {
@@ -74,13 +93,6 @@ function* filesOf(path: string): Generator<string> {
   if (isFile(path)) yield path;
   else if (existsSync(path))
     for (const name of readdirSync(path)) if (!NO_CODE.test(name)) yield* filesOf(join(path, name));
-}
-
-/** TypeScript's `./a.js` may mean `./a.ts`. Null for what is not there: loading the agent will say so. */
-function resolveImport(folder: string, specifier: string): string | null {
-  const path = resolve(folder, specifier);
-  const asSource = path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2');
-  return [...ENDINGS.map((ending) => path + ending), asSource].find(isFile) ?? null;
 }
 
 function isFile(path: string): boolean {

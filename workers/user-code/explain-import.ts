@@ -1,16 +1,16 @@
 /** Why a person's file could not be loaded, in one line: what is wrong, in which line, and what to install. */
-import { spawnSync } from 'node:child_process';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { BuildFailure } from 'esbuild';
 
 import { reachableFiles } from './agent-code.ts';
 
 /** Message about a missing package, from `import` and from `require`. */
 const MISSING_PACKAGE = /Cannot find (?:package|module) '((?:@[^/']+\/)?[^./'][^/']*)/;
-const JAVASCRIPT = /\.[cm]?jsx?$/;
 
-export function explainImport(cause: unknown, path: string): string {
+export async function explainImport(cause: unknown, path: string): Promise<string> {
   if (!(cause instanceof Error)) return String(cause);
-  const place = cause instanceof SyntaxError ? placeOfSyntax(cause, path) : placeOfThrow(cause, path);
+  const place = cause instanceof SyntaxError ? await placeOfSyntax(cause, path) : placeOfThrow(cause, path);
   const shown = place === null ? '' : ` (${place})`;
   return `${cause.name}: ${cause.message}${shown}${describeMissing(cause)}`;
 }
@@ -29,19 +29,18 @@ function placeOfThrow({ stack = '' }: Error, path: string): string | null {
 /** Before what Node says of a syntax error: the file, as a path or a URL, and the line. */
 const OPENING = /^(\/.*|[a-z]:\\.*|file:\/\/.*):(\d+)$/im;
 
-/** Position in a module, which the error itself lacks: Node's own check prints it. */
-function placeOfSyntax({ stack = '' }: Error, path: string): string | null {
-  const sources = [...reachableFiles(path)].filter((file) => JAVASCRIPT.test(file));
-  const said = [() => stack, ...sources.map((file) => () => checkSyntax(file))];
-  for (const say of said) {
-    const [, named, line] = OPENING.exec(say()) ?? [];
-    if (named === undefined) continue;
-    const file = named.startsWith('file:') ? fileURLToPath(named) : named;
-    return file === path ? `line ${line}` : `${file}:${line}`;
-  }
-  return null;
+/** Position in a module, which the error itself lacks: esbuild says it. */
+async function placeOfSyntax({ stack = '' }: Error, path: string): Promise<string | null> {
+  const [, named, line] = OPENING.exec(stack) ?? [];
+  if (named !== undefined) return describePlace(named.startsWith('file:') ? fileURLToPath(named) : named, line, path);
+  const failure = await reachableFiles(path).then(
+    () => null,
+    (error: Partial<BuildFailure>) => error,
+  );
+  const at = failure?.errors?.[0]?.location;
+  return at ? describePlace(resolve(dirname(path), at.file), at.line, path) : null;
 }
 
-function checkSyntax(file: string): string {
-  return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' }).stderr;
+function describePlace(file: string, line: string | number | undefined, path: string): string {
+  return file === path ? `line ${line}` : `${file}:${line}`;
 }

@@ -10,5 +10,8 @@ export interface WorkerProcessOptions {
   readonly metrics: MetricsAddress | null;
 }
 
-/** The log message that says: this worker polls. */
-export const WORKER_READY = 'worker ready';
+/** One line of JSON from the worker process to the local stack, once it polls. */
+export interface WorkerTold {
+  /** Null: it serves no metrics. */
+  readonly metricsPort: number | null;
+}

@@ -24,7 +24,7 @@ import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
 import { keepContact } from './keep-contact.ts';
 import { configuredMetrics } from '../metrics/configured-metrics.ts';
 import { openMetrics, type OpenedMetrics } from './open-metrics.ts';
-import { WORKER_READY } from './worker-options.ts';
+import type { WorkerTold } from './worker-options.ts';
 import { PATIENT_THREAD } from './workflow-thread.ts';
 import { engineSettings } from './worker-settings.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -41,6 +41,8 @@ export interface RunWorkerOptions {
   readonly metrics?: MetricsAddress | null;
   /** In place of the configured port. */
   readonly metricsPort?: number | null;
+  /** Called once it polls. */
+  readonly onReady?: (told: WorkerTold) => void;
 }
 
 const RECONNECT_MS = 500;
@@ -109,7 +111,8 @@ async function runMetered(
       const names = activities.map(({ name }) => name);
       const queues = workers.map((worker) => worker.options.taskQueue);
       metrics?.watch({ store, client, agents: names });
-      logger.info({ agents: names, queues, ...(metricsPort !== null && { metricsPort }) }, WORKER_READY);
+      logger.info({ agents: names, queues, ...(metricsPort !== null && { metricsPort }) }, 'worker ready');
+      options.onReady?.({ metricsPort });
       wakeWaitingRuns(client, store, names).catch((error: unknown) =>
         logger.warn({ error: String(error) }, 'runs that wait for rewards could not be woken'),
       );

@@ -61,7 +61,11 @@ export async function connectServer(
 /** A connection on which a worker could not be created takes no second one for the same queue. */
 export function forgetServer({ connection }: TemporalServer): void {
   for (const [key, connecting] of connections)
-    void connecting.then((each) => each === connection && connections.delete(key));
+    connecting.then(
+      (each) => each === connection && connections.delete(key),
+      // Whoever waits for it forgets it.
+      () => undefined,
+    );
 }
 
 function readProfile(profile: string | undefined) {

@@ -26,6 +26,8 @@ interface TracesContext extends Pick<CommandEnvironment, 'cwd' | 'env' | 'output
 
 export async function distillTraces(context: TracesContext): Promise<number> {
   const { flags, cwd, output } = context;
+  if (flags.scenarios !== null && resolve(cwd, flags.scenarios) === resolve(cwd, flags.out))
+    throw new UsageError(`--out and --scenarios must be two files, got ${flags.out} for both; pass another one`);
   const { source, found } = await readTraces(context);
   const { conversations, otherSpans, leftOut } = found;
   const taken = flags.top === null ? conversations : conversations.filter(({ score }) => score !== null);

@@ -2,7 +2,7 @@
 import { openGiver } from '../../../store/records/give-reward.ts';
 import { UsageError } from '../../command-line/errors.ts';
 import { describeGiving } from '../../rewards/give-rewards.ts';
-import { wakeOverServer } from '../../connections/wake.ts';
+import { sayFailure, wakeOverServer } from '../../connections/wake.ts';
 import type { PlanAction } from './planned-action.ts';
 import { requireActed } from './read-request.ts';
 import { optionWords, shellText } from './shell-text.ts';
@@ -23,7 +23,7 @@ export const planReward: PlanAction = async (request, place) => {
     perform: async () => {
       const answer = await giver.give(gift);
       if (answer.outcome === 'refused') throw new UsageError(answer.message);
-      if (answer.missing === 0 && !answer.isDecided) void wakeOverServer(place, place.store, run);
+      if (answer.missing === 0 && !answer.isDecided) wakeOverServer(place, place.store, run).catch(sayFailure);
       return { says: describeGiving(attempt, answer) };
     },
   };

@@ -68,8 +68,9 @@ function isBelow(file: string, folder: string): boolean {
 /** First by the code that the run was started with, also in files elsewhere that this project has played; else by the name in it. */
 async function search(project: string, agent: string, code: string): Promise<string | null> {
   const files: string[] = [];
+  let reads = 0;
   for await (const file of modulesBelow(project, DEEPEST)) {
-    if (files.length >= MOST_FILES) break;
+    if (++reads > MOST_FILES) break;
     const text = await readFile(file, 'utf8');
     if (text.includes('defineAgent') && text.includes(agent)) files.push(file);
   }
@@ -96,7 +97,9 @@ async function hashOrNull(file: string): Promise<string | null> {
 }
 
 async function* modulesBelow(folder: string, depth: number): AsyncGenerator<string> {
-  const entries = (await readdir(folder, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  // A folder that this user may not read has no agent of theirs.
+  const found = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const entries = found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) if (entry.isFile() && MODULE.test(entry.name)) yield join(folder, entry.name);
   if (depth === 0) return;
   for (const entry of entries)

@@ -10,7 +10,7 @@ import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
 import { readPrepared } from '../../../store/records/run-reader.ts';
 import { STORE_VARIABLE } from '../../../workers/config/config.ts';
 import { openProjectStore } from '../../../workers/config/project-store.ts';
-import { splitLines } from '../../../workers/process/command.ts';
+import { splitLines, whenEnded } from '../../../workers/process/command.ts';
 import { STATE_FOLDER } from '../../../workers/project/folders.ts';
 import { evalLines } from '../../eval/eval.ts';
 import type { EvalSummary } from '../../eval/summarise.ts';
@@ -68,14 +68,9 @@ async function runEval(words: readonly string[], { project, env, store, signal }
     last.push(line);
     if (last.length > LAST_LINES) last.shift();
   });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', resolve);
-  }).finally(() => signal.removeEventListener('abort', stop));
+  const ended = await new Promise<string>((resolve) => whenEnded(child, resolve));
+  signal.removeEventListener('abort', stop);
   if (json === '')
-    throw new TemperError(
-      'EngineFailed',
-      `temper eval ended with ${code ?? 'a signal'}: ${last.join(' | ') || 'no message'}`,
-    );
+    throw new TemperError('EngineFailed', `temper eval ended with ${ended}: ${last.join(' | ') || 'no message'}`);
   return JSON.parse(json) as EvalSummary;
 }

@@ -133,7 +133,7 @@ class Server {
 
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  void once(response, 'close').then(() => gone.abort());
+  response.once('close', () => gone.abort());
   return gone.signal;
 }
 

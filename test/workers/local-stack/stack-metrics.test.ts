@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../play/transports/http-server.ts';
 import type { ChildStatus } from '../../../workers/events.ts';
 import {
-  noteMetricsPort,
+  metricsUrlOf,
   serveStackMetrics,
   type MetricsSource,
 } from '../../../workers/local-stack/daemon/stack-metrics.ts';
@@ -52,11 +52,11 @@ test('the metrics of all processes are at one address, and a process that does n
   ]);
 });
 
-test('a worker says where its metrics are, at each start anew', () => {
-  const [ports, lines]: [number[], string[]] = [[], []];
-  const log = { write: (line: string) => (lines.push(line), line), close: () => undefined };
-  const noting = noteMetricsPort(log, (port) => ports.push(port));
-  for (const line of ['starting', '{"msg":"worker ready","metricsPort":4711}', '{"metricsPort":4712}'])
-    noting.write(line);
-  expect([ports, lines.length]).toEqual([[4711, 4712], 3]);
+test('a worker tells where its metrics are', () => {
+  expect([null, '', '{"metricsPort":null}', '{"metricsPort":4711}'].map(metricsUrlOf)).toEqual([
+    null,
+    null,
+    null,
+    'http://127.0.0.1:4711/metrics',
+  ]);
 });

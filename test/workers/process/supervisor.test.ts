@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { StackEvent } from '../../../workers/events.ts';
+import { runCommand } from '../../../workers/process/command.ts';
 import { openChildLog } from '../../../workers/process/child-log.ts';
 import { leashed } from '../../../workers/process/leashed.ts';
 import { processStartTime } from '../../../workers/process/processes.ts';
@@ -17,7 +18,7 @@ function superviseShell(script: string) {
   const events: StackEvent[] = [];
   const command = ['sh', '-c', script];
   const fixed = { agentFile: null, standbyCommand: null, env: process.env, cwd: folder, stopMs: 200 };
-  const spec = { ...fixed, name: 'child', command, ready: { kind: 'line' as const, text: 'ready' } };
+  const spec = { ...fixed, name: 'child', command, ready: { kind: 'told' as const } };
   const log = openChildLog(folder, 'child');
   const supervised = supervise(spec, log, (event) => void events.push(event));
   const deaths = () => events.filter((event) => event.kind === 'died');
@@ -29,7 +30,7 @@ function superviseShell(script: string) {
 }
 
 it('restarts a child that has died after a growing pause, and says how it died', async () => {
-  const { deaths, stop } = superviseShell('echo ready; echo "no memory" >&2; exit 3');
+  const { deaths, stop } = superviseShell('echo ready >&3; echo "no memory" >&2; exit 3');
   await expect.poll(() => deaths().length).toBeGreaterThan(2);
   await stop();
   expect(deaths()[0]).toMatchObject({ exit: 'exit code 3', deaths: 1 });
@@ -42,12 +43,29 @@ it('restarts a child that has died after a growing pause, and says how it died',
 });
 
 it('ends a child that ignores SIGTERM, for good', async () => {
-  const { supervised, deaths, stop } = superviseShell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+  const { supervised, deaths, stop } = superviseShell("trap '' TERM; echo port 7 >&3; while :; do sleep 0.05; done");
   await expect.poll(() => supervised.status().state).toBe('ready');
+  expect(supervised.told()).toBe('port 7');
   const pid = supervised.status().pid ?? 0;
   await stop();
   expect(supervised.status()).toMatchObject({ state: 'stopped', pid: null });
-  expect([processStartTime(pid), deaths()]).toEqual([null, []]);
+  expect([processStartTime(pid), deaths(), supervised.told()]).toEqual([null, [], null]);
+});
+
+it('notices the end of a program while what it started still holds its output', async () => {
+  const script = 'sleep 120 & echo $!; echo ready; printf "last words"; kill -9 $$';
+  const { code, output } = await runCommand('sh', ['-c', script]);
+  const { supervised, deaths, stop } = superviseShell(script);
+  await expect.poll(() => deaths().length).toBeGreaterThan(0);
+  await stop();
+  const died = deaths().map(({ exit, lastLines }) => [exit, ...lastLines]);
+  for (const [exit, pid, ready, words] of [[code, ...output.split('\n')], ...died]) {
+    expect([ready, words, processStartTime(Number(pid))]).toEqual(['ready', 'last words', expect.any(String)]);
+    expect([null, 'SIGKILL']).toContain(exit);
+    process.kill(Number(pid));
+  }
+  // The word on its output counts for nothing.
+  expect(supervised.told()).toBeNull();
 });
 
 it('does work under a lock once at a time', async () => {

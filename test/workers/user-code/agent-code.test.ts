@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { agentCodeSha256, findAgentFile, importAgentFile } from '../../../workers/user-code/agent-code.ts';
@@ -30,6 +30,24 @@ it('changes with everything the agent imports of its own, and with nothing else'
   expect(changed).not.toBe(before);
   writeFileSync(join(folder, 'deep', 'data.json'), '{"a":1}');
   expect(await hash()).not.toBe(changed);
+});
+
+it('changes with what it imports by tsconfig.json and package.json, but not with comments and packages', async () => {
+  writeFileSync(join(folder, 'tsconfig.json'), '{ "compilerOptions": { "paths": { "@/*": ["./deep/*"] } } }');
+  writeFileSync(join(folder, 'package.json'), '{ "imports": { "#rules": "./deep/rules.ts" } }');
+  writeFileSync(
+    join(folder, 'agent.ts'),
+    `// import './other.ts'\nimport '@/aliased';\nimport '#rules';\nimport './prompt.txt';\nimport 'no-such-package';\n`,
+  );
+  writeFileSync(join(folder, 'deep', 'aliased.ts'), `import './told.ts';\n`);
+  const names = ['prompt.txt', 'deep/told.ts', 'deep/rules.ts', 'deep/aliased.ts', 'other.ts'];
+  for (const name of names) appendFileSync(join(folder, name), '1;\n');
+  const hashes = [await hash()];
+  for (const name of names) {
+    appendFileSync(join(folder, name), '2;\n');
+    hashes.push(await hash());
+  }
+  expect(hashes.map((each) => hashes.indexOf(each))).toEqual([0, 1, 2, 3, 4, 4]);
 });
 
 it('is the same in another folder', async () => {

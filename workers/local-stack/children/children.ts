@@ -15,7 +15,7 @@ import {
   serverEnvironment,
   withoutRewardKeys,
 } from '../../process/child-environment.ts';
-import { WORKER_READY, type WorkerProcessOptions } from '../../worker/worker-options.ts';
+import type { WorkerProcessOptions } from '../../worker/worker-options.ts';
 
 /** Names of children, also of their logs. */
 export const TEMPORAL_SERVER = 'temporal-server';
@@ -134,7 +134,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
     standbyCommand: null,
     env: workerEnvironment(withoutRewardKeys({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }), context),
     cwd: folders.project,
-    ready: { kind: 'line', text: WORKER_READY },
+    ready: { kind: 'told' },
     stopMs: STOP_WORKER_MS,
   };
 }

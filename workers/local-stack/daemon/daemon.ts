@@ -77,23 +77,22 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);
-      if (sockets.size === 0) void end();
-      else void dismiss();
+      (sockets.size === 0 ? end() : dismiss()).catch(giveUp);
     });
     readMessages(socket, (line) => {
       const message = line as ClientMessage;
-      if (message.type === 'describe') void describe(socket, prepared);
+      if (message.type === 'describe') describe(socket, prepared).catch(giveUp);
       else if (message.type === 'attach') {
         sockets.set(
           socket,
           message.agents.map(({ file }) => file),
         );
-        void attach(socket, message, prepared);
-      } else if (sockets.size === 1) void end();
+        attach(socket, message, prepared).catch(giveUp);
+      } else if (sockets.size === 1) end().catch(giveUp);
       else {
         // At once: the next one to let go may ask before this socket has closed.
         sockets.delete(socket);
-        void letGo(socket);
+        letGo(socket).catch(giveUp);
       }
     });
   });
@@ -113,11 +112,19 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
     socket.end();
   };
   await listenOn(server, held.socketPath);
-  process.on('SIGTERM', () => void end());
+  process.on('SIGTERM', () => {
+    end().catch(giveUp);
+  });
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   setTimeout(() => {
-    if (sockets.size === 0) void end();
+    if (sockets.size === 0) end().catch(giveUp);
   }, FIRST_CLIENT_MS);
+}
+
+/** Its children end with it, and whoever holds the stack starts another daemon. */
+function giveUp(error: unknown): void {
+  console.error(error);
+  process.exit(1);
 }
 
 async function describe(socket: Socket, prepared: Promise<Stack>): Promise<void> {

@@ -4,19 +4,17 @@ import type { ChildStatus } from '../../events.ts';
 import { joinTexts, writeFamilies, type Family, type Part } from '../../metrics/exposition.ts';
 import { metricsKey, serveMetrics } from '../../metrics/metrics-server.ts';
 import type { KeyedServer } from '../../../play/transports/keyed-server.ts';
-import type { ChildLog } from '../../process/child-log.ts';
+import type { WorkerTold } from '../../worker/worker-options.ts';
 import type { ChildContext } from '../children/children.ts';
 
 export interface MetricsSource {
   readonly status: ChildStatus;
-  /** Null: this process serves no metrics, or has not said yet where. */
+  /** Null: this process serves no metrics, or is not ready. */
   readonly url: string | null;
 }
 
 /** A scrape ends after ten seconds by default, and a worker needs a part of it for the store and the Temporal server. */
 const ANSWER_WITHIN_MS = 8000;
-/** A member of the line with which a worker says that it polls. */
-const METRICS_PORT = /"metricsPort":(\d+)/;
 
 /** Null if nobody asked for metrics. Fails if the address is taken. */
 export async function serveStackMetrics(
@@ -28,16 +26,10 @@ export async function serveStackMetrics(
   return serveMetrics(metrics, key, () => collect(sources(), key));
 }
 
-/** A log that reads what is written to it: workers listen where the system lets them, anew after each start. */
-export function noteMetricsPort(log: ChildLog, onPort: (port: number) => void): ChildLog {
-  return {
-    write(line) {
-      const port = METRICS_PORT.exec(line)?.[1];
-      if (port !== undefined) onPort(Number(port));
-      return log.write(line);
-    },
-    close: () => log.close(),
-  };
+/** Where a worker's metrics are, by what it told when it became ready: a port that it no longer has may be a stranger's. */
+export function metricsUrlOf(told: string | null): string | null {
+  const { metricsPort = null } = JSON.parse(told || '{}') as Partial<WorkerTold>;
+  return metricsPort === null ? null : `http://127.0.0.1:${metricsPort}/metrics`;
 }
 
 export function urlHost(host: string): string {

@@ -13,7 +13,7 @@ import {
   type ChildContext,
 } from '../children/children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
-import { noteMetricsPort, serveStackMetrics, urlHost, type MetricsSource } from './stack-metrics.ts';
+import { metricsUrlOf, serveStackMetrics, urlHost, type MetricsSource } from './stack-metrics.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
 import { readModels, type Models } from '../../base-models/known-models.ts';
 import { markProcess, type ProcessMark } from '../../process/processes.ts';
@@ -30,8 +30,6 @@ interface Child {
   readonly log: ChildLog;
   /** Whose worker it is: started anew when the code is another. */
   readonly agent: AgentRequest | null;
-  /** Address of its metrics; null: it serves none, or not yet. */
-  metricsUrl: string | null;
 }
 
 export interface Stack {
@@ -107,9 +105,10 @@ class Children {
   }
 
   sources(): MetricsSource[] {
-    return [...this.#byName.values()].map(({ supervised, metricsUrl }) => ({
+    const { engineUrl } = this.#context.stack;
+    return [...this.#byName].map(([name, { supervised }]) => ({
       status: supervised.status(),
-      url: metricsUrl,
+      url: name === GPU_WORKER ? `${engineUrl}/metrics` : metricsUrlOf(supervised.told()),
     }));
   }
 
@@ -169,13 +168,7 @@ class Children {
 
   #start(child: ChildSpec, agent: AgentRequest | null = null): void {
     const log = openChildLog(this.#context.folders.logs, child.name);
-    const noting = noteMetricsPort(log, (port) => {
-      const started = this.#byName.get(child.name);
-      if (started !== undefined) started.metricsUrl = `http://127.0.0.1:${port}/metrics`;
-    });
-    const supervised = supervise(child, noting, this.#onEvent);
-    const metricsUrl = child.name === GPU_WORKER ? `${this.#context.stack.engineUrl}/metrics` : null;
-    this.#byName.set(child.name, { supervised, log, agent, metricsUrl });
+    this.#byName.set(child.name, { supervised: supervise(child, log, this.#onEvent), log, agent });
   }
 }
 
