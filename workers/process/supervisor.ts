@@ -44,9 +44,9 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
       alive.abort();
       child = null;
       if (stopping) return;
-      onDeath(exit, started.lastLines, Date.now() - startedAt);
+      onDeath(exit, started.lastLines, performance.now() - startedAt);
     });
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     enter('starting');
     void watchReadiness(started.child, alive.signal);
   };
