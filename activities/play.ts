@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
 import { policyName } from '../core/policy-name.ts';
 import { Attempts, type AttemptTimes, type PlannedAttempt } from '../play/play-attempts.ts';
+import { SYSTEM_CLOCK } from '../play/recorder/clock.ts';
 import type { RequestMode } from '../play/recorder/request.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
@@ -32,7 +33,7 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
       'the agent has changed since the run started; the run continues with the new agent',
     );
   }
-  const startedAt = Date.now();
+  const startedAt = Math.round(SYSTEM_CLOCK.now());
   const playing = new Attempts({
     agent,
     planned: plan.planned,
@@ -55,7 +56,7 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   });
   scope.showDetail(() => ({ step, part, ...playing.progress() }));
   const attempts = await playing.play();
-  const endedAt = Date.now();
+  const endedAt = Math.round(SYSTEM_CLOCK.now());
   const failed = attempts.filter(({ status }) => status === 'failed').length;
   dependencies.logger.info({ ...fields, attempts: attempts.length, failed, ms: endedAt - startedAt }, 'played');
   const played = { callOrders: playing.callOrders(), attemptTimes: playing.times() };

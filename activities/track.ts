@@ -45,25 +45,25 @@ export function createTrackActivities(dependencies: OutboundDependencies) {
   async function track({ run, target: name, from }: TrackInput, scope: Scope): Promise<TrackResult> {
     const target = openTarget(name);
     const watch = new RunWatch(dependencies, run, patience.askMs);
-    const endsAt = Date.now() + patience.workMs;
+    const endsAt = performance.now() + patience.workMs;
     const telling = { store, ...scope };
-    let toldAt = 0;
-    let knewAllAt = 0;
+    let toldAt = -Infinity;
+    let knewAllAt = -Infinity;
     while (!scope.signal.aborted) {
       const { snapshot, outcome } = await watch.look();
-      const isDue = outcome !== null || Date.now() - knewAllAt >= patience.gatherMs;
+      const isDue = outcome !== null || performance.now() - knewAllAt >= patience.gatherMs;
       if (isDue && snapshot !== null) {
         if (await tellNext(target, snapshot, { outcome, from }, telling)) {
-          toldAt = Date.now();
+          toldAt = performance.now();
           continue;
         }
-        knewAllAt = Date.now();
+        knewAllAt = performance.now();
       }
       if (outcome !== null) return { over: true };
-      if (Date.now() >= endsAt) return { over: false };
-      if (snapshot !== null && Date.now() - toldAt > patience.beatMs) {
+      if (performance.now() >= endsAt) return { over: false };
+      if (snapshot !== null && performance.now() - toldAt > patience.beatMs) {
         await beat(target, snapshot, telling);
-        toldAt = Date.now();
+        toldAt = performance.now();
       }
       await sleep(watch.pauseMs(patience.pollMs), undefined, { signal: scope.signal });
     }
@@ -90,8 +90,8 @@ class RunWatch {
   readonly #reader: SnapshotReader;
   readonly #askMs: number;
   #last: RunSnapshot | null = null;
-  #changedAt = 0;
-  #writtenAt = Date.now();
+  #changedAt = -Infinity;
+  #writtenAt = performance.now();
 
   constructor(dependencies: OutboundDependencies, run: string, askMs: number) {
     this.#dependencies = dependencies;
@@ -102,12 +102,12 @@ class RunWatch {
 
   /** A run that is silent for long is looked at less often. */
   pauseMs(pollMs: number): number {
-    return Math.max(pollMs, Math.min(LONGEST_POLL_MS, (Date.now() - this.#writtenAt) / 10));
+    return Math.max(pollMs, Math.min(LONGEST_POLL_MS, (performance.now() - this.#writtenAt) / 10));
   }
 
   async look(): Promise<{ snapshot: RunSnapshot | null; outcome: RunOutcome | null }> {
     const before = await this.#reader.read();
-    if (before !== this.#last) this.#changedAt = this.#writtenAt = Date.now();
+    if (before !== this.#last) this.#changedAt = this.#writtenAt = performance.now();
     this.#last = before;
     if (!(await this.#isOver(before))) return { snapshot: before, outcome: null };
     // Everything that was written before it ended is in the store by now.
@@ -119,9 +119,9 @@ class RunWatch {
     const says = snapshot !== null && isEnded(snapshot.state);
     // A script has no workflow of its own: it says when it ends.
     if (snapshot?.file.loop !== undefined) return says;
-    if (!says && Date.now() - this.#changedAt < this.#askMs) return false;
+    if (!says && performance.now() - this.#changedAt < this.#askMs) return false;
     if (await this.#dependencies.isRunning(this.#run)) {
-      this.#changedAt = Date.now();
+      this.#changedAt = performance.now();
       return false;
     }
     return snapshot !== null || (await this.#dependencies.store.read(runKey(this.#run))) === null;

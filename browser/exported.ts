@@ -2,6 +2,7 @@
  * Answers of a static export: scripts in `data/` put them into a global variable, because a page from a file may fetch
  * nothing. `manifest.js` comes before the page's own script; the others are loaded when they are needed.
  */
+import { parseMetricFilter } from '../core/metric-filter.ts';
 import type { AttemptRow, AttemptsView } from '../views/api/attempt-views.ts';
 
 interface Exported {
@@ -87,18 +88,8 @@ const TESTS: Readonly<Record<string, Test | undefined>> = {
   fromStep: ({ step }, value) => step >= Number(value),
   toStep: ({ step }, value) => step <= Number(value),
   kind: ({ use }, value) => (use === 'eval') === (value === 'eval'),
-  metric: passesMetric,
+  metric: ({ metrics }, value) => parseMetricFilter(value)?.(metrics) ?? false,
 };
-
-function passesMetric({ metrics }: AttemptRow, text: string): boolean {
-  const [, name = '', operator, bound] = /^(.+?)\s*(<=|>=|<|>|=)\s*(\S+)$/.exec(text) ?? [];
-  const value = metrics[name];
-  if (value === undefined) return false;
-  if (operator === '<') return value < Number(bound);
-  if (operator === '<=') return value <= Number(bound);
-  if (operator === '>') return value > Number(bound);
-  return operator === '>=' ? value >= Number(bound) : value === Number(bound);
-}
 
 const VALUES: Readonly<Record<string, (row: AttemptRow) => number>> = {
   reward: ({ reward }) => reward ?? -Infinity,

@@ -83,8 +83,8 @@ function processEnvironment(): ProcessEnvironment {
   let abortedAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (!controller.signal.aborted) abortedAt = Date.now();
-      else if (Date.now() - abortedAt > SAME_SIGNAL_MS) process.exit(EXIT.interrupted);
+      if (!controller.signal.aborted) abortedAt = performance.now();
+      else if (performance.now() - abortedAt > SAME_SIGNAL_MS) process.exit(EXIT.interrupted);
       controller.abort(signal);
     });
   }

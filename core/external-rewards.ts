@@ -24,8 +24,3 @@ export function describeAwaited(awaited: AwaitedRewards): string {
       : `${groups} open groups (${complete} of ${needed} that step ${step} needs are complete)`;
   return `${missing} of ${attempts} rewards, missing in ${waiting} of ${where} since ${since}${deadline}`;
 }
-
-/** Variable with the key of `temper review`. No worker has it, so that no agent can give rewards. */
-export const REVIEW_KEY_VARIABLE = 'TEMPER_REVIEW_KEY';
-/** Variable with the key of feedback to `temper serve --record`; the same holds for it. */
-export const FEEDBACK_KEY_VARIABLE = 'TEMPER_FEEDBACK_KEY';

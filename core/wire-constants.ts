@@ -41,6 +41,8 @@ export const CONTEXT_TOO_LONG = 'context_length_exceeded';
 export const BODY_TOO_LARGE = 'too_large';
 /** Largest body of one request to a model; a longer conversation exceeds any context. */
 export const MAX_BODY_BYTES = 16 * 1024 ** 2;
+/** Deepest nesting of a body or of a tool call: no tool asks for more, and templates write it level by level. */
+export const MAX_DEPTH = 100;
 
 /** Largest answer of a model's server: no usable answer comes near it. */
 export const MAX_ANSWER_BYTES = 256 * 1024 ** 2;

@@ -114,7 +114,7 @@ class StageWork {
 
   async #withLedger<T>(make: (work: AutoWork) => Promise<T>): Promise<T> {
     const { store, state, settings, environment } = this.#opened;
-    let toldAt = Date.now();
+    let toldAt = performance.now();
     const round = state.round(this.#stage);
     const ledger = await HostedLedger.open({
       store,
@@ -122,8 +122,8 @@ class StageWork {
       maxUsd: settings.maxCostUsd,
       ...(round > 0 && { scope: String(round) }),
       onSpent: (spent) => {
-        if (Date.now() - toldAt < TELL_EVERY_MS) return;
-        toldAt = Date.now();
+        if (performance.now() - toldAt < TELL_EVERY_MS) return;
+        toldAt = performance.now();
         environment.output.errorLine(`hosted models so far: ${describeSpending(spent)}`);
       },
     });

@@ -45,7 +45,7 @@ function describeCause(error: unknown): string {
 }
 
 function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, ' ').trim();
+  return text.replaceAll(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ' : blanks)).trim();
 }
 
 /** Most likely name for a typo; null if none is close. */

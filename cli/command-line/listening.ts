@@ -3,7 +3,7 @@ import type { Flag } from './command.ts';
 import { UsageError } from './errors.ts';
 
 /** A name, or an address of IPv4 or IPv6 without brackets, and without a port. */
-const HOST_NAME = /^([A-Za-z0-9][A-Za-z0-9._-]{0,252}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$/;
+const HOST_NAME = /^([A-Za-z0-9][A-Za-z0-9._-]{0,252}|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*)$/;
 /** An unset variable of a shell leaves the empty one. */
 const EVERY_ADDRESS = ['0.0.0.0', '::', ''];
 

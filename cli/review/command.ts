@@ -1,4 +1,4 @@
-import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { placeFlags } from '../command-line/listening.ts';
 

@@ -1,5 +1,5 @@
 /** Lines that `temper review` prints when it is ready: its address, its key, and an example request. */
-import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
 import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 
 type ReviewPlace = Pick<KeyedPlace, 'host' | 'port' | 'key' | 'isNewKey'>;

@@ -1,5 +1,5 @@
 /** Address and key of `temper review`, checked before anything is started. */
-import { REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
 import { planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { DEFAULT_REVIEW_PORT, type ReviewContext } from './command.ts';

@@ -17,14 +17,14 @@ export async function generateScenarios(context: ScenariosContext): Promise<numb
   const plan = await planScenarios(context);
   const { store, work, files, maxUsd, concurrency } = plan;
   const tell = (line: string): void => output.errorLine(line);
-  let toldAt = 0;
+  let toldAt = -Infinity;
   const ledger = await HostedLedger.open({
     store,
     work,
     maxUsd,
     onSpent: (spent) => {
-      if (Date.now() - toldAt < TELL_EVERY_MS) return;
-      toldAt = Date.now();
+      if (performance.now() - toldAt < TELL_EVERY_MS) return;
+      toldAt = performance.now();
       tell(`so far: ${describeSpending(spent)}`);
     },
   });

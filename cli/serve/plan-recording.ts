@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { FEEDBACK_KEY_VARIABLE } from '../../core/external-rewards.ts';
+import { FEEDBACK_KEY_VARIABLE } from '../../core/door-keys.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { ServeContext } from './command.ts';
 import { KEY_BYTES, type KeyedPlace } from '../command-line/keyed-place.ts';

@@ -44,7 +44,7 @@ export function printable(text: string): string {
 
 /** Text of others as one line of at most `width` characters, before it gets a color. */
 export function clipLine(text: string, width: number): string {
-  const line = printable(text.replaceAll(/\s*[\n\t]\s*/g, ' '));
+  const line = printable(text.replaceAll(/\s+/g, (blanks) => (/[\n\t]/.test(blanks) ? ' ' : blanks)));
   return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
 }
 

@@ -16,8 +16,8 @@ export function createEventPrinter(line: (text: string) => void): (event: StackE
     if (event.kind === 'waiting' && event.seconds < SHORT_WAIT_SECONDS) return;
     if (isOverwritten(event)) {
       const name = event.kind === 'progress' ? event.task : event.for;
-      if (Date.now() - (toldAt.get(name) ?? 0) < LINE_EVERY_MS[event.kind]) return;
-      toldAt.set(name, Date.now());
+      if (performance.now() - (toldAt.get(name) ?? -Infinity) < LINE_EVERY_MS[event.kind]) return;
+      toldAt.set(name, performance.now());
     }
     const text = describeStackEvent(event);
     if (text !== null) line(text);

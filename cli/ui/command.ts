@@ -1,6 +1,6 @@
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { placeFlags } from '../command-line/listening.ts';
-import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
+import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
 
 export const DEFAULT_UI_PORT = 8020;
 

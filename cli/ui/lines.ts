@@ -1,5 +1,5 @@
 /** Lines that `temper ui` prints. Links are for a terminal alone: each of them opens the pages once. */
-import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
+import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
 import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 
 const BEARER = bearerWords(UI_KEY_VARIABLE);

@@ -2,7 +2,7 @@
 import { constants, setPriority } from 'node:os';
 import { aborted } from 'node:util';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
-import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
+import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
 import type { Store } from '../../store/store.ts';
 import type { ServerInfo } from '../../views/api/run-views.ts';
 import { SharedAnswers } from '../../views/context/shared-answers.ts';

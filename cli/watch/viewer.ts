@@ -74,10 +74,10 @@ function asItRuns(progress: RunProgress, pending: readonly PendingActivity[]): R
 
 /** Returns a reason once it has lasted long enough. */
 function createSlowness(afterMs: number): (reason: string | null) => string | null {
-  let [current, since]: [string | null, number] = [null, Date.now()];
+  let [current, since]: [string | null, number] = [null, performance.now()];
   return (reason) => {
-    if (reason !== current) [current, since] = [reason, Date.now()];
-    return Date.now() - since > afterMs ? reason : null;
+    if (reason !== current) [current, since] = [reason, performance.now()];
+    return performance.now() - since > afterMs ? reason : null;
   };
 }
 

@@ -2,16 +2,21 @@
 
 /** Some models think aloud first, and some fence what they answer. */
 const THOUGHT = /^\s*<think>[\s\S]*?<\/think>/;
-const FENCED = /^```(?:json)?\s*\n([\s\S]*?)\n?```$/;
+const FENCE = '```';
 
 /** Undefined where the text is anything but JSON. */
 export function parseJsonAnswer(text: string): unknown {
   const said = text.replace(THOUGHT, '').trim();
   try {
-    return JSON.parse(FENCED.exec(said)?.[1] ?? said) as unknown;
+    return JSON.parse(withoutFence(said)) as unknown;
   } catch {
     return undefined;
   }
+}
+
+function withoutFence(said: string): string {
+  const [opening = '', ...lines] = said.endsWith(FENCE) ? said.slice(0, -FENCE.length).split('\n') : [];
+  return lines.length > 0 && [FENCE, `${FENCE}json`].includes(opening.trimEnd()) ? lines.join('\n') : said;
 }
 
 interface Message {

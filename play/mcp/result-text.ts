@@ -28,6 +28,7 @@ export function bound(text: string, most: number): string {
   const bytes = Buffer.from(whole);
   if (bytes.length <= most) return whole;
   // A character that the limit cuts in two is left out.
-  const kept = bytes.toString('utf8', 0, most).replace(/\uFFFD+$/, '');
-  return `${kept}\n[cut: these are the first ${most} of ${bytes.length} bytes]`;
+  let end = most;
+  while ((bytes[end]! & 0xc0) === 0x80) end -= 1;
+  return `${bytes.toString('utf8', 0, end)}\n[cut: these are the first ${most} of ${bytes.length} bytes]`;
 }

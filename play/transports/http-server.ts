@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
-import { BODY_TOO_LARGE, MAX_BODY_BYTES } from '../../core/wire-constants.ts';
+import { BODY_TOO_LARGE, MAX_BODY_BYTES, MAX_DEPTH } from '../../core/wire-constants.ts';
 import type { ModelReply } from '../dialects/answer-request.ts';
 
 /** A client sees a refusal only once all that it sends was taken; for this much it is. */
@@ -48,8 +48,8 @@ export function isSameSecret(given: string, secret: string): boolean {
 
 /** The key that OpenAI's or Anthropic's clients send; empty if there is none. */
 export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string {
-  const bearer = /^Bearer +(.*\S) *$/i.exec(authorization)?.[1];
-  return bearer ?? (typeof key === 'string' ? key : '');
+  const bearer = /^bearer /i.test(authorization) ? authorization.slice('bearer '.length).trim() : '';
+  return bearer || (typeof key === 'string' ? key : '');
 }
 
 /** Those that were sent once. */
@@ -113,7 +113,28 @@ async function readBody(request: IncomingMessage, maxBytes: number, hold: (bytes
   const body = Buffer.concat(chunks);
   // Read as text, it would say something else than what was sent.
   if (!isUtf8(body)) throw new HttpRefusal(400, 'a body must be JSON in UTF-8, this one is not; encode it as UTF-8');
+  if (isDeeper(body, MAX_DEPTH))
+    throw new HttpRefusal(400, `a body may be nested ${MAX_DEPTH} levels deep, this one is deeper; make it flatter`);
   return body.toString('utf8');
+}
+
+const [QUOTE, BACKSLASH] = Buffer.from('"\\');
+const OPENING: readonly number[] = [...Buffer.from('[{')];
+const CLOSING: readonly number[] = [...Buffer.from(']}')];
+
+/** What reads or writes a value level by level would fail on it. */
+function isDeeper(json: Buffer, most: number): boolean {
+  let depth = 0;
+  let isInText = false;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]!;
+    if (byte === QUOTE) isInText = !isInText;
+    else if (isInText) at += byte === BACKSLASH ? 1 : 0;
+    else if (OPENING.includes(byte)) depth += 1;
+    else if (CLOSING.includes(byte)) depth -= 1;
+    if (depth > most) return true;
+  }
+  return false;
 }
 
 /** Takes what a refused client still sends. */

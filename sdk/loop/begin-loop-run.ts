@@ -93,8 +93,8 @@ async function openLoopRun(
     curve: [],
     evals: [],
     reward: null,
-    openedAtMs: Date.now(),
-    stepBeganAtMs: Date.now(),
+    openedAtMs: performance.now(),
+    stepBeganAtMs: performance.now(),
     secondsBefore: before?.wallSeconds ?? 0,
   };
   await completeCurve(run);

@@ -116,7 +116,7 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
     evals,
     evalBefore: evals.find(({ step }) => step === 0) ?? null,
     evalAfter: last !== undefined && last.step > 0 ? last : null,
-    wallSeconds: run.secondsBefore + (Date.now() - run.openedAtMs) / 1000,
+    wallSeconds: run.secondsBefore + (performance.now() - run.openedAtMs) / 1000,
     ...change,
   };
   await run.store.replace(stateKey(run.name), encodeJson({ ...state, notes: state.notes.slice(-KEPT_NOTES) }));

@@ -11,6 +11,7 @@ import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupP
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { Attempts } from '../../play/play-attempts.ts';
+import { SYSTEM_CLOCK } from '../../play/recorder/clock.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { playersOf } from '../../play/roles/players.ts';
 import { withTurns, type PlayedTurns } from '../../play/recorder/turns.ts';
@@ -65,7 +66,7 @@ export async function findOrPlay(work: GroupWork): Promise<{ stored: StoredGroup
 
 async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace): Promise<StoredGroup> {
   const { run, afterEach, policy } = work;
-  const startedAt = Date.now();
+  const startedAt = Math.round(SYSTEM_CLOCK.now());
   const played = await play(work, plan, place);
   const judged = await applyAfterEach(work, played, afterEach, plan);
   const completed = played.attempts.map((record) => complete(record, played, judged));
@@ -92,7 +93,7 @@ async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: Gr
   };
   await run.store.publish(gatheredKey(plan.split, place), await encodeRollouts({ header, attempts }));
   if (plan.split === 'train') {
-    const seconds = (Date.now() - startedAt) / 1000;
+    const seconds = (SYSTEM_CLOCK.now() - startedAt) / 1000;
     const times = { seconds, startedAt, host: hostname(), pid: process.pid, callOrders: orders };
     await run.store.replace(groupTimesKey(place), encodeJson(times));
   }

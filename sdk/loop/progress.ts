@@ -14,10 +14,10 @@ const MAX_METRICS = 4;
 /** Rewritten in place on a terminal; anywhere else nothing is printed. */
 export function openProgressLine(description: string | null): (progress: GatherProgress, isLast: boolean) => void {
   if (description === null || !process.stderr.isTTY) return () => undefined;
-  let toldAt = 0;
+  let toldAt = -Infinity;
   return (progress, isLast) => {
-    if (!isLast && Date.now() - toldAt < EVERY_MS) return;
-    toldAt = Date.now();
+    if (!isLast && performance.now() - toldAt < EVERY_MS) return;
+    toldAt = performance.now();
     process.stderr.write(`\r\u001B[K${describeProgress(description, progress)}${isLast ? '\n' : ''}`);
   };
 }

@@ -44,8 +44,8 @@ export async function finish(
   step: number,
   { played, trainer }: { played: GroupResult[]; trainer: Record<string, number> },
 ): Promise<void> {
-  const seconds = (Date.now() - run.stepBeganAtMs) / 1000;
-  Object.assign(run, { step, checkpoint, gathered: { train: 0, val: 0 }, stepBeganAtMs: Date.now() });
+  const seconds = (performance.now() - run.stepBeganAtMs) / 1000;
+  Object.assign(run, { step, checkpoint, gathered: { train: 0, val: 0 }, stepBeganAtMs: performance.now() });
   await addStep(run, step, played, { step: seconds, trainer });
   await writeState(run, {});
   await removeJournals(run.store, run.name, step - KEPT_JOURNAL_STEPS);

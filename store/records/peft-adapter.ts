@@ -126,7 +126,7 @@ function targetsOf({ folder, called }: Named, weights: Uint8Array): string[] {
   const length = weights.length < 8 ? 0n : new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true);
   const header = length > BigInt(weights.length) ? null : parseJson(weights.subarray(8, 8 + Number(length)));
   const names = header === null || typeof header !== 'object' ? [] : Object.keys(header);
-  const targets = names.flatMap((name) => /([^.]+)\.lora_A\.weight$/.exec(name)?.[1] ?? []);
+  const targets = names.flatMap((name) => /(?:^|\.)([^.]+)\.lora_A\.weight$/.exec(name)?.[1] ?? []);
   if (targets.length > 0) return [...new Set(targets)].toSorted();
   throw new TemperError(
     'BadConfig',

@@ -1,5 +1,6 @@
 /** Which rows a query asks for, and in which order. Pure. */
 import { TemperError } from '../../core/failures.ts';
+import { parseMetricFilter } from '../../core/metric-filter.ts';
 import type { AttemptQuery, AttemptRow } from '../api/attempt-views.ts';
 
 type Matches = (row: AttemptRow) => boolean;
@@ -25,31 +26,13 @@ export function canMatchGroup(query: AttemptQuery, { step, isEval }: { step: num
   return step >= fromStep && step <= toStep && (kind === undefined || (kind === 'eval') === isEval);
 }
 
-const CONDITION = /^\s*(.+?)\s*(>=|<=|!=|==?|>|<)\s*(-?[0-9.]+(?:e[+-]?[0-9]+)?)\s*$/i;
-
-const OPERATORS: Readonly<Record<string, (value: number, bound: number) => boolean>> = {
-  '>=': (value, bound) => value >= bound,
-  '<=': (value, bound) => value <= bound,
-  '>': (value, bound) => value > bound,
-  '<': (value, bound) => value < bound,
-  '=': (value, bound) => value === bound,
-  '==': (value, bound) => value === bound,
-  '!=': (value, bound) => value !== bound,
-};
-
-/** `winRate>=0.5`: of an attempt, the rate of a metric that is true or false is 1 or 0. */
 function metricMatcher(condition: string): Matches {
-  const [, name, operator = '', bound = ''] = CONDITION.exec(condition) ?? [];
-  const compare = OPERATORS[operator];
-  if (name === undefined || compare === undefined || Number.isNaN(Number(bound)))
-    throw new TemperError(
-      'BadConfig',
-      `metric must be a name, one of >= <= > < = != and a number, such as moves<3, got ${JSON.stringify(condition)}; change or remove it`,
-    );
-  return ({ metrics }) => {
-    const value = metrics[name] ?? metrics[name.replace(/Rate$/, '')];
-    return value !== undefined && compare(value, Number(bound));
-  };
+  const matches = parseMetricFilter(condition);
+  if (matches !== null) return ({ metrics }) => matches(metrics);
+  throw new TemperError(
+    'BadConfig',
+    `metric must be a name, one of >= <= > < = != and a number, such as moves<3, got ${JSON.stringify(condition.slice(0, 200))}; change or remove it`,
+  );
 }
 
 const placed: Compare = (one, other) =>

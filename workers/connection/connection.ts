@@ -110,8 +110,8 @@ export async function patiently<T>(ask: () => Promise<T>, patience: ConnectionPa
       return await ask();
     } catch (error) {
       if (!isPassing(error) || patience.signal?.aborted) throw error;
-      silentSince ??= Date.now();
-      const sinceMs = Date.now() - silentSince;
+      silentSince ??= performance.now();
+      const sinceMs = performance.now() - silentSince;
       if (patience.limitMs !== null && sinceMs > patience.limitMs) throw error;
       patience.onSilence?.(sinceMs);
     }

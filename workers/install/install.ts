@@ -41,24 +41,24 @@ export async function withProgress(
   doneMessage: string,
   work: (progress: Progress) => Promise<void>,
 ): Promise<void> {
-  const startedAt = Date.now();
+  const startedAt = performance.now();
   let last: ProgressEvent | null = null;
-  let reportedAt = 0;
+  let reportedAt = -Infinity;
   const send = (message: string, finished: boolean, count: Count = NOT_COUNTED) => {
-    const elapsedSeconds = Math.round((Date.now() - startedAt) / 1000);
+    const elapsedSeconds = Math.round((performance.now() - startedAt) / 1000);
     last = { kind: 'progress', task, message, finished, ...count, elapsedSeconds };
-    reportedAt = Date.now();
+    reportedAt = performance.now();
     onEvent(last);
   };
   const again = () => {
-    if (last !== null && Date.now() - reportedAt >= REPORT_AGAIN_MS)
+    if (last !== null && performance.now() - reportedAt >= REPORT_AGAIN_MS)
       send(last.message, false, { done: last.done, total: last.total, unit: last.unit });
   };
   const beat = setInterval(again, REPORT_AGAIN_MS);
   try {
     await work({
       report(message, count) {
-        if (message !== last?.message || Date.now() - reportedAt >= REPORT_EVERY_MS) send(message, false, count);
+        if (message !== last?.message || performance.now() - reportedAt >= REPORT_EVERY_MS) send(message, false, count);
       },
     });
     send(doneMessage, true);

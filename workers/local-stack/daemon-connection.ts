@@ -73,8 +73,8 @@ async function openSocket(options: HoldOptions): Promise<{ socket: Socket; start
   if (live) return { socket: live, startedPid: null };
   let spec: StackSpec | null = null;
   let started: StartedDaemon | null = null;
-  let until = Date.now() + OPEN_WITHIN_MS;
-  while (Date.now() < until) {
+  let until = performance.now() + OPEN_WITHIN_MS;
+  while (performance.now() < until) {
     signal?.throwIfAborted();
     const socket = await connectTo(folders);
     if (socket) return { socket, startedPid: started?.pid ?? null };
@@ -82,7 +82,7 @@ async function openSocket(options: HoldOptions): Promise<{ socket: Socket; start
     if (started === null && isLockFree(folders)) {
       if (spec === null) {
         spec = await options.makeSpec();
-        until = Date.now() + OPEN_WITHIN_MS;
+        until = performance.now() + OPEN_WITHIN_MS;
       }
       started = startDaemon(folders, spec);
     }
@@ -239,7 +239,7 @@ function refusal({ failure, message }: Extract<DaemonMessage, { type: 'refused' 
 }
 
 async function untilGone(pid: number): Promise<void> {
-  for (const until = Date.now() + GONE_WITHIN_MS; processStartTime(pid) !== null && Date.now() < until;)
+  for (const until = performance.now() + GONE_WITHIN_MS; processStartTime(pid) !== null && performance.now() < until;)
     await sleep(POLL_MS / 2);
 }
 

@@ -50,7 +50,7 @@ export async function waitForStack(
 }
 
 async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent, signal }: WaitOptions): Promise<void> {
-  const startedAt = Date.now();
+  const startedAt = performance.now();
   const countDeaths = createDeathCount();
   let reportedAt = startedAt;
   for (;;) {
@@ -58,11 +58,11 @@ async function waitForChild(wait: Wait, connection: DaemonConnection, { onEvent,
     if (connection.isLost()) throw new DaemonExited('the local stack ended while it started');
     const status = connection.statuses().find((child) => wait.isFor(child));
     if (status?.state === 'ready') return;
-    const waitedMs = Date.now() - startedAt;
+    const waitedMs = performance.now() - startedAt;
     const reason = hopelessness(wait, waitedMs, countDeaths(status));
     if (reason !== null) throw notReady(wait, reason, status);
-    if (Date.now() - reportedAt >= REPORT_AFTER_MS) {
-      reportedAt = Date.now();
+    if (performance.now() - reportedAt >= REPORT_AFTER_MS) {
+      reportedAt = performance.now();
       onEvent({
         kind: 'waiting',
         for: wait.for,

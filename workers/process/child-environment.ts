@@ -1,6 +1,5 @@
 /** Environment of the local stack's children: only the variables that each of them needs. */
-import { FEEDBACK_KEY_VARIABLE, REVIEW_KEY_VARIABLE } from '../../core/external-rewards.ts';
-import { UI_KEY_VARIABLE } from '../../core/ui-key.ts';
+import { withoutDoorKeys } from '../../core/door-keys.ts';
 import { systemEnvironment } from '../../play/programs/environment.ts';
 
 /** Settings of Go's runtime. */
@@ -16,13 +15,7 @@ export function serverEnvironment(env: NodeJS.ProcessEnv, home: string): NodeJS.
 
 /** Without the keys of hosted models: its weights are its only model. */
 export function gpuWorkerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return withoutRewardKeys(systemEnvironment(env, GPU_WORKER));
-}
-
-/** For what plays or serves a policy: it must not be able to give rewards, or to act on runs. */
-export function withoutRewardKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { [REVIEW_KEY_VARIABLE]: _review, [FEEDBACK_KEY_VARIABLE]: _feedback, [UI_KEY_VARIABLE]: _ui, ...others } = env;
-  return others;
+  return withoutDoorKeys(systemEnvironment(env, GPU_WORKER));
 }
 
 /** Environment with the stack's own server instead of that of the user's profile. */

@@ -48,9 +48,9 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
       alive.abort();
       child = null;
       if (stopping) return;
-      onDeath(exit, started.lastLines, Date.now() - startedAt);
+      onDeath(exit, started.lastLines, performance.now() - startedAt);
     });
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     enter('starting');
     watchReadiness(started.child, alive.signal).catch((error: unknown) =>
       onEvent({ kind: 'notice', message: `${name} is not watched any more: ${String(error)}` }),

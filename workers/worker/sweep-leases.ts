@@ -18,9 +18,9 @@ export async function sweepLeases({ name, resources }: Agent, store: Store, logg
   const triedAt = new Map<string, number>();
   const sweep = async (): Promise<void> => {
     const { leases: seen, deadHolders } = await watch.look();
-    const isDue = (id: string) => Date.now() - (triedAt.get(id) ?? 0) > RETRY_MS;
+    const isDue = (id: string) => performance.now() - (triedAt.get(id) ?? -Infinity) > RETRY_MS;
     const leaked = seen.filter(({ state, lease }) => state === 'leaked' && isDue(lease.id));
-    for (const { lease } of leaked) triedAt.set(lease.id, Date.now());
+    for (const { lease } of leaked) triedAt.set(lease.id, performance.now());
     for (const { lease, problem } of await endLeases(leases, resources, leaked, deadHolders)) {
       const fields = { lease: lease.id, resource: lease.resource, run: lease.place?.run ?? null };
       if (problem === null) logger.info(fields, 'ended a resource of a dead worker');

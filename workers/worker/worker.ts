@@ -197,14 +197,14 @@ async function connectPatiently(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<NativeConnection | null> {
-  let reportedAt = 0;
+  let reportedAt = -Infinity;
   while (!signal.aborted) {
     try {
       return await NativeConnection.connect(options);
     } catch (error) {
-      if (Date.now() - reportedAt > REPORT_EVERY_MS)
+      if (performance.now() - reportedAt > REPORT_EVERY_MS)
         logger.warn({ address: options.address, error: String(error) }, 'waiting for the Temporal server');
-      reportedAt = Date.now();
+      reportedAt = performance.now();
     }
     await sleep(RECONNECT_MS);
   }

@@ -33,8 +33,8 @@ export function createOrder(server: TemporalServer): InOrder {
         .filter(({ activityType }) => types.includes(activityType?.name ?? ''))
         .map((pending) => Number(pending.activityId))
         .filter((each) => each < number);
-      const until = Date.now() + LONGEST_WAIT_MS;
-      while (earlier.some((each) => !before.has(each)) && Date.now() < until) await sleep(LOOK_MS);
+      const until = performance.now() + LONGEST_WAIT_MS;
+      while (earlier.some((each) => !before.has(each)) && performance.now() < until) await sleep(LOOK_MS);
     }
     before.add(number);
   };

@@ -172,7 +172,7 @@ const NOT_FOUND = 5;
 const REFUSALS: readonly number[] = [7, 16];
 
 function refused(error: unknown, name: string): TemperError | null {
-  if (isTransportError(error)) return refusal(error, name, error.message.replace(/: Status .*$/, ''));
+  if (isTransportError(error)) return refusal(error, name, error.message.split(': Status ', 1)[0]!);
   const cause = callOf(error);
   if (cause === null) return null;
   const code: number = cause.code;

@@ -1,6 +1,5 @@
 /** Engines that answer chats and replays: the project's running one, else its own, started on first use. */
 import { TemperError } from '../../../core/failures.ts';
-import { UI_KEY_VARIABLE } from '../../../core/ui-key.ts';
 import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
@@ -8,7 +7,6 @@ import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts
 import { trainedBase } from '../../../workers/config/loaded-base.ts';
 import { runningEngine } from '../../../workers/local-stack/running-engine.ts';
 import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-engine.ts';
-import { SERVE_KEY_VARIABLE } from '../../serve/command.ts';
 import { startPolicyEngine } from '../../serve/start-policy-engine.ts';
 import type { EngineModel } from './find-model.ts';
 
@@ -108,7 +106,6 @@ export class Engines {
 
   #startNew({ trained }: EngineModel, config: TemperConfig, onEnd: () => void): Started {
     const { project, env } = this.#options;
-    const { [UI_KEY_VARIABLE]: _ui, [SERVE_KEY_VARIABLE]: _serve, ...others } = env;
     const listeners = new Set<Tell>();
     const tellAll = (line: string): void => {
       for (const listener of listeners) listener(line);

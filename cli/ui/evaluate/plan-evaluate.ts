@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withoutDoorKeys } from '../../../core/door-keys.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { plural } from '../../../core/format.ts';
-import { UI_KEY_VARIABLE } from '../../../core/ui-key.ts';
 import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
 import { readPrepared } from '../../../store/records/run-reader.ts';
 import { STORE_VARIABLE } from '../../../workers/config/config.ts';
@@ -51,12 +51,11 @@ async function evaluate(words: readonly string[], page: string, place: ActionPla
 }
 
 async function runEval(words: readonly string[], { project, env, store, signal }: ActionPlace): Promise<EvalSummary> {
-  const { [UI_KEY_VARIABLE]: _key, ...others } = env;
   const own = await openProjectStore(project, env);
   const storeVariable = own.uri === store.uri ? {} : { [STORE_VARIABLE]: store.uri };
   const child = spawn(process.execPath, [CLI, ...words, '--json'], {
     cwd: project,
-    env: { ...others, ...storeVariable },
+    env: { ...withoutDoorKeys(env), ...storeVariable },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const stop = (): void => void child.kill('SIGINT');

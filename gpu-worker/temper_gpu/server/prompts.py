@@ -18,7 +18,7 @@ from temper_gpu.server.control_tokens import ControlTokens
 from temper_gpu.server.sampling import Sampling
 from temper_gpu.server.template_kwargs import CLOCK, TemplateKwargs, clock_of, require_known
 from temper_gpu.server.thoughts import find_thoughts
-from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
+from temper_gpu.server.tool_calls import is_deeper
 from temper_gpu.server.tool_choice import ToolChoice, function_name
 from temper_gpu.server.tool_forms import TOOL_CALLS
 from temper_gpu.server.tool_template import PROBE, PROBE_TOOLS, QUESTION, ToolTemplate, probe_call

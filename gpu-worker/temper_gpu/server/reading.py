@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import orjson
 from starlette.requests import ClientDisconnect, Request
 
-from temper_gpu.contract import BODY_TOO_LARGE, DEADLINE_HEADER
+from temper_gpu.contract import BODY_TOO_LARGE, DEADLINE_HEADER, MAX_DEPTH
 from temper_gpu.engine.interface import DeadlinePassed
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import Refusal
 from temper_gpu.server.settings import ServerSettings
-from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
+from temper_gpu.server.tool_calls import is_deeper
 
 # Number of longer bodies that are read at once: they take processors from the engine.
 NUM_READERS = 2

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from temper_gpu.contract import MAX_DEPTH
 from temper_gpu.model.detokenizer import END, START
 
-# No tool asks for more, and a template that writes them again goes down level by level.
-MAX_DEPTH = 100
 DECODER = json.JSONDecoder()
 BLANKS = re.compile(r"\s*")
 

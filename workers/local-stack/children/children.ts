@@ -13,7 +13,6 @@ import {
   forOwnServer,
   gpuWorkerEnvironment,
   serverEnvironment,
-  withoutRewardKeys,
 } from '../../process/child-environment.ts';
 import type { WorkerProcessOptions } from '../../worker/worker-options.ts';
 
@@ -132,7 +131,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
     agentFile,
     command: [...spec.workerCommand, JSON.stringify(options)],
     standbyCommand: null,
-    env: workerEnvironment(withoutRewardKeys({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }), context),
+    env: workerEnvironment(withoutDoorKeys({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }), context),
     cwd: folders.project,
     ready: { kind: 'told' },
     stopMs: STOP_WORKER_MS,

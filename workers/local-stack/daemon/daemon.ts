@@ -196,7 +196,7 @@ function remember({ folders, socketPath, ports, stack }: Held): void {
 
 /** Another process may hold the lock briefly to see whether it is free. */
 async function takeLock(file: string): Promise<boolean> {
-  for (const until = Date.now() + LOCK_WAIT_MS; Date.now() < until; await sleep(50)) {
+  for (const until = performance.now() + LOCK_WAIT_MS; performance.now() < until; await sleep(50)) {
     if (tryFileLock(file)) return true;
   }
   return false;
