@@ -129,33 +129,54 @@ export async function follow(
   lookMs = LOOK_MS,
 ): Promise<void> {
   const workflowId = deploymentWorkflowId(await store.id(), begun.run, begun.id);
-  const since = begun.status?.at ?? '';
-  let told = begun.finished.length;
-  let message: string | null = null;
-  let waits: string | null = null;
+  const teller = new Teller((line) => output.errorLine(line), begun);
   for (let looks = 1; ; looks++) {
     // Asked first: what the workflow wrote at its end is read below.
     const seen =
       looks % LOOKS_BY_SERVER === 0 ? await lookAt(server, workflowId, ANSWER_WITHIN_MS).catch(noAnswer) : null;
     const now = (await readDeployment(store, begun.run, begun.id))!;
-    for (const { stage } of now.finished.slice(told)) output.errorLine(`${stage} done`);
-    told = now.finished.length;
+    teller.tellStages(now);
     if (stateOfDeployment(now) === 'deployed') return;
-    // The status of an earlier try stays until a worker begins.
-    const status = now.status !== null && now.status.at > since ? now.status : null;
-    if (status !== null) {
-      requireGoingOn(now, status);
-      if (status.message !== null && status.message !== message) output.errorLine(`${status.stage}: ${status.message}`);
-      message = status.message;
-    }
-    if (seen !== null) {
-      requireRunning(now, seen);
-      // Its own messages tell of failures.
-      const reason = worstReason(seen.pending.filter(({ lastFailure }) => lastFailure === null));
-      if (reason !== null && reason !== waits) output.errorLine(`waiting for ${reason}`);
-      waits = reason;
-    }
+    teller.tellStatus(now);
+    if (seen !== null) teller.tellWaiting(now, seen);
     await sleep(lookMs, undefined, { signal });
+  }
+}
+
+/** Prints what has changed since the last look, and throws once nothing more can change. */
+class Teller {
+  readonly #line: (line: string) => void;
+  readonly #since: string;
+  #told: number;
+  #message: string | null = null;
+  #waits: string | null = null;
+
+  constructor(line: (line: string) => void, begun: RecordedDeployment) {
+    this.#line = line;
+    this.#since = begun.status?.at ?? '';
+    this.#told = begun.finished.length;
+  }
+
+  tellStages({ finished }: RecordedDeployment): void {
+    for (const { stage } of finished.slice(this.#told)) this.#line(`${stage} done`);
+    this.#told = finished.length;
+  }
+
+  tellStatus(now: RecordedDeployment): void {
+    // The status of an earlier try stays until a worker begins.
+    if (now.status === null || now.status.at <= this.#since) return;
+    const { stage, message } = now.status;
+    requireGoingOn(now, now.status);
+    if (message !== null && message !== this.#message) this.#line(`${stage}: ${message}`);
+    this.#message = message;
+  }
+
+  tellWaiting(now: RecordedDeployment, seen: SeenWorkflow): void {
+    requireRunning(now, seen);
+    // The deployment's own messages tell of failures.
+    const reason = worstReason(seen.pending.filter(({ lastFailure }) => lastFailure === null));
+    if (reason !== null && reason !== this.#waits) this.#line(`waiting for ${reason}`);
+    this.#waits = reason;
   }
 }
 

@@ -53,7 +53,11 @@ export async function connectClient(
       async close() {
         const waitMs = retries.end();
         if (waitMs === 0) await connection.close();
-        else setTimeout(() => connection.close().catch(() => undefined), waitMs).unref();
+        else {
+          setTimeout(() => {
+            connection.close().catch(() => undefined);
+          }, waitMs).unref();
+        }
       },
     };
   } catch (cause) {

@@ -49,7 +49,8 @@ export function isAlive(mark: ProcessMark): boolean {
 export async function reapLeftovers(marks: readonly ProcessMark[]): Promise<string[]> {
   const left = marks.filter(isAlive);
   for (const mark of left) endProcess(mark.pid);
-  for (const until = performance.now() + END_WITHIN_MS; left.some(isAlive) && performance.now() < until;) await sleep(50);
+  for (const until = performance.now() + END_WITHIN_MS; left.some(isAlive) && performance.now() < until;)
+    await sleep(50);
   return left.map((mark) => mark.name);
 }
 

@@ -112,7 +112,7 @@ export class Engines {
     };
     const options = {
       project,
-      env: others,
+      env,
       signal: this.#over.signal,
       config,
       device: null,

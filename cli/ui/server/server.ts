@@ -1,5 +1,4 @@
 /** The HTTP server of `temper ui`: who gets in, limits, and the form of answers. Its endpoints are data. */
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyRoom, discardBody, HttpRefusal, writeReply } from '../../../play/transports/http-server.ts';
 import {

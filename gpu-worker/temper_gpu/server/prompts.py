@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from temper_gpu.contract import MAX_DEPTH
 from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template, missing_template

@@ -61,8 +61,9 @@ def test_a_failed_attempt_has_no_advantage_and_counts_in_no_mean():
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1))
 def test_numbers_of_every_size_have_a_deviation(values: list[float]):
-    mean = sum(map(Fraction, values)) / len(values)
-    variance = sum((value - mean) ** 2 for value in map(Fraction, values)) / len(values)
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact, Fraction()) / len(exact)
+    variance = sum(((value - mean) ** 2 for value in exact), Fraction()) / len(exact)
     wanted = float((Decimal(variance.numerator) / Decimal(variance.denominator)).sqrt())
     # The mean is rounded.
     rounding = max(map(abs, values)) * 4e-16 + 1e-323

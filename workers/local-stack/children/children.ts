@@ -9,11 +9,8 @@ import type { StackPorts } from '../protocol/stack-file.ts';
 import type { PrivateAddress } from '../../process/private-address.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
 import { withoutLoopbackProxy } from '../../../play/programs/environment.ts';
-import {
-  forOwnServer,
-  gpuWorkerEnvironment,
-  serverEnvironment,
-} from '../../process/child-environment.ts';
+import { withoutDoorKeys } from '../../../core/door-keys.ts';
+import { forOwnServer, gpuWorkerEnvironment, serverEnvironment } from '../../process/child-environment.ts';
 import type { WorkerProcessOptions } from '../../worker/worker-options.ts';
 
 /** Names of children, also of their logs. */
