@@ -6,12 +6,7 @@ export const REVIEW_KEY_VARIABLE = 'TEMPER_REVIEW_KEY';
 /** Of feedback to `temper serve --record`. */
 export const FEEDBACK_KEY_VARIABLE = 'TEMPER_FEEDBACK_KEY';
 
-export const DOOR_KEYS: readonly string[] = [
-  UI_KEY_VARIABLE,
-  SERVE_KEY_VARIABLE,
-  REVIEW_KEY_VARIABLE,
-  FEEDBACK_KEY_VARIABLE,
-];
+const DOOR_KEYS: readonly string[] = [UI_KEY_VARIABLE, SERVE_KEY_VARIABLE, REVIEW_KEY_VARIABLE, FEEDBACK_KEY_VARIABLE];
 
 /** For whatever runs code of others: it must not act on runs, give rewards, or use a model as a person does. */
 export function withoutDoorKeys(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {

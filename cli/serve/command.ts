@@ -1,3 +1,4 @@
+import { SERVE_KEY_VARIABLE } from '../../core/door-keys.ts';
 import {
   CHECKPOINT_ARGUMENT,
   CHECKPOINT_HELP,
@@ -9,7 +10,6 @@ import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { placeFlags } from '../command-line/listening.ts';
 
 export const DEFAULT_SERVE_PORT = 8018;
-export const SERVE_KEY_VARIABLE = 'TEMPER_SERVE_KEY';
 
 export const serveCommand = defineCommand({
   name: 'serve',

@@ -9,7 +9,7 @@ import { servePolicy } from '../../workers/serving/serve-policy.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
-import { SERVE_KEY_VARIABLE, type ServeContext } from './command.ts';
+import type { ServeContext } from './command.ts';
 import { followProduction } from './follow-production.ts';
 import { servedJson, servedLines } from './lines.ts';
 import { planRecording } from './plan-recording.ts';
@@ -84,12 +84,11 @@ function startEngine(
   config: TemperConfig,
   trained: TrainedPolicy,
 ): Promise<ServedEngine> {
-  const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
   const tell = (line: string): void => output.errorLine(line);
   return startPolicyEngine(
     {
       project,
-      env: others,
+      env,
       signal,
       config,
       device: flags.device,
