@@ -158,7 +158,7 @@ export default defineAgent({ name: 'a', scenarios: [{ id: 'a' }, { id: 'b' }], m
     ],
     [
       `[${hostile('twice')}]`,
-      'the MCP server node SERVER twice has two tools of the name die; take one of them by only: […] of mcp',
+      'the MCP server node SERVER twice has two tools of the name die; correct the server, or leave both out by only: […] of mcp',
     ],
     [
       `[${hostile('plain')}, ${hostile('noise')}]`,

@@ -1,6 +1,6 @@
 /** The agent as code: loaded, and hashed with all files of its own that it imports. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { Plugin } from 'esbuild';
 import { TemperError } from '../../core/failures.ts';
@@ -41,7 +41,8 @@ export async function agentCodeSha256(file: string): Promise<string> {
 export async function reachableFiles(entry: string): Promise<string[]> {
   // A command that loads no agent saves it.
   const { build } = await import('esbuild');
-  const root = dirname(entry);
+  // Names are relative to the folder without its links.
+  const root = realpathSync(dirname(entry));
   const { metafile } = await build({
     entryPoints: [entry],
     absWorkingDir: root,

@@ -59,14 +59,10 @@ def act(point: str, aim: dict[str, Any]) -> None:
         while not released.exists():
             time.sleep(POLL_S)
     else:
-        os.kill(
-            os.getpid(), signal.SIGKILL if aim["action"] == "kill" else signal.SIGSTOP
-        )
+        os.kill(os.getpid(), signal.SIGKILL if aim["action"] == "kill" else signal.SIGSTOP)
 
 
-def note(
-    name: str, point: str, fields: dict[str, Any], is_synced: bool = False
-) -> None:
+def note(name: str, point: str, fields: dict[str, Any], is_synced: bool = False) -> None:
     line = {
         **fields,
         "time": time.time() * 1000,
@@ -140,9 +136,7 @@ def lay_trainer_points(trainer: ModuleType) -> None:
 
     train, initialise = trainer.Trainer.train, trainer.Trainer.initialise
 
-    def train_with_points(
-        self: Any, work: Any, is_cancelled: Callable[[], bool]
-    ) -> Any:
+    def train_with_points(self: Any, work: Any, is_cancelled: Callable[[], bool]) -> Any:
         def at_boundary() -> bool:
             reach("train.micro-batch")
             return is_cancelled()
@@ -225,9 +219,7 @@ def require_modules() -> None:
         for end in (index for index, letter in enumerate(f"{name}.") if letter == "."):
             spec = importlib.machinery.PathFinder.find_spec(name[:end], path)
             if spec is None:
-                raise ModuleNotFoundError(
-                    f"points are laid in {name}, which is gone", name=name
-                )
+                raise ModuleNotFoundError(f"points are laid in {name}, which is gone", name=name)
             path = spec.submodule_search_locations
 
 

@@ -114,7 +114,7 @@ test('a missing key is named by its variable, and a server that does not answer 
   const told = without.filter(({ ok }) => ok === false).map(({ detail, remedy }) => `${detail}; ${remedy}`);
   const variables = [
     'WANDB_API_KEY',
-    'HF_TOKEN',
+    'TRACKIO_WRITE_TOKEN',
     'MLFLOW_TRACKING',
     'LANGFUSE_SECRET_KEY',
     'WANDB_API_KEY',

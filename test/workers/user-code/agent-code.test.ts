@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { agentCodeSha256, findAgentFile, importAgentFile } from '../../../workers/user-code/agent-code.ts';
@@ -50,11 +50,14 @@ it('changes with what it imports by tsconfig.json and package.json, but not with
   expect(hashes.map((each) => hashes.indexOf(each))).toEqual([0, 1, 2, 3, 4, 4]);
 });
 
-it('is the same in another folder', async () => {
+it('is the same in another folder, and by a link to it', async () => {
   const before = await hash();
   const copy = join(folder, 'copy');
   for (const name of ['agent.ts', 'game.ts', 'deep']) cpSync(join(folder, name), join(copy, name), { recursive: true });
   expect(await agentCodeSha256(join(copy, 'agent.ts'))).toBe(before);
+  mkdirSync(join(folder, 'a', 'b'), { recursive: true });
+  symlinkSync(copy, join(folder, 'a', 'b', 'link'));
+  expect(await agentCodeSha256(join(folder, 'a', 'b', 'link', 'agent.ts'))).toBe(before);
 });
 
 it('loads the default export of a TypeScript file', async () => {
