@@ -5,6 +5,7 @@ import type { Command, CommandEnvironment } from './command-line/command.ts';
 import { helpOf, overview } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
+import { takeDoorKeys } from '../core/door-keys.ts';
 import { findProject } from '../workers/project/folders.ts';
 import { version } from '../workers/version.ts';
 
@@ -95,5 +96,7 @@ function processEnvironment(): ProcessEnvironment {
     printableOutput(processOutput()).errorLine(text);
     process.exit(exitCode);
   });
-  return { output: processOutput(), cwd: process.cwd(), env: process.env, signal: controller.signal };
+  // Agents run in this process, too.
+  const env = takeDoorKeys(process.env);
+  return { output: processOutput(), cwd: process.cwd(), env, ownsProcess: true, signal: controller.signal };
 }

@@ -6,6 +6,7 @@ import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
 
 /** Short form of a base model's name: a commit is cut to the length that git shows. */
 export function shortModelName(name: string): string {
+  // oxlint-disable-next-line temper/linear-regex -- 40 characters at each @
   return name.replace(/@([0-9a-f]{7})[0-9a-f]{33}$/, '@$1');
 }
 

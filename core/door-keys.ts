@@ -12,3 +12,10 @@ const DOOR_KEYS: readonly string[] = [UI_KEY_VARIABLE, SERVE_KEY_VARIABLE, REVIE
 export function withoutDoorKeys(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !DOOR_KEYS.includes(name)));
 }
+
+/** Takes them out of an environment. Returns what it was. */
+export function takeDoorKeys(env: Record<string, string | undefined>): Record<string, string | undefined> {
+  const whole = { ...env };
+  for (const name of DOOR_KEYS) delete env[name];
+  return whole;
+}

@@ -50,6 +50,6 @@ export function trackSizes(columns: readonly Pick<TableColumn<never>, 'width'>[]
   minWidth: string;
 } {
   const tracks = columns.map(({ width = 'minmax(84px, 1fr)' }) => width);
-  const pixels = tracks.map((track) => Number.parseFloat(/[\d.]+(?=px)/.exec(track)?.[0] ?? '0'));
+  const pixels = tracks.map((track) => Number.parseFloat(/\b\d+(?:\.\d+)?px/.exec(track)?.[0] ?? '0'));
   return { template: tracks.join(' '), minWidth: `${pixels.reduce((sum, size) => sum + size, 0)}px` };
 }

@@ -136,6 +136,8 @@ export interface CommandEnvironment {
   readonly project: string;
   readonly cwd: string;
   readonly env: Readonly<NodeJS.ProcessEnv>;
+  /** This process does nothing else. */
+  readonly ownsProcess?: boolean;
   readonly output: Output;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;

@@ -16,7 +16,7 @@ export function packageNameOf(folder: string): string {
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]+/g, '-')
     .replace(/^[._-]+/, '')
-    .replace(/[._-]+$/, '')
+    .replace(/(?<![._-])[._-]+$/, '')
     .slice(0, LONGEST_NAME);
   return name === '' || name === 'node_modules' || name === 'temper-rl' ? 'my-agent' : name;
 }

@@ -29,7 +29,7 @@ export function expiryOf(days: number, now = Date.now()): number {
 export function checkLinkBase(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/(?<!\/)\/+$/, '');
   throw new UsageError(
     `--links must be the http(s) address of temper review without user, query or fragment, got ${text}; pass --links https://rewards.example`,
   );

@@ -191,18 +191,23 @@ async function writeSaved(folder: string, saved: SavedAttempt): Promise<void> {
   await writeFile(file, `${JSON.stringify(saved, null, 2)}\n`);
 }
 
-/** `at rollout (file:///…/agent.ts?…:12:5)`, `at /…/agent.ts:12:5` */
-const FRAME =
-  /(?:\(|at (?:async )?)((?:file:\/\/)?\/[^()]*?|(?:file:\/\/\/)?[A-Za-z]:[\\/][^()]*?)(?:\?[^:()]*)?:(\d+):(\d+)\)?$/;
+/** `at rollout (file:///…/agent.ts?…:12:5)`, `at async /…/agent.ts:12:5` */
+const FRAME = /^at (.*):(\d+):(\d+)\)?$/;
+const ABSOLUTE = /^(?:\/|file:|[A-Za-z]:[\\/])/;
 
 /** `agent.ts:12:5`, relative to the agent's folder; null if no frame of the stack is in it. */
 export function placeOfThrow(error: unknown, agentFile: string): string | null {
   if (!(error instanceof Error) || error.stack === undefined) return null;
   const folder = dirname(agentFile);
   for (const line of error.stack.split('\n')) {
-    const [, place = '', row, column] = FRAME.exec(line.trim()) ?? [];
+    const [, called = '', row, column] = FRAME.exec(line.trim()) ?? [];
+    const [place = ''] = called
+      .slice(called.lastIndexOf('(') + 1)
+      .replace(/^async /, '')
+      .split('?');
     const file = relative(folder, pathOf(place));
-    if (place !== '' && !file.startsWith('..') && !file.includes('node_modules')) return `${file}:${row}:${column}`;
+    if (ABSOLUTE.test(place) && !file.startsWith('..') && !file.includes('node_modules'))
+      return `${file}:${row}:${column}`;
   }
   return null;
 }

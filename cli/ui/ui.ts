@@ -29,10 +29,10 @@ const KEYED = { command: 'temper ui', keyVariable: UI_KEY_VARIABLE, defaultPort:
 
 /**
  * A run needs the processor more than those who look at it. What a chat starts inherits the priority. An export is waited
- * for; and whoever gives an environment of their own has other work in this process.
+ * for.
  */
 export function openInBackground(context: UiContext): Promise<number> {
-  if (context.flags.export === null && context.env === process.env)
+  if (context.flags.export === null && context.ownsProcess === true)
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   return openUi(context);
 }

@@ -75,7 +75,7 @@ export function openMlflow(
   env: NodeJS.ProcessEnv,
   { fetch, signal }: Pick<HttpCaller, 'fetch' | 'signal'>,
 ): MlflowApi {
-  const baseUrl = (url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL).replace(/\/+$/, '');
+  const baseUrl = (url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL).replace(/(?<!\/)\/+$/, '');
   const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : PASSWORD_VARIABLE;
   const caller = { system: 'MLflow', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
   const password = variable === PASSWORD_VARIABLE ? env[PASSWORD_VARIABLE] : undefined;

@@ -45,7 +45,7 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
 }
 
 export function trackioUrl({ url }: Pick<TrackioSettings, 'url'>, env: NodeJS.ProcessEnv): string {
-  return (url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/\/+$/, '');
+  return (url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/(?<!\/)\/+$/, '');
 }
 
 /** A Space knows the hub's token. No other server gets it: on this machine, anybody may listen on the usual port. */

@@ -55,6 +55,6 @@ export async function wandbGraphql<T>({ caller, baseUrl }: WandbApi, query: stri
   const said = withoutSecrets(errors?.[0]?.message ?? 'no data', [caller.key]);
   throw new TemperError(
     'TargetUnavailable',
-    `${caller.system} refused ${/\w+ (\w+)/.exec(query)?.[1]} (${said}); check entity and project, and the rights of the key in ${caller.keyVariable}`,
+    `${caller.system} refused ${/\b\w+ (\w+)/.exec(query)?.[1]} (${said}); check entity and project, and the rights of the key in ${caller.keyVariable}`,
   );
 }

@@ -70,7 +70,7 @@ export function openWandbApi(
 ): WandbApi {
   const key = requireKey(env, KEY_VARIABLE, 'Weights & Biases');
   const caller: HttpCaller = { system: 'Weights & Biases', keyVariable: KEY_VARIABLE, key, fetch, signal };
-  return { caller, baseUrl: (baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD).replace(/\/+$/, '') };
+  return { caller, baseUrl: (baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD).replace(/(?<!\/)\/+$/, '') };
 }
 
 function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | null {

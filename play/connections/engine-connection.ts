@@ -47,7 +47,7 @@ export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddres
   const common: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
   if (key !== null) common['authorization'] = `Bearer ${key}`;
   return {
-    url: base.href.replace(/\/+$/, ''),
+    url: base.href.replace(/(?<!\/)\/+$/, ''),
     keyVariable: keyVariable === undefined ? ENGINE_KEY_VARIABLE : keyVariable,
     post: (body, options) =>
       new Promise((resolve, reject) => {
@@ -66,8 +66,8 @@ export function chatUrl(address: EngineAddress): URL {
 }
 
 function placeOf({ url, isBaseUrl }: Pick<EngineAddress, 'url'> & { isBaseUrl: boolean | undefined }) {
-  const base = new URL(isBaseUrl ? url : url.replace(/\/+$/, '').replace(/\/v1$/, ''));
-  return { base, path: `${base.pathname.replace(/\/+$/, '')}${isBaseUrl ? '' : '/v1'}${PATH}` };
+  const base = new URL(isBaseUrl ? url : url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, ''));
+  return { base, path: `${base.pathname.replace(/(?<!\/)\/+$/, '')}${isBaseUrl ? '' : '/v1'}${PATH}` };
 }
 
 class Exchange {

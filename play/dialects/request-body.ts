@@ -38,7 +38,12 @@ export function checkNames(
   }
 }
 
+/** Each message is hashed and written several times: a context with as many does not exist. */
+const MOST_ITEMS = 10_000;
+
 export function asList(name: string, value: unknown): object[] {
+  if (Array.isArray(value) && value.length > MOST_ITEMS)
+    throw badParameter(name, value.length, `must have at most ${MOST_ITEMS} items`, 'shorten it');
   if (Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null))
     return value as object[];
   throw badParameter(name, value, 'must be a list of objects', 'change it');

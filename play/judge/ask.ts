@@ -53,6 +53,7 @@ export class PromptTooLong extends Error {
 }
 
 const TOO_LONG =
+  // oxlint-disable-next-line temper/linear-regex -- 40 characters at each match
   /context[ _]length|context window|maximum context|too (?:long|large|many tokens)|exceeds? .{0,40}tokens/i;
 
 function isTooLong(status: number, said: string, code: unknown): boolean {

@@ -14,6 +14,7 @@ const RENEW_MS = 4000;
 /** By both clocks: somebody may set the one back, and the other stands still while the machine is suspended. */
 const now = () => ({ wallMs: Date.now(), steadyMs: performance.now() });
 const elapsedMs = ({ wallMs, steadyMs }: ReturnType<typeof now>): number =>
+  // oxlint-disable-next-line temper/durations -- the longer of both counts
   Math.max(Date.now() - wallMs, performance.now() - steadyMs);
 
 export class LeaseHolder {

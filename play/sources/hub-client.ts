@@ -29,7 +29,7 @@ export class HubClient {
   constructor(env: NodeJS.ProcessEnv = process.env, patience: Patience = {}) {
     this.#env = env;
     this.#patience = patience;
-    this.#hub = (env.HF_ENDPOINT || HUB).replace(/\/+$/, '');
+    this.#hub = (env.HF_ENDPOINT || HUB).replace(/(?<!\/)\/+$/, '');
   }
 
   /** `what` is for messages. */

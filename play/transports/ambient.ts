@@ -52,6 +52,7 @@ async function passOn({ asked, model, baseURL, fetch }: Capture, network: Fetch,
 
 async function read(request: Request): Promise<RequestInit> {
   const { headers, signal } = request;
+  // oxlint-disable-next-line temper/bounded-answer -- what the agent itself sends
   return { headers, signal, body: await request.clone().text() };
 }
 

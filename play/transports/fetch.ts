@@ -16,6 +16,7 @@ export function createFetch(answerer: Answerer, baseURL: string | null = null, o
       signal,
     } = input instanceof Request ? fromRequest(input, init) : fromInit(input, init);
     // A string is not waited for: the order in which requests come decides which is which.
+    // oxlint-disable-next-line temper/bounded-answer -- what the agent itself sends
     const body = typeof given === 'string' ? given : await new Response(given).text();
     const own = baseURL === null || isBelow(url, baseURL) ? answerer : refuseAll(answerer, url, baseURL, owner);
     return asResponse(await answerRequest({ path: url.pathname, headers, body, signal }, own, { memory }));

@@ -21,7 +21,7 @@ export function askOther(
   { name, inferenceBaseUrl: baseUrl = '', inferenceApiKey }: OtherModel,
   { url, init, body }: { readonly url: string; readonly init: RequestInit; readonly body: Body },
 ): Promise<Response> | null {
-  const dialect = findDialect(url.slice(baseUrl.replace(/\/+$/, '').length));
+  const dialect = findDialect(url.slice(baseUrl.replace(/(?<!\/)\/+$/, '').length));
   if (dialect === null) return null;
   const model = String(body['model']);
   const kept = `${name}#${model}`;

@@ -37,7 +37,7 @@ function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
     kind: 'hosted',
     name: `${name}/${model}`,
     model,
-    baseUrl: baseUrl.replace(/\/+$/, ''),
+    baseUrl: baseUrl.replace(/(?<!\/)\/+$/, ''),
     baseUrlVariable: null,
     keyVariable: keyVariable ?? null,
     tellsCost: false,

@@ -144,10 +144,6 @@ function parseJson(bytes: Uint8Array): unknown {
 
 /** Takes a path, a name of the hub, or such a name with a commit. */
 function lastPart(name: string): string {
-  return name
-    .replace(/@[^@/]*$/, '')
-    .replace(/[/\\]+$/, '')
-    .split(/[/\\]/)
-    .at(-1)!
-    .toLowerCase();
+  const parts = name.replace(/@[^@/]*$/, '').split(/[/\\]/);
+  return (parts.findLast((part) => part !== '') ?? '').toLowerCase();
 }

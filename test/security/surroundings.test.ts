@@ -3,10 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { takeDoorKeys } from '../../core/door-keys.ts';
 import { connectClient } from '../../workers/connection/connection.ts';
 import { programEnvironment, withoutLoopbackProxy } from '../../play/programs/environment.ts';
 import { typescriptWorker, type ChildContext } from '../../workers/local-stack/children/children.ts';
 import { gpuWorkerEnvironment, serverEnvironment } from '../../workers/process/child-environment.ts';
+import { runCommand } from '../../workers/process/command.ts';
 import { modulePath, nodeFlags } from '../../workers/process/module-path.ts';
 
 const SYSTEM = { PATH: '/bin', HOME: '/home/a', LC_ALL: 'C', http_proxy: 'http://proxy', NO_PROXY: 'a' };
@@ -46,14 +48,16 @@ describe('the environment of a child', () => {
     expect(gpuWorkerEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU })).toEqual({ ...SYSTEM, ...GPU });
   });
 
-  it.each(['TEMPER_REVIEW_KEY', 'TEMPER_FEEDBACK_KEY', 'TEMPER_UI_KEY'])(
-    'of what plays or serves a policy has no %s',
-    (key) => {
+  it.each(['TEMPER_REVIEW_KEY', 'TEMPER_FEEDBACK_KEY', 'TEMPER_UI_KEY', 'TEMPER_SERVE_KEY'])(
+    'of what plays or serves a policy, and of a program that Temper calls, has no %s',
+    async (key) => {
       vi.stubEnv(key, 'k');
       const context = { spec: { workerCommand: [] }, folders: {}, stack: {} } as unknown as ChildContext;
       const worker = typescriptWorker(context, 'worker', null).env;
       const envs = [worker, gpuWorkerEnvironment(process.env), programEnvironment(process.env)];
       expect(envs.map((env) => env[key])).toEqual([undefined, undefined, undefined]);
+      expect((await runCommand('env', [])).output).not.toContain(key);
+      expect([takeDoorKeys(process.env)[key], process.env[key]]).toEqual(['k', undefined]);
     },
   );
 

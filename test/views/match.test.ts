@@ -29,6 +29,8 @@ test.each<[AttemptQuery, boolean]>([
   [{ metric: 'moves < 3' }, false],
   [{ metric: 'moves!=3' }, false],
   [{ metric: 'winRate=1' }, true],
+  [{ metric: ' moves ==3 ' }, true],
+  [{ metric: 'moves>2<4' }, false],
   [{ metric: 'other>=0' }, false],
   [{ tool: 'search', scenario: 'first', truncated: false }, true],
   [{ tool: 'search', scenario: 'second' }, false],
@@ -36,6 +38,13 @@ test.each<[AttemptQuery, boolean]>([
 ])('%j of a row: %s', (query, isMatch) => {
   expect(rowMatcher(query)(ROW)).toBe(isMatch);
 });
+
+test.each(['moves', '<3', 'moves<', 'moves<.', 'moves<3x', `${'a'.repeat(200)}<3`])(
+  '%s is no filter of a metric',
+  (metric) => {
+    expect(() => rowMatcher({ metric })).toThrow('metric must be a name, one of');
+  },
+);
 
 test('an attempt that failed has no reward to compare, and is found by its failure', () => {
   const failed = { ...ROW, reward: null, failure: 'AgentFailed' };

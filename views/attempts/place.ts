@@ -47,7 +47,7 @@ export function parseAttemptOf(run: string, id: string): { place: PlayPlace; att
 function parseReplayOf(run: string, id: string): { place: PlayPlace; attempt: number } {
   const own = id.slice(REPLAY.length);
   if (!isReplayId(own)) throw new NotFound(`a replay is replay.ATTEMPT.tTURN.HASH, got ${id}`);
-  const { place, attempt } = parseAttemptOf(run, own.replace(/\.t\d+\..*$/, ''));
+  const { place, attempt } = parseAttemptOf(run, own.replace(/\.t\d+\..*/, ''));
   const { branch, step } = place;
   return { place: { kind: 'replay', run, branch, step, id: own }, attempt };
 }
@@ -89,7 +89,7 @@ export function neighboursOf(
 
 /** `group 3`, `evaluation after step 5` */
 export function titleOf(place: PlayPlace): string {
-  if (place.kind === 'replay') return `replay of ${place.id.replace(/\.t\d+\..*$/, '')}`;
+  if (place.kind === 'replay') return `replay of ${place.id.replace(/\.t\d+\..*/, '')}`;
   if (place.kind === 'eval') return `evaluation after step ${place.step}`;
   return place.kind === 'group' ? `group ${place.group}` : `validation group ${place.group}`;
 }

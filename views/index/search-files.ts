@@ -155,7 +155,7 @@ async function excerptOf(words: FileHandle, match: Match, needleBytes: number): 
   const to = Math.min(match.at + match.bytes, match.found + needleBytes + EXCERPT_BYTES);
   const { buffer, bytesRead } = await words.read(Buffer.alloc(to - from), 0, to - from, from);
   // A range may begin or end within a character.
-  const text = buffer.toString('utf8', 0, bytesRead).replaceAll(/^\uFFFD+|\uFFFD+$/g, '');
+  const text = buffer.toString('utf8', 0, bytesRead).replaceAll(/^\uFFFD+|(?<!\uFFFD)\uFFFD+$/g, '');
   const [before, after] = [from > match.at ? '… ' : '', to < match.at + match.bytes ? ' …' : ''];
   return [match.row.id, `${before}${text.replaceAll(/\s+/g, ' ').trim()}${after}`];
 }

@@ -4,6 +4,7 @@
  * is started.
  */
 import { z } from 'zod';
+import { readBoundedText } from '../../core/read-bounded.ts';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { remoteModelOf, sourceOfName, type BaseModel, type RemoteModel } from './base-model.ts';
@@ -52,7 +53,11 @@ async function askEngine(name: string, url: string, { config, env, signal }: Pin
       cause,
     });
   });
-  const { data: answer } = EngineAnswerSchema.safeParse(await response.json().catch(() => null));
+  const { data: answer } = EngineAnswerSchema.safeParse(
+    await readBoundedText(response)
+      .then((text) => JSON.parse(text) as unknown)
+      .catch(() => null),
+  );
   if (response.ok && answer?.id !== undefined) return answer.id;
   const reason = answer?.error?.message ?? `status ${response.status}`;
   const isConfig = response.status >= 400 && response.status < 500;

@@ -97,7 +97,7 @@ export function countPackages(grown: () => number) {
     read(line: string): void {
       const resolved = /^Resolved (\d+) packages?/.exec(line)?.[1];
       if (resolved !== undefined) packages = Number(resolved);
-      const [, name, size, unit] = /^Downloading (\S+) \(([\d.]+)(\w+)\)/.exec(line) ?? [];
+      const [, name, size, unit] = /^Downloading (\S+) \(([\d.]+)([a-z]\w*)\)/i.exec(line) ?? [];
       if (name !== undefined) {
         pending.set(name, Number(size) * (UNITS[unit ?? ''] ?? 1));
         total += pending.get(name) ?? 0;

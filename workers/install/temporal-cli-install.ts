@@ -7,6 +7,7 @@ import { createReadStream, createWriteStream, lstatSync, mkdirSync, renameSync, 
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { readBoundedText } from '../../core/read-bounded.ts';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
@@ -133,7 +134,7 @@ async function askForArchive(): Promise<string> {
   const url = `${DOWNLOADS}/v${TEMPORAL_CLI_VERSION}?${new URLSearchParams({ platform, arch, format: 'tar.gz' }).toString()}`;
   const response = await fetch(url, { signal: AbortSignal.timeout(SILENCE_MS) });
   if (!response.ok) throw new Error(`the download returned status ${response.status}`);
-  const { archiveUrl } = (await response.json()) as { archiveUrl: string };
+  const { archiveUrl } = JSON.parse(await readBoundedText(response)) as { archiveUrl: string };
   return archiveUrl;
 }
 

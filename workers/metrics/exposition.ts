@@ -56,7 +56,7 @@ export interface Part {
 }
 
 const HEAD = /^# (HELP|TYPE) (\S+) /;
-const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S.*)$/;
+const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S.*)/s;
 
 /** All samples of a name stand together, as the format asks for. `isLeftOut`: of a sample's line. */
 export function joinTexts(parts: readonly Part[], isLeftOut: (line: string) => boolean = () => false): string {

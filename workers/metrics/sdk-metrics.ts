@@ -3,6 +3,7 @@
  * machine can reach it, and this process passes its text on.
  */
 import type { TelemetryOptions } from '@temporalio/worker';
+import { readBoundedText } from '../../core/read-bounded.ts';
 import type { PrivateAddress } from '../process/private-address.ts';
 
 const ANSWER_WITHIN_MS = 3000;
@@ -24,7 +25,7 @@ export function exportTo({ host, port }: PrivateAddress): NonNullable<TelemetryO
 
 export async function readSdkMetrics({ host, port }: PrivateAddress): Promise<string> {
   const response = await fetch(`http://${host}:${port}/metrics`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-  const text = await response.text();
+  const text = await readBoundedText(response);
   if (!response.ok) throw new Error(`Temporal's SDK answered ${response.status} for its metrics`);
   return text;
 }

@@ -1,6 +1,7 @@
 /** Runs one program to its end, line by line, and never leaves it behind. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { withoutDoorKeys } from '../../core/door-keys.ts';
 import { leashed } from './leashed.ts';
 
 export interface CommandResult {
@@ -30,7 +31,7 @@ export async function runCommand(
   const lines: string[] = [];
   const [file, fileArgs] = leashed(command, args);
   const child = spawn(file, fileArgs, {
-    env: options.env ?? process.env,
+    env: withoutDoorKeys(options.env ?? process.env),
     cwd: options.cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: options.timeoutMs,
@@ -97,5 +98,6 @@ export function whenEnded(child: ChildProcess, onEnd: (exit: string, code: numbe
   };
   // After the next look at the pipes, which reads all that the child itself has written.
   child.on('exit', () => void setTimeout(() => setImmediate(letGo), LAST_OUTPUT_MS).unref());
+  // oxlint-disable-next-line temper/child-exit -- after its exit, nobody holds its output
   child.on('close', (code, signal) => onEnd(signal ?? `exit code ${code}`, code));
 }

@@ -7,9 +7,12 @@ import { TemperError } from '../../core/failures.ts';
 import { patchGlobalFetch } from '../../play/transports/ambient.ts';
 import { importDefault } from './import-file.ts';
 
+// Whoever wrote the agent's code waits for its hash.
+// oxlint-disable temper/linear-regex
 const COMMAND = /\bcommand\s*\(\s*\[([^\]]*)\]/g;
 const MCP_ARGS = /\bmcp\s*\(\s*\{[^}]*?\bargs\s*:\s*\[([^\]]*)\]/g;
 const FILES = /\bfiles\s*:\s*\[([^\]]*)\]/g;
+// oxlint-enable temper/linear-regex
 const TEXT = /(["'`])([^"'`\n]+)\1/g;
 const NO_CODE = /^(\.|__pycache__$|node_modules$|venv$)|\.pyc$/;
 const CODE = /\.(?:[cm]?[jt]sx?|json)$/;

@@ -37,7 +37,9 @@ export type FoundModel = EngineModel | HostedChatModel;
 
 const BASE = 'base:';
 
+/** Whoever has a key of `temper ui` must not choose where this machine sends requests: addresses are in the environment. */
 export async function findModel(store: Store, name: string, env: Environment): Promise<FoundModel> {
+  if (/^https?:/i.test(name)) throw unknownModel(name);
   const hosted = findHostedModel(name, env);
   if (hosted !== null) return { kind: 'hosted', title: hosted.name, hosted };
   if (name.startsWith(BASE)) return findBase(store, name);

@@ -10,7 +10,7 @@ const MOST = 63;
 
 /** `demo-step12`, in lowercase letters, digits and dashes. */
 export function modelName(checkpoint: Pick<Policy, 'run' | 'branch' | 'step'>, policy: string): string {
-  const other = /:(.+)$/.exec(policy)?.[1];
+  const other = /:(.+)/.exec(policy)?.[1];
   const tail = [other, stepName(checkpoint)].filter((part) => part !== undefined).join('-');
   const run = dashed(checkpoint.run).slice(0, MOST - tail.length - 1);
   return `${run.replace(/-$/, '')}-${dashed(tail)}`;

@@ -22,7 +22,7 @@ const ADAPTER_FIELD = 'temper.adapter_sha256';
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'ollama'>;
 const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
-  optionsOf(deployment).url.replace(/\/+$/, '');
+  optionsOf(deployment).url.replace(/(?<!\/)\/+$/, '');
 
 export const ollamaTarget: DeployTarget = {
   name: 'ollama',

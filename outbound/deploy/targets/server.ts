@@ -18,7 +18,7 @@ const MOST_NAMES = 5;
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'server'>;
 const baseUrlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
-  `${optionsOf(deployment).url.replace(/\/+$/, '')}/v1`;
+  `${optionsOf(deployment).url.replace(/(?<!\/)\/+$/, '')}/v1`;
 
 export const serverTarget: DeployTarget = {
   name: 'server',

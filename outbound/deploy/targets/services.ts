@@ -36,7 +36,7 @@ interface ServicePlace extends Pick<HttpCaller, 'fetch' | 'signal'> {
 
 export function serviceUrl(name: ServiceName, env: NodeJS.ProcessEnv): string {
   const { urlVariable, url } = SERVICES[name];
-  return (env[urlVariable] || url).replace(/\/+$/, '');
+  return (env[urlVariable] || url).replace(/(?<!\/)\/+$/, '');
 }
 
 /** BadConfig if the key is not set. */

@@ -27,7 +27,7 @@ interface ServedModel {
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'vllm'>;
 const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
-  optionsOf(deployment).url.replace(/\/+$/, '');
+  optionsOf(deployment).url.replace(/(?<!\/)\/+$/, '');
 
 const WRITE: DeployStage = { name: 'folder', run: writeFolder };
 const LOAD: DeployStage = { name: 'load', run: load };

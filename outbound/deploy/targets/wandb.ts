@@ -19,7 +19,7 @@ export const wandbTarget: DeployTarget = {
   name: 'wandb',
   stages: () => [{ name: 'upload', run: upload }],
   address(_, made, env) {
-    const baseUrl = (env['WANDB_INFERENCE_URL'] ?? INFERENCE).replace(/\/+$/, '');
+    const baseUrl = (env['WANDB_INFERENCE_URL'] ?? INFERENCE).replace(/(?<!\/)\/+$/, '');
     return { baseUrl, model: String(made['upload']!['model']), keyVariable: KEY_VARIABLE };
   },
 };
@@ -29,7 +29,7 @@ async function upload({ deployment, env, fetch, signal, files }: StageContext): 
   const { checkpoint, policy, baseModel, adapter } = deployment;
   const { entity, project, modelName: name = modelName(checkpoint, policy) } = optionsOf(deployment);
   const key = requireKey(env, KEY_VARIABLE, 'W&B');
-  const baseUrl = (env['WANDB_BASE_URL'] ?? API).replace(/\/+$/, '');
+  const baseUrl = (env['WANDB_BASE_URL'] ?? API).replace(/(?<!\/)\/+$/, '');
   const folder = (await files()).filter(({ path }) => path !== CARD);
   const alias = stepName(checkpoint);
   const artifact = await logArtifact(

@@ -94,6 +94,7 @@ test.each([
   [{ maxTokens: 0 }, 'maxTokens of a chat must be a whole number from 1 to 32768, got 0'],
   [{ messages: [] }, 'messages of a chat must be a list of 1 to 1000 messages, got 0'],
   [{ model: 'no such' }, 'the model must be a checkpoint such as demo@12'],
+  [{ model: 'http://127.0.0.1:1/v1#m' }, 'the model must be a checkpoint such as demo@12'],
   [{ model: 'demo@7' }, 'no run demo in the store'],
   [{ model: 'openai/gpt-5' }, 'openai/gpt-5 needs a key in OPENAI_API_KEY'],
 ])('a chat that cannot be answered says why: %j', async (request, says) => {

@@ -76,6 +76,12 @@ test('a refusal reaches a client that sends all of a long body first, on a conne
   expect(await askAt(port, '/v1/embeddings', KNOWN, long)).toMatchObject({ status: 404 });
 });
 
+test('a key may have blanks around it', async () => {
+  const port = await openServing(silent);
+  for (const headers of [{ authorization: `bEARER   ${KEY}\u00a0` }, { authorization: 'Bearer  ', 'x-api-key': KEY }])
+    expect(await askAt(port, '/v1/models', headers)).toMatchObject({ status: 200 });
+});
+
 test('answers nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
   const port = await openServing(silent);
   expect(await askAt(port, '/v1/embeddings', KNOWN, BODY)).toMatchObject({ status: 404 });
@@ -86,6 +92,14 @@ test('answers nothing at other addresses, by other methods, or of more bytes tha
     status: 413,
   });
   expect(await askAt(port, CHAT, { ...KNOWN, 'transfer-encoding': 'chunked' }, long)).toMatchObject({ status: 413 });
+});
+
+test('a body may be nested, but not as deep that what reads it fails', async () => {
+  const port = await openServing(() => Promise.resolve({ status: 200, headers: {}, json: {} }));
+  const nested = (depth: number): string => String.raw`{"a":"]}\"[","b":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
+  expect(await askAt(port, CHAT, KNOWN, nested(100))).toMatchObject({ status: 200 });
+  for (const body of [nested(101), '['.repeat(200_000), '{"a":'.repeat(101)])
+    expect(await askAt(port, CHAT, KNOWN, body)).toMatchObject({ status: 400 });
 });
 
 test('a client that goes away without reading ends its answer', async () => {

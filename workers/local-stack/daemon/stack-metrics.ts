@@ -1,5 +1,6 @@
 /** The metrics of all processes of a local stack at one address, each with the name of its process. */
 import { isIPv6 } from 'node:net';
+import { readBoundedText } from '../../../core/read-bounded.ts';
 import type { ChildStatus } from '../../events.ts';
 import { joinTexts, writeFamilies, type Family, type Part } from '../../metrics/exposition.ts';
 import { metricsKey, serveMetrics } from '../../metrics/metrics-server.ts';
@@ -48,7 +49,7 @@ async function scrape({ status, url }: MetricsSource, key: string): Promise<Part
   try {
     const headers = { authorization: `Bearer ${key}` };
     const response = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    const text = await response.text();
+    const text = await readBoundedText(response);
     return { labels, text: response.ok ? text : '' };
   } catch {
     return { labels, text: '' };
