@@ -1,6 +1,7 @@
 import { aborted } from 'node:util';
 import type { TrainedName } from '../../core/policy-name.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { ServerRecord } from '../../store/records/servers.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, type ServedEngine } from '../../workers/serving/served-engine.ts';
@@ -32,6 +33,7 @@ export async function serve(context: ServeContext): Promise<number> {
   const over = new AbortController();
   const tell = (line: string): void => output.errorLine(line);
   const recording = plan && (await startRecording(store, name.run, plan, tell));
+  const shown = new ServerRecord({ store, command: 'temper serve', records: plan && name.run, warn: tell });
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
   const serving = await servePolicy({
     ...place,
@@ -41,6 +43,7 @@ export async function serve(context: ServeContext): Promise<number> {
     ...(recording && { recorder: recording.recorder, feedback: recording.feedback }),
   });
   try {
+    await shown.show([trained.name]);
     if (output.isTerminal) output.errorLine(`loading ${trained.name} on ${trained.manifest.baseModel} …`);
     engine = await startEngine(context, config, trained);
     await loadPolicy(engine, trained.name, signal);
@@ -51,7 +54,10 @@ export async function serve(context: ServeContext): Promise<number> {
     else for (const line of servedLines(told)) output.line(line);
     const loaded = engine;
     const load = (policy: string): Promise<void> => loadPolicy(loaded, policy, over.signal);
-    const switchTo = (next: TrainedPolicy): void => void (current = servedAs(next, models));
+    const switchTo = (next: TrainedPolicy): void => {
+      current = servedAs(next, models);
+      void shown.show([next.name]);
+    };
     if (name.step === 'production')
       void followProduction({ store, name, served: trained, load, switchTo, tell, signal: over.signal });
     await untilStopped(engine, signal);
@@ -59,6 +65,7 @@ export async function serve(context: ServeContext): Promise<number> {
     over.abort();
     await serving.close();
     await engine?.close();
+    await shown.end();
     await recording?.close();
   }
   return EXIT.ok;

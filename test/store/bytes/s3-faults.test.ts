@@ -264,7 +264,8 @@ describe('a server that goes away', () => {
     const store = await open('answers', { timeouts });
     void proxy.passed('down', 1).then(() => proxy.cut());
     const published = await store.publish('runs/a/run.json', bytes('mine'));
-    expect(text(published.bytes)).toBe('mine');
-    expect(text((await store.publish('runs/a/run.json', bytes('other'))).bytes)).toBe('mine');
+    expect([text(published.bytes), published.created]).toEqual(['mine', true]);
+    const other = await store.publish('runs/a/run.json', bytes('other'));
+    expect([text(other.bytes), other.created]).toEqual(['mine', false]);
   });
 });
