@@ -22,12 +22,7 @@ import {
   recordWaiting,
 } from '../store/records/production-firings.ts';
 import { firingPromotionKey, readPromotions } from '../store/records/promotions.ts';
-import {
-  newestOf,
-  readFirings,
-  type Firing,
-  type FiringFile,
-} from '../store/records/schedules.ts';
+import { newestOf, readFirings, type Firing, type FiringFile } from '../store/records/schedules.ts';
 import type { Store } from '../store/store.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -84,7 +79,7 @@ export function createScheduleActivities(dependencies: Dependencies) {
   /** False where the number is another firing's, or the name is a run's that somebody started by hand. */
   async function claim(schedule: string, number: number, file: FiringFile): Promise<boolean> {
     if ((await store.read(runKey(file.run))) !== null) return false;
-    const { firing } = await publishStored(store, firingKey(schedule, number), FiringFileSchema, file);
+    const { firing } = await publishStored(store, firingKey(schedule, number), FiringFileSchema, { ...file });
     return firing === file.firing;
   }
 

@@ -36,7 +36,10 @@ export async function startRecording(
   const stopRetention = days === null ? () => undefined : keepFor(days, store, run, warn);
   return {
     recorder,
-    feedback: { key: feedbackKey, answer: (body, takesNames) => answerFeedback(body, takesNames, { store, run, answers }) },
+    feedback: {
+      key: feedbackKey,
+      answer: (body, takesNames) => answerFeedback(body, takesNames, { store, run, answers }),
+    },
     async close() {
       stopRetention();
       await writer.close();

@@ -200,7 +200,10 @@ export async function refuseAbandoned(
 }
 
 export function refuseMore(what: string): RefusedReward {
-  return refuse('too-many-changes', `a reward may be changed ${MOST_CHANGES} times, and ${what} was; it keeps what it had`);
+  return refuse(
+    'too-many-changes',
+    `a reward may be changed ${MOST_CHANGES} times, and ${what} was; it keeps what it had`,
+  );
 }
 
 export function see(run: string): string {

@@ -21,7 +21,13 @@ type Needed = readonly [Policy | null | undefined, string];
 /** `except`: a run whose own production does not count. */
 export async function readIntended(store: Store, except: string | null = null): Promise<Intended> {
   const intended = new Map<string, string>();
-  const sources = [byRuns(store), bySchedules(store), byDeployments(store), inProduction(store, except), byServers(store)];
+  const sources = [
+    byRuns(store),
+    bySchedules(store),
+    byDeployments(store),
+    inProduction(store, except),
+    byServers(store),
+  ];
   for (const source of sources)
     for await (const [policy, because] of source) if (policy) intended.set(placeName(policy), because);
   return intended;
@@ -60,7 +66,7 @@ async function* byDeployments(store: Store): AsyncGenerator<Needed> {
 
 async function* byServers(store: Store): AsyncGenerator<Needed> {
   for (const { policies, by } of await readServers(store))
-    for (const policy of policies) yield [parsePolicyName(policy), `${by} serves it`];
+    for (const policy of policies) yield [parsePolicyName(policy), `${by} serves it, or was killed a few minutes ago`];
 }
 
 /** The current one of each run, after the one that it could go back to; without one, that which answered last. */

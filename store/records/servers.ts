@@ -50,7 +50,7 @@ export class ServerRecord {
   /** Serving does not depend on it: a store may be read-only. */
   show(policies: readonly string[]): Promise<void> {
     this.#policies = policies;
-    this.#timer ??= setInterval(() => this.#renew(), RENEW_MS).unref();
+    this.#timer ??= setInterval(() => void this.#renew(), RENEW_MS).unref();
     return this.#renew();
   }
 
@@ -82,7 +82,9 @@ export class ServerRecord {
 }
 
 /** Those that renewed their records lately; `by` names the process. */
-export async function readServers(store: Store): Promise<(Pick<ServerFile, 'policies' | 'records'> & { by: string })[]> {
+export async function readServers(
+  store: Store,
+): Promise<(Pick<ServerFile, 'policies' | 'records'> & { by: string })[]> {
   const servers = [];
   for await (const { key, modifiedAtMs } of store.describe(SERVERS_PREFIX)) {
     if (Date.now() - modifiedAtMs > DEAD_MS) continue;

@@ -36,13 +36,12 @@ export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
     ...own,
     checkTemporalCli(patient),
     checkStore(patient),
-    checkStoreFolder(patient),
     checkEngine(patient),
     checkServer(patient),
     checkTargets(patient),
   ]);
   // One that is too old does not come so far: cli/temper.js refuses it.
-  return [passed('Node', process.versions.node), ...checks.flat()];
+  return [passed('Node', process.versions.node), ...checks.flat(), ...checkStoreFolder(patient)];
 }
 
 function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
