@@ -20,6 +20,8 @@ export interface Scope {
   readonly checkFresh: () => void;
   /** Which try of the activity this is, from 1: for times and logs alone. */
   readonly attempt: number;
+  /** Temporal's id of the workflow's execution that asked. */
+  readonly asker: string;
   /** Asked for with every heartbeat; people see it in Temporal's UI. */
   showDetail(detail: () => unknown): void;
 }
@@ -119,6 +121,7 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
         );
     },
     attempt: context.info.attempt,
+    asker: context.info.workflowExecution?.runId ?? '',
     showDetail: (detail) => void (shown = detail),
   };
   return { scope, stop: () => clearInterval(timer) };

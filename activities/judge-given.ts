@@ -29,6 +29,8 @@ type Waiting = JudgeGivenResult['waiting'][number];
 interface Seen {
   readonly rows: number;
   readonly inputsSha256: string;
+  /** Temporal's run that asked: another one may be of a run that was deleted and started again under its name. */
+  readonly asker: string;
   readonly waiting: Waiting;
 }
 
@@ -50,7 +52,7 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     const looks = input.groups.map((awaited) =>
       limit(async () => {
         scope.signal.throwIfAborted();
-        const looked = done < DECIDED_AT_ONCE ? await look(input, awaited, whole) : leftForLater(awaited);
+        const looked = done < DECIDED_AT_ONCE ? await look(input, awaited, whole, scope.asker) : leftForLater(awaited);
         if ('use' in looked) done += 1;
         return looked;
       }),
@@ -66,15 +68,17 @@ export function createJudgeGivenActivities(dependencies: Dependencies) {
     input: JudgeGivenInput,
     awaited: AwaitedGroup,
     whole: LimitFunction,
+    asker: string,
   ): Promise<GroupResult | Waiting> {
     const { step, group, branch = input.branch } = awaited;
     const place: GroupPlace = { run: input.run, branch, step, group };
     const key = rolloutsKey(place);
     const before = seen.get(key);
-    const isSame = before?.inputsSha256 === awaited.inputsSha256 && awaited.over === undefined;
-    if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;
+    const isSame = before?.inputsSha256 === awaited.inputsSha256 && before.asker === asker;
+    if (isSame && awaited.over === undefined && (await readGiven(store, place, before.rows)).length === 0)
+      return before.waiting;
     const looked = await whole(() => lookAt(dependencies, input, awaited, place));
-    if ('waiting' in looked) seen.set(key, { ...looked, inputsSha256: awaited.inputsSha256 });
+    if ('waiting' in looked) seen.set(key, { ...looked, inputsSha256: awaited.inputsSha256, asker });
     else seen.delete(key);
     return 'waiting' in looked ? looked.waiting : looked;
   }
@@ -88,7 +92,7 @@ async function lookAt(
   input: JudgeGivenInput,
   awaited: AwaitedGroup,
   place: GroupPlace,
-): Promise<GroupResult | Omit<Seen, 'inputsSha256'>> {
+): Promise<GroupResult | Pick<Seen, 'rows' | 'waiting'>> {
   const { store } = dependencies;
   const { step, group } = place;
   const { inputsSha256, over } = awaited;

@@ -52,7 +52,8 @@ export function createJudgeGroupActivities(dependencies: PlayDependencies) {
     );
     const group = summariseGroup(input, played.rollouts, judged, sha256);
     // From the store, not from this try of the activity: what an earlier one paid was paid.
-    const spent = input.judge === REWARD_GROUP ? NOTHING_SPENT : await readGroupSpending(store, input);
+    const isAsked = input.judge !== REWARD_GROUP && judged.verdict != null;
+    const spent = isAsked ? await readGroupSpending(store, input) : NOTHING_SPENT;
     return { group, spent, seconds: (performance.now() - startedAt) / 1000 };
   }
 

@@ -3,11 +3,11 @@ import { PrepareInput, type BlobRef, type Prepared, type RunConfig } from '../co
 import { TemperError } from '../core/failures.ts';
 import { findLossProblem } from '../core/loss-options.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
-import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { preparedKey, scenariosKey } from '../store/layout.ts';
 import type { Agent } from '../play/agent.ts';
 import type { Patience } from '../play/sources/ask-again.ts';
 import { readDataset } from '../store/records/datasets.ts';
+import { PreparedFileSchema, publishStored, readStored } from '../store/records/file-schemas.ts';
 import { publishRun } from '../store/records/publish-run.ts';
 import { putScenarios } from '../store/records/scenario-files.ts';
 import type { Store } from '../store/store.ts';
@@ -20,10 +20,10 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
 
   async function prepare({ config }: PrepareInput, scope: Scope): Promise<Prepared> {
     const { agent, codeSha256 } = requireAgent(agents, config.agent);
-    const recorded = await store.read(preparedKey(config.run));
+    const recorded = await readStored(store, preparedKey(config.run), PreparedFileSchema);
     if (recorded !== null) {
       await checkRunFile(config, codeSha256);
-      return decodeJson(recorded, preparedKey(config.run)) as Prepared;
+      return recorded;
     }
     const complaint = findLossProblem(config);
     if (complaint !== null) throw new TemperError('BadConfig', complaint);
@@ -59,9 +59,9 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       agentCodeSha256,
       ...(datasets.length === 0 ? {} : { datasets }),
     };
-    const published = await store.publish(preparedKey(config.run), encodeJson(prepared));
+    const published = await publishStored(store, preparedKey(config.run), PreparedFileSchema, prepared);
     logger.info({ run: config.run, ...counts, heldOut, ...(datasets.length === 0 ? {} : { datasets }) }, 'prepared');
-    return decodeJson(published.bytes, preparedKey(config.run)) as Prepared;
+    return published;
   }
 
   return { prepare: asActivity(dependencies, PrepareInput, prepare) };

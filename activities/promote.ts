@@ -6,8 +6,13 @@ import { policyName } from '../core/policy-name.ts';
 import { branchOfStep } from '../core/lineage.ts';
 import { evalRolloutsKey } from '../store/layout.ts';
 import { readRollouts, requireFile } from '../store/records/group-files.ts';
-import { findPromoted, firingPromotionKey, recordPromotion } from '../store/records/promotions.ts';
-import { requireRun } from '../store/records/run-reader.ts';
+import {
+  firingPromotionKey,
+  promotionsInEffect,
+  recordPromotion,
+  type Promotion,
+} from '../store/records/promotions.ts';
+import { readEval, requireRun } from '../store/records/run-reader.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -19,41 +24,49 @@ export function createPromoteActivities(dependencies: Dependencies) {
   async function promote(input: PromoteInput): Promise<Promoted> {
     const { schedule, number, served, checkpoint, state } = input;
     const { run, step, lineage } = state;
+    const { parent } = (await requireRun(store, run)).file.config;
     const [before, after] = await Promise.all([
       readAttempts(run, 0, 0),
       readAttempts(run, branchOfStep(lineage, step), step),
     ]);
-    const compared = compareEvaluations(after, before);
-    const problem = (await findConflict(input)) ?? compared.problem;
-    const { row } = await recordPromotion(store, served, {
-      kind: problem === null ? 'promoted' : 'refused',
-      checkpoint,
-      by: `schedule ${schedule}`,
-      reason: problem,
-      evaluation: evaluationOf(after),
-      comparison: toNumbers(compared, before, after),
-      key: firingPromotionKey(schedule, number),
+    const compared = before && after && compareEvaluations(after, before);
+    const { row } = await recordPromotion(store, served, (rows) => {
+      const promoted = promotionsInEffect(rows).at(-1) ?? null;
+      const problem =
+        findConflict(promoted, checkpoint, parent) ?? (compared === null ? NOT_EVALUATED : compared.problem);
+      return {
+        kind: problem === null ? 'promoted' : 'refused',
+        checkpoint,
+        by: `schedule ${schedule}`,
+        reason: problem,
+        evaluation: after && evaluationOf(after),
+        comparison: before && after && compared && toNumbers(compared, before, after),
+        key: firingPromotionKey(schedule, number),
+      };
     });
     logger.info({ run, served, kind: row.kind, reason: row.reason }, 'compared for promotion');
     return { reason: row.kind === 'promoted' ? null : (row.reason ?? row.kind) };
   }
 
-  /** The evaluation before the first step is that of the checkpoint that the run started from. */
-  async function findConflict({ served, checkpoint, state }: PromoteInput): Promise<string | null> {
-    const { parent } = (await requireRun(store, state.run)).file.config;
-    if (checkpoint.step === 0) return 'its run has trained nothing';
-    const promoted = await findPromoted(store, served);
-    if (promoted === null || isSame(promoted.checkpoint, parent)) return null;
-    const name = policyName(promoted.checkpoint);
-    return `${name} was promoted while it was trained, and its evaluation is compared with ${parent && policyName(parent)}`;
-  }
-
-  async function readAttempts(run: string, branch: number, step: number): Promise<AttemptRecord[]> {
-    const key = evalRolloutsKey({ run, branch, step });
-    return requireFile(await readRollouts(store, key), key).rollouts.attempts;
+  /** Null: there was no evaluation, as after the last step of a run that was stopped. */
+  async function readAttempts(run: string, branch: number, step: number): Promise<AttemptRecord[] | null> {
+    const place = { run, branch, step };
+    const found = await readRollouts(store, evalRolloutsKey(place));
+    if (found === null && (await readEval(store, place)) === null) return null;
+    return requireFile(found, evalRolloutsKey(place)).rollouts.attempts;
   }
 
   return { promote: asActivity(dependencies, PromoteInput, promote) };
+}
+
+const NOT_EVALUATED = 'it was not evaluated: its run ended before the evaluation after the last step';
+
+/** The evaluation before the first step is that of `parent`, which the run started from. */
+function findConflict(promoted: Promotion | null, { step }: Checkpoint, parent: Checkpoint | null): string | null {
+  if (step === 0) return 'its run has trained nothing';
+  if (promoted === null || isSame(promoted.checkpoint, parent)) return null;
+  const name = policyName(promoted.checkpoint);
+  return `${name} was promoted while it was trained, and its evaluation is compared with ${parent && policyName(parent)}`;
 }
 
 function isSame(left: Checkpoint, right: Checkpoint | null): boolean {

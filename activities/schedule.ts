@@ -12,8 +12,8 @@ import {
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring, planProductionFiring } from '../core/plan-firing.ts';
 import { describeTooFew } from '../core/production.ts';
+import { ConclusionFileSchema, FiringFileSchema, publishStored } from '../store/records/file-schemas.ts';
 import { findCurrentCheckpoint } from '../store/records/find-checkpoint.ts';
-import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
 import {
   chooseForFiring,
@@ -22,13 +22,7 @@ import {
   recordWaiting,
 } from '../store/records/production-firings.ts';
 import { firingPromotionKey, readPromotions } from '../store/records/promotions.ts';
-import {
-  newestOf,
-  readFirings,
-  type ConclusionFile,
-  type Firing,
-  type FiringFile,
-} from '../store/records/schedules.ts';
+import { newestOf, readFirings, type Firing, type FiringFile } from '../store/records/schedules.ts';
 import type { Store } from '../store/store.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -72,6 +66,7 @@ export function createScheduleActivities(dependencies: Dependencies) {
     const chosen = await chooseForFiring(store, schedule, firing, production);
     if (chosen === null) return wait(schedule, allocated, describeTooFew(production, { found: 0, leftOut: {} }));
     const config = planProductionFiring(allocated.config, chosen, production.epochs);
+    if (isCut(template, config)) logger.warn({ run: firing.run, steps: config.steps }, CUT);
     return { ...allocated, concluded: null, config };
   }
 
@@ -84,24 +79,27 @@ export function createScheduleActivities(dependencies: Dependencies) {
   /** False where the number is another firing's, or the name is a run's that somebody started by hand. */
   async function claim(schedule: string, number: number, file: FiringFile): Promise<boolean> {
     if ((await store.read(runKey(file.run))) !== null) return false;
-    const key = firingKey(schedule, number);
-    const { bytes } = await store.publish(key, encodeJson(file));
-    return (decodeJson(bytes, key) as FiringFile).firing === file.firing;
+    const { firing } = await publishStored(store, firingKey(schedule, number), FiringFileSchema, { ...file });
+    return firing === file.firing;
   }
 
   async function conclude({ schedule, number, state }: ConcludeInput): Promise<Checkpoint> {
     const checkpoint = await findCurrentCheckpoint(store, state);
     if (checkpoint === null) throw nothingCommitted(state.run, state.adapterSha256);
-    const file: ConclusionFile = { schema: 1, checkpoint };
     const key = conclusionKey(schedule, number);
-    const { bytes } = await store.publish(key, encodeJson(file));
-    return (decodeJson(bytes, key) as ConclusionFile).checkpoint;
+    return (await publishStored(store, key, ConclusionFileSchema, { schema: 1, checkpoint })).checkpoint;
   }
 
   return {
     allocate: asActivity(dependencies, AllocateAnyInput, allocate),
     conclude: asActivity(dependencies, ConcludeInput, conclude),
   };
+}
+
+const CUT = 'the run has fewer warm-up steps or restarts than its schedule asks for: its conversations need few steps';
+
+function isCut(asked: RunConfig, config: RunConfig): boolean {
+  return (['warmupSteps', 'learningRateRestarts'] as const).some((name) => config[name] !== asked[name]);
 }
 
 /** A firing that ended between its conclusion and its promotion goes on: its run, which is complete, ends at once. */

@@ -6,12 +6,13 @@
 /** Members of an object, in order; values as text. */
 export type Members = readonly (readonly [name: string, value: string])[];
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+const PIECE = /["{}[\],:]|\s+|[^\s"{}[\],:]+/y;
 
 /** Refuses, by an `Error`, half of a surrogate pair: it is JSON, but no text. */
 export function compactJson(text: string): string {
-  // oxlint-disable-next-line temper/linear-regex -- every string of JSON ends
-  return text.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part.startsWith('"') ? escapedOnce(part) : ''));
+  let compact = '';
+  for (const { token } of tokensOf(text)) compact += token.startsWith('"') ? escapedOnce(token) : token.trim();
+  return compact;
 }
 
 /** Replaces lone surrogates with U+FFFD, as encoding in UTF-8 would. */
@@ -29,7 +30,7 @@ export function wellFormedJson(json: string): string {
 /** Throws an `Error` for a duplicate name: readers differ in which of the values they take. */
 export function membersOf(object: string): Members {
   const members = partsOf(object).map((part) => {
-    const [name] = part.match(TOKEN)!;
+    const name = part.slice(0, endOfString(part, 0));
     return [JSON.parse(name) as string, part.slice(name.length + 1)] as const;
   });
   const names = new Set<string>();
@@ -44,7 +45,7 @@ export function membersOf(object: string): Members {
 export function partsOf(compact: string): string[] {
   const parts: string[] = [];
   let [depth, begin] = [0, 1];
-  for (const { 0: token, index } of compact.matchAll(TOKEN)) {
+  for (const { token, index } of tokensOf(compact)) {
     if (token === '{' || token === '[') depth++;
     if (token === '}' || token === ']') depth--;
     const ends = (token === ',' && depth === 1) || depth === 0;
@@ -53,6 +54,26 @@ export function partsOf(compact: string): string[] {
     begin = index + 1;
   }
   return parts;
+}
+
+function* tokensOf(text: string): Generator<{ token: string; index: number }> {
+  for (let index = 0; index < text.length;) {
+    PIECE.lastIndex = index;
+    const isString = text[index] === '"';
+    const end = isString ? endOfString(text, index) : index + (PIECE.exec(text)?.[0].length ?? 1);
+    yield { token: text.slice(index, end), index };
+    index = end;
+  }
+}
+
+/** A regular expression that steps over escapes has no room for a string of 8 MB. */
+function endOfString(text: string, begin: number): number {
+  for (let end = text.indexOf('"', begin + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === '\\') escapes++;
+    if (escapes % 2 === 0) return end + 1;
+  }
+  return text.length;
 }
 
 function escapedOnce(string: string): string {

@@ -15,7 +15,10 @@ export function planFiring(template: RunConfig, run: string, number: number, par
   return { ...template, run, seed: deriveSeed([template.seed, 'schedule', number]), parent };
 }
 
-/** A firing that trains recorded conversations. */
+/** A firing that trains recorded conversations: as many steps as they need, and no more warm-up and restarts than fit. */
 export function planProductionFiring(config: RunConfig, production: ProductionConfig, epochs: number): RunConfig {
-  return { ...config, production, steps: epochs * stepsOfPass(production, config.groupsPerStep) };
+  const steps = epochs * stepsOfPass(production, config.groupsPerStep);
+  const warmupSteps = Math.min(config.warmupSteps, steps - 1);
+  const learningRateRestarts = Math.max(0, Math.min(config.learningRateRestarts, steps - warmupSteps - 2));
+  return { ...config, production, steps, warmupSteps, learningRateRestarts };
 }

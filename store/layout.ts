@@ -181,6 +181,11 @@ export const promotionsPrefix = (run: string): string => `${productionPrefix(run
 /** Which checkpoint is the run's production from now on, and why; in order from 1. Write-once. */
 export const promotionKey = (run: string, number: number): string => `${promotionsPrefix(run)}/${number}.json`;
 
+export const SERVERS_PREFIX = 'servers';
+export const serverPrefix = (id: string): string => `${SERVERS_PREFIX}/${id}`;
+/** Replaced every minute by a process that serves checkpoints, and removed at its end. */
+export const serverKey = (id: string): string => `${serverPrefix(id)}/server.json`;
+
 export const LEASES_PREFIX = 'leases';
 export const leasesPrefix = (agent: string): string => `${LEASES_PREFIX}/${agent}`;
 /** Folder of a lease; `owner` is the same for all that a retry has to end. */

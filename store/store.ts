@@ -17,7 +17,7 @@ export interface Store {
   /** Write-once: a second writer gets the winner's bytes and `created: false`. */
   publish(key: string, bytes: Uint8Array): Promise<Published>;
   read(key: string): Promise<Uint8Array | null>;
-  /** For what is displayed only: the last writer wins, and a power cut may lose it. */
+  /** For what is displayed, renewed or configured: the last writer wins. */
   replace(key: string, bytes: Uint8Array): Promise<void>;
   /** The keys directly under a folder, in order of their names, folders with a `/` at their end; none where it does not exist. */
   list(prefix: string): AsyncIterable<string>;

@@ -189,11 +189,9 @@ export class RunControls {
     this.#costs.skipTime();
   }
 
-  /** True if rewards were given since this was last asked: a run that waits for them looks into the store. */
-  takeRewards(): boolean {
-    const has = this.#hasRewards;
+  /** The run is about to look into the store for rewards. */
+  takeRewards(): void {
     this.#hasRewards = false;
-    return has;
   }
 
   /** True if the run should look into the store now, because rewards were given or somebody stops it. */

@@ -46,6 +46,10 @@ export const checkpointsCommand = defineCommand({
     'keep-every': { kind: 'integer', minimum: 1, placeholder: 'N', description: 'prune: keep every Nth step' },
     step: { kind: 'ranges', placeholder: 'N,M-K', description: 'delete: remove the weights of these steps' },
     all: { kind: 'boolean', description: 'delete: remove the whole run' },
+    'with-production': {
+      kind: 'boolean',
+      description: 'delete --all: also remove what was recorded under its name, feedback and promotions',
+    },
     'dry-run': { kind: 'boolean', description: 'prune, delete: only show what would be removed' },
     'with-pruned': { kind: 'boolean', description: 'push, pull: also copy weights that were pruned in the target' },
     json: JSON_FLAG,
@@ -81,7 +85,7 @@ const FLAGS = {
   push: ['with-pruned', 'json'],
   pull: ['with-pruned', 'json'],
   prune: ['keep-last', 'keep-best', 'keep-every', 'dry-run', 'json'],
-  delete: ['step', 'all', 'dry-run', 'json'],
+  delete: ['step', 'all', 'with-production', 'dry-run', 'json'],
 } satisfies Record<string, readonly Flag[]>;
 type Action = keyof typeof FLAGS;
 

@@ -18,6 +18,8 @@ export function deleteWeights(context: CheckpointsContext, { run, branch }: Chec
   if (steps === null && !all)
     throw new UsageError('delete needs to know what to remove; pass --step N,M-K, or --all for the whole run');
   if (steps !== null && all) throw new UsageError('--step and --all cannot be combined; pass one of them');
+  if (context.flags['with-production'] && !all)
+    throw new UsageError('--with-production has no effect without --all; pass --all, too');
   if (steps !== null) return removeWeights(context, run, { branch: branch ?? 0, steps });
   if (branch !== null)
     throw new UsageError(`--all removes a run with all its branches, got ${JSON.stringify(checkpoint)}; pass ${run}`);
@@ -27,7 +29,7 @@ export function deleteWeights(context: CheckpointsContext, { run, branch }: Chec
 async function deleteWhole({ flags, project, env, output }: CheckpointsContext, run: string): Promise<number> {
   const store = await openProjectStore(project, env);
   const isDry = flags['dry-run'];
-  const plan = await (isDry ? planRunDeletion : deleteRun)(store, run);
+  const plan = await (isDry ? planRunDeletion : deleteRun)(store, run, flags['with-production']);
   const { objects, blobs, bytes, leftBecause } = plan;
   if (flags.json) {
     const removedBlobs = blobs.map(({ key }) => key.slice(key.lastIndexOf('/') + 1));

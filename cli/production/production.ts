@@ -37,8 +37,10 @@ function ratedJson(rated: RatedConversation): object {
 }
 
 function* linesOf(run: string, production: string | null, summary: ProductionSummary): Generator<string> {
-  const { answers, conversations, policies, rated } = summary;
+  const { damaged, answers, conversations, policies, rated } = summary;
   yield production === null ? `nothing of ${run} was promoted` : `${run}@production is ${production}`;
+  for (const [chunk, bytes] of Object.entries(damaged))
+    yield `the recordings in ${chunk} are damaged: ${plural(bytes, 'byte')} are left out; restore the folder from a copy`;
   if (answers === 0) {
     yield `nothing is recorded; record with temper serve ${run} --record`;
     return;

@@ -31,6 +31,7 @@ const STATUS: Readonly<Record<RewardRefusal, number>> = {
   'bad-value': 422,
   decided: 409,
   'key-reused': 409,
+  'too-many-changes': 409,
 };
 
 /** Every refusal is an HttpRefusal. Opened for each request, because runs come, go on and are deleted. */

@@ -14,7 +14,7 @@ export interface FollowOptions {
   readonly served: TrainedPolicy;
   /** Resolves once the engine has it. */
   readonly load: (policy: string) => Promise<void>;
-  readonly switchTo: (policy: TrainedPolicy) => void;
+  readonly switchTo: (policy: TrainedPolicy) => Promise<void> | void;
   readonly tell: (line: string) => void;
   readonly signal: AbortSignal;
   /** 2 seconds by default. */
@@ -50,7 +50,7 @@ async function follow(
   const next = await findTrainedPolicy(store, name);
   checkSameEngine(served, next);
   await load(next.name);
-  switchTo(next);
+  await switchTo(next);
   const because = promoted.reason === null ? '' : ` (${promoted.reason})`;
   tell(`${next.name} is served now, ${served.name} was before${because}`);
   return next;

@@ -1,6 +1,7 @@
 import { aborted } from 'node:util';
 import type { TrainedName } from '../../core/policy-name.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { ServerRecord } from '../../store/records/servers.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, type ServedEngine } from '../../workers/serving/served-engine.ts';
@@ -32,6 +33,7 @@ export async function serve(context: ServeContext): Promise<number> {
   const over = new AbortController();
   const tell = (line: string): void => output.errorLine(line);
   const recording = plan && (await startRecording(store, name.run, plan, tell));
+  const shown = new ServerRecord({ store, command: 'temper serve', records: plan && name.run, warn: tell });
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
   const serving = await servePolicy({
     ...place,
@@ -44,6 +46,7 @@ export async function serve(context: ServeContext): Promise<number> {
     throw error;
   });
   try {
+    await shown.show([trained.name]);
     if (output.isTerminal) output.errorLine(`loading ${trained.name} on ${trained.manifest.baseModel} …`);
     engine = await startEngine(context, config, trained);
     await loadPolicy(engine, trained.name, signal);
@@ -54,7 +57,10 @@ export async function serve(context: ServeContext): Promise<number> {
     else for (const line of servedLines(told)) output.line(line);
     const loaded = engine;
     const load = (policy: string): Promise<void> => loadPolicy(loaded, policy, over.signal);
-    const switchTo = (next: TrainedPolicy): void => void (current = servedAs(next, models));
+    const switchTo = (next: TrainedPolicy): Promise<void> => {
+      current = servedAs(next, models);
+      return shown.show([next.name]);
+    };
     if (name.step === 'production')
       followProduction({ store, name, served: trained, load, switchTo, tell, signal: over.signal }).catch(
         (error: unknown) => tell(`promotions are not followed any more: ${String(error)}`),
@@ -64,6 +70,7 @@ export async function serve(context: ServeContext): Promise<number> {
     over.abort();
     await serving.close();
     await engine?.close();
+    await shown.end();
     await recording?.close();
   }
   return EXIT.ok;

@@ -36,7 +36,10 @@ export async function startRecording(
   const stopRetention = days === null ? () => undefined : keepFor(days, store, run, warn);
   return {
     recorder,
-    feedback: { key: feedbackKey, answer: (body) => answerFeedback(body, { store, run, answers }) },
+    feedback: {
+      key: feedbackKey,
+      answer: (body, takesNames) => answerFeedback(body, takesNames, { store, run, answers }),
+    },
     async close() {
       stopRetention();
       await writer.close();
@@ -54,14 +57,17 @@ async function loadRedaction(file: string): Promise<RedactConversation> {
   );
 }
 
-/** Returns what ends it. */
-function keepFor(days: number, store: Store, run: string, warn: (line: string) => void): () => void {
+/** Returns what ends it. A clock that was wrong at the start, or has jumped, has an hour to be set before anything goes. */
+export function keepFor(days: number, store: Store, run: string, warn: (line: string) => void): () => void {
+  let checkedAt = Date.now();
   const remove = (): void => {
+    const hasJumped = Math.abs(Date.now() - checkedAt) > 2 * RETENTION_EVERY_MS;
+    checkedAt = Date.now();
+    if (hasJumped) return;
     removeRecordings(store, run, Date.now() - days * DAY_MS).catch((error: unknown) =>
       warn(`old recordings were not removed: ${error instanceof Error ? error.message : String(error)}`),
     );
   };
-  remove();
   const timer = setInterval(remove, RETENTION_EVERY_MS).unref();
   return () => clearInterval(timer);
 }

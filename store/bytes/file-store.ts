@@ -36,8 +36,8 @@ export class FileStore implements Store {
   }
 
   checkWritable(): Promise<void> {
-    return this.#writing(async () => {
-      await this.#files.makeFolder(this.#root);
+    return this.#reaching(async () => {
+      await this.#files.makeFolder(this.#root, CLOSED_MODE);
       const probe = join(this.#root, temporaryName());
       await this.#files.createFile(probe, new Uint8Array(), false);
       await this.#files.unlink(probe);
@@ -45,11 +45,11 @@ export class FileStore implements Store {
   }
 
   putBlob(bytes: Uint8Array): Promise<BlobRef> {
-    return this.#writing(async () => {
+    return this.#reaching(async () => {
       const ref = blobRef(bytes);
       const file = this.#path(ref.key);
       const present = await this.#files.fileBytes(file);
-      if (present !== bytes.length || !(await this.#renew(file))) await this.#put(file, bytes, true);
+      if (present !== bytes.length || !(await this.#renew(file))) await this.#put(file, bytes);
       return ref;
     });
   }
@@ -58,21 +58,16 @@ export class FileStore implements Store {
     return verifyBlob(await this.read(ref.key), ref, this.#root);
   }
 
-  async blobBytes(ref: BlobRef): Promise<number | null> {
-    const file = this.#path(ref.key);
-    try {
-      return await this.#files.fileBytes(file);
-    } catch (error) {
-      throw asUnavailable(error, this.#root);
-    }
+  blobBytes(ref: BlobRef): Promise<number | null> {
+    return this.#reaching(() => this.#files.fileBytes(this.#path(ref.key)));
   }
 
   removeBlob(ref: BlobRef): Promise<void> {
-    return this.#writing(() => this.#files.unlink(this.#path(ref.key)).catch(ignoreMissing));
+    return this.#reaching(() => this.#files.unlink(this.#path(ref.key)).catch(ignoreMissing));
   }
 
   publish(key: string, bytes: Uint8Array): Promise<Published> {
-    return this.#writing(async () => {
+    return this.#reaching(async () => {
       const file = this.#path(key);
       const winner = await this.#files.readFile(file);
       if (winner !== null) return { created: false, bytes: winner };
@@ -80,21 +75,16 @@ export class FileStore implements Store {
     });
   }
 
-  async read(key: string): Promise<Uint8Array | null> {
-    const file = this.#path(key);
-    try {
-      return await this.#files.readFile(file);
-    } catch (error) {
-      throw asUnavailable(error, this.#root);
-    }
+  read(key: string): Promise<Uint8Array | null> {
+    return this.#reaching(() => this.#files.readFile(this.#path(key)));
   }
 
   replace(key: string, bytes: Uint8Array): Promise<void> {
-    return this.#writing(() => this.#put(this.#path(key), bytes, false));
+    return this.#reaching(() => this.#put(this.#path(key), bytes));
   }
 
   async *list(prefix: string): AsyncIterable<string> {
-    const entries = (await this.#files.readFolder(this.#path(prefix))) ?? [];
+    const entries = (await this.#reaching(() => this.#files.readFolder(this.#path(prefix)))) ?? [];
     const visible = entries.filter(({ name }) => !name.startsWith('.'));
     for (const { name, isFolder } of visible.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       yield `${prefix}/${name}${isFolder ? '/' : ''}`;
@@ -110,7 +100,7 @@ export class FileStore implements Store {
   }
 
   removeUnchanged({ key, modifiedAtMs }: StoredObject): Promise<boolean> {
-    return this.#writing(async () => {
+    return this.#reaching(async () => {
       const file = this.#pathOf(key);
       const modifiedAt = await this.#files.modifiedAt(file);
       if (modifiedAt === null || modifiedAt > modifiedAtMs) return false;
@@ -125,7 +115,7 @@ export class FileStore implements Store {
   }
 
   removeFolder(prefix: string): Promise<void> {
-    return this.#writing(() => this.#files.removeFolder(this.#path(prefix)));
+    return this.#reaching(() => this.#files.removeFolder(this.#path(prefix)));
   }
 
   close(): Promise<void> {
@@ -146,12 +136,13 @@ export class FileStore implements Store {
   /** Everything under a folder except folders, temporary files included. */
   async *#walk(prefix: string): AsyncIterable<StoredObject> {
     const folder = prefix === '' ? this.#root : this.#path(prefix);
-    for (const { name, isFolder } of (await this.#files.readFolder(folder)) ?? []) {
+    for (const { name, isFolder } of (await this.#reaching(() => this.#files.readFolder(folder))) ?? []) {
       const key = prefix === '' ? name : `${prefix}/${name}`;
       if (isFolder && isKey(key)) yield* this.#walk(key);
       if (isFolder) continue;
       const file = join(folder, name);
-      const [bytes, modifiedAtMs] = [await this.#files.fileBytes(file), await this.#files.modifiedAt(file)];
+      const bytes = await this.#reaching(() => this.#files.fileBytes(file));
+      const modifiedAtMs = await this.#reaching(() => this.#files.modifiedAt(file));
       // Gone since the folder was read.
       if (bytes !== null && modifiedAtMs !== null) yield { key, bytes, modifiedAtMs };
     }
@@ -177,7 +168,7 @@ export class FileStore implements Store {
   }
 
   async #publishNew(file: string, bytes: Uint8Array): Promise<Published> {
-    const temporary = await this.#writeTemporary(file, bytes, true);
+    const temporary = await this.#writeTemporary(file, bytes);
     try {
       await this.#files.link(temporary, file);
     } catch (error) {
@@ -191,23 +182,24 @@ export class FileStore implements Store {
     return { created: true, bytes };
   }
 
-  async #put(file: string, bytes: Uint8Array, durable: boolean): Promise<void> {
-    const temporary = await this.#writeTemporary(file, bytes, durable);
+  async #put(file: string, bytes: Uint8Array): Promise<void> {
+    const temporary = await this.#writeTemporary(file, bytes);
     try {
       await this.#files.rename(temporary, file);
     } catch (error) {
       await this.#discard(temporary);
       throw error;
     }
-    if (durable) await this.#files.syncFolder(dirname(file));
+    await this.#files.syncFolder(dirname(file));
   }
 
-  async #writeTemporary(file: string, bytes: Uint8Array, durable: boolean): Promise<string> {
+  async #writeTemporary(file: string, bytes: Uint8Array): Promise<string> {
     const folder = dirname(file);
+    await this.#files.makeFolder(this.#root, CLOSED_MODE);
     await this.#files.makeFolder(folder);
     const temporary = join(folder, temporaryName());
     try {
-      await this.#files.createFile(temporary, bytes, durable);
+      await this.#files.createFile(temporary, bytes, true);
     } catch (error) {
       await this.#discard(temporary);
       throw error;
@@ -220,14 +212,17 @@ export class FileStore implements Store {
     await this.#files.unlink(temporary).catch(() => undefined);
   }
 
-  async #writing<T>(write: () => Promise<T>): Promise<T> {
+  async #reaching<T>(reach: () => Promise<T>): Promise<T> {
     try {
-      return await write();
+      return await reach();
     } catch (error) {
       throw asUnavailable(error, this.#root);
     }
   }
 }
+
+/** A store that Temper makes is for its user alone; who shares one gives its folder another mode. */
+const CLOSED_MODE = 0o700;
 
 function ignoreMissing(error: unknown): void {
   if (errorCode(error) !== 'ENOENT') throw error;

@@ -4,8 +4,8 @@ import { link, mkdir, open, readdir, readFile, rename, rm, rmdir, stat, unlink, 
 import { dirname } from 'node:path';
 
 export interface FileSystem {
-  /** With its parents; those it made are on disk when it returns. */
-  makeFolder(folder: string): Promise<void>;
+  /** With its parents, all of that mode; those it made are on disk when it returns. */
+  makeFolder(folder: string, mode?: number): Promise<void>;
   /** Creates a file; on disk on return if `durable`. Fails if the name is taken. */
   createFile(file: string, bytes: Uint8Array, durable: boolean): Promise<void>;
   rename(from: string, to: string): Promise<void>;
@@ -41,8 +41,8 @@ export interface AppendFile {
 }
 
 export const nodeFileSystem: FileSystem = {
-  async makeFolder(folder) {
-    const first = await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+  async makeFolder(folder, mode = 0o777) {
+    const first = await mkdir(folder, { recursive: true, mode }).catch((error: unknown) => {
       throw reasonOf(error, folder);
     });
     if (first !== undefined) await syncMade(dirname(first), folder);

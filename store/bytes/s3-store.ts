@@ -104,8 +104,8 @@ export class S3Store implements Store {
   }
 
   /**
-   * If an answer was lost, the winner's bytes may be one's own, with `created: false`. A winner that cannot be read was
-   * removed or is being replaced: the write is tried again.
+   * A winner with the same bytes counts as one's own, since the answer to the write may have been lost. One that cannot be
+   * read was removed or is being replaced: the write is tried again.
    */
   publish(key: string, bytes: Uint8Array): Promise<Published> {
     const unreadable = new TemperError(
@@ -117,7 +117,7 @@ export class S3Store implements Store {
       if (await this.#objects.putNew(key, bytes)) return { created: true, bytes };
       const winner = await this.#objects.get(key);
       if (winner === null) throw unreadable;
-      return { created: false, bytes: winner };
+      return { created: Buffer.compare(winner, bytes) === 0, bytes: winner };
     });
   }
 

@@ -1,5 +1,5 @@
 /**
- * A run as a whole: refused while it is in progress, or another one is about to use it. Blobs that anything else in the
+ * A run as a whole: refused while it is in progress, or something uses it or is about to. Blobs that anything else in the
  * store names stay. Its name is marked first, `run.json` goes next, its folder last: killed anywhere, it is no run any
  * more, and deleting it again does the rest.
  */
@@ -11,6 +11,7 @@ import { readIntended } from './intended.ts';
 import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
 import { adapterHashes, readCommits, sizeOf } from './prune.ts';
 import { isUnderWay, requireRun } from './run-reader.ts';
+import { readServers } from './servers.ts';
 import type { Store, StoredObject } from '../store.ts';
 
 export interface RunDeletion {
@@ -23,8 +24,9 @@ export interface RunDeletion {
   bytes: number;
 }
 
-export async function planRunDeletion(store: Store, run: string): Promise<RunDeletion> {
-  if (!(await isBeingDeleted(store, run))) await refuseNeeded(store, run);
+/** `withProduction`: its recordings, feedback and promotions may go, too. */
+export async function planRunDeletion(store: Store, run: string, withProduction = false): Promise<RunDeletion> {
+  if (!(await isBeingDeleted(store, run))) await refuseNeeded(store, run, withProduction);
   const folders = await describeRuns(store);
   const own = folders.filter((folder) => folder.run === run);
   const others = folders.filter((folder) => folder.run !== run);
@@ -41,11 +43,11 @@ export async function planRunDeletion(store: Store, run: string): Promise<RunDel
   return { objects, blobs, leftBecause, bytes: sizeOf([...objects, ...blobs]) };
 }
 
-export async function deleteRun(store: Store, run: string): Promise<RunDeletion> {
+export async function deleteRun(store: Store, run: string, withProduction = false): Promise<RunDeletion> {
   if (!(await isBeingDeleted(store, run))) {
-    await refuseNeeded(store, run);
+    await refuseNeeded(store, run, withProduction);
     await markDeleted(store, run);
-    await refuseContinued(store, run);
+    await refuseContinued(store, run, withProduction);
   }
   const plan = await planRunDeletion(store, run);
   const file = plan.objects.find(({ key }) => key === runKey(run));
@@ -58,16 +60,16 @@ export async function deleteRun(store: Store, run: string): Promise<RunDeletion>
 }
 
 /** Another process may have continued the run before it was marked; after that none does. */
-async function refuseContinued(store: Store, run: string): Promise<void> {
+async function refuseContinued(store: Store, run: string, withProduction: boolean): Promise<void> {
   try {
-    await refuseNeeded(store, run);
+    await refuseNeeded(store, run, withProduction);
   } catch (error) {
     await forgetDeletion(store, run);
     throw error;
   }
 }
 
-async function refuseNeeded(store: Store, run: string): Promise<void> {
+async function refuseNeeded(store: Store, run: string, withProduction: boolean): Promise<void> {
   await requireRun(store, run);
   if (await isUnderWay(store, run)) {
     const remedy = `end it with temper stop ${run} or temper cancel ${run}`;
@@ -79,6 +81,12 @@ async function refuseNeeded(store: Store, run: string): Promise<void> {
   }
   for (const [policy, because] of await readIntended(store, run))
     if (parsePolicyName(policy)?.run === run) throw refusal(run, `${policy}: ${because}`, 'end that first');
+  const recording = (await readServers(store)).find(({ records }) => records === run);
+  if (recording !== undefined) throw refusal(run, `${recording.by} records under its name`, 'end that first');
+  const { done } = await store.describe(productionPrefix(run))[Symbol.asyncIterator]().next();
+  if (withProduction || done === true) return;
+  const remedy = 'pass --with-production to delete these, too';
+  throw refusal(run, 'it has recordings, feedback or promotions', remedy);
 }
 
 function refusal(run: string, because: string, remedy: string): TemperError {

@@ -8,11 +8,11 @@ import { z } from 'zod';
 
 import { mean } from '../../core/statistics.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
-import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { encodeJson } from '../bytes/json.ts';
 import { conversationFeedbackPrefix, feedbackKey, feedbackPrefix } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
-import { parseStored } from './file-schemas.ts';
+import { readStored } from './file-schemas.ts';
 import { conversationKeyOf } from './recording-ids.ts';
 import { readRecordings, type Recording } from './recordings.ts';
 
@@ -42,7 +42,11 @@ interface TrainedRow {
 
 export type GivenFeedback =
   | { outcome: 'given' | 'repeated'; row: FeedbackRow }
-  | { outcome: 'trained'; row: TrainedRow };
+  | { outcome: 'trained'; row: TrainedRow }
+  | { outcome: 'full' };
+
+/** A conversation may have so many rows: each feedback reads them all. */
+export const MOST_ROWS = 1000;
 
 const common = { schema: z.literal(RECORD_SCHEMA), conversation: z.string(), at: z.iso.datetime() };
 const RowSchema = z.discriminatedUnion('kind', [
@@ -74,6 +78,7 @@ export async function giveFeedback(
     if (trained !== undefined) return { outcome: 'trained', row: trained };
     const last = latest(rows, feedback.answer);
     if (last !== null && isSame(last, row)) return { outcome: 'repeated', row: last };
+    if (rows.length >= MOST_ROWS) return { outcome: 'full' };
     if (await publishRow(store, run, rows.length, row)) return { outcome: 'given', row };
   }
 }
@@ -110,16 +115,17 @@ async function readRows(store: Store, run: string, conversation: string): Promis
   return readRowsOf(store, run, conversationKeyOf(conversation));
 }
 
-async function readRowsOf(store: Store, run: string, conversationKey: string): Promise<Row[]> {
-  const numbers = await childNumbers(store, conversationFeedbackPrefix(run, conversationKey));
-  const rows = await Promise.all(
-    numbers.map(async (number) => {
-      const key = feedbackKey(run, conversationKey, number);
-      const bytes = await store.read(key);
-      return bytes === null ? [] : [parseStored<Row>(RowSchema, decodeJson(bytes, key), key)];
-    }),
-  );
-  return rows.flat();
+async function readRowsOf(
+  store: Store,
+  run: string,
+  conversationKey: string,
+  limit = pLimit(GROUPS_AT_ONCE),
+): Promise<Row[]> {
+  const prefix = conversationFeedbackPrefix(run, conversationKey);
+  const numbers = await limit(() => childNumbers(store, prefix));
+  const read = (number: number): Promise<Row | null> =>
+    limit(() => readStored<Row>(store, feedbackKey(run, conversationKey, number), RowSchema));
+  return (await Promise.all(numbers.map(read))).filter((row) => row !== null);
 }
 
 const isFeedback = (row: Row): row is FeedbackRow => row.kind === 'feedback';
@@ -155,13 +161,15 @@ export interface RatedConversation {
 export async function readRatedConversations(store: Store, run: string): Promise<RatedConversation[]> {
   const keys = await childNames(store, feedbackPrefix(run));
   const limit = pLimit(GROUPS_AT_ONCE);
-  const read = keys.map((key) => limit(async () => [key, await readRowsOf(store, run, key)] as const));
+  const read = keys.map(async (key) => [key, await readRowsOf(store, run, key, limit)] as const);
   const rows = new Map(await Promise.all(read));
   const recorded = new Map<string, Recording[]>();
   for await (const recording of readRecordings(store, run)) {
     const key = conversationKeyOf(recording.conversation);
     if (!rows.has(key)) continue;
-    recorded.set(key, [...(recorded.get(key) ?? []), recording]);
+    const turns = recorded.get(key) ?? [];
+    recorded.set(key, turns);
+    turns.push(recording);
   }
   const rated = [...recorded].map(([key, turns]) => rate(turns, rows.get(key)!));
   return rated.toSorted((left, right) => inTime(left.turns[0]!.recording, right.turns[0]!.recording));

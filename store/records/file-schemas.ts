@@ -24,7 +24,7 @@ import {
 import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
 import { laterVersion } from '../../core/later-version.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
-import { decodeJson } from '../bytes/json.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
 import type { Store } from '../store.ts';
 
 /** A type of the wire as a file holds it: with members that this version does not know. */
@@ -90,6 +90,8 @@ export const FiringFileSchema = z.looseObject({
   parent: CheckpointInFile,
 });
 export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant(Checkpoint) });
+/** `pruned` is false if a copy restored them. */
+export const PrunedFileSchema = z.looseObject({ schema, pruned: z.boolean() });
 export const ChosenFileSchema = z.looseObject({ schema, production: tolerant(ProductionConfig) });
 export const WaitingFileSchema = z.looseObject({ schema, reason: z.string(), at: z.iso.datetime() });
 export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.unknown() });
@@ -185,6 +187,29 @@ export const GivenRowSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
+/** A judge's answer to the question with this hash, which changes with the agent's rubric. */
+export const AnswerFileSchema = z.looseObject({
+  schema,
+  question: z.string(),
+  complaint: z.string().optional(),
+  text: z.string(),
+  finishReason: z.string(),
+  promptTokens: z.number(),
+  completionTokens: z.number(),
+  usd: z.number().nullable(),
+});
+/** `generated/<work>/answers/<key>.json`. The label is for people; `text` is the body as it came, or null if it is elsewhere. */
+export const HostedAnswerFileSchema = z.looseObject({
+  schema,
+  label: z.string(),
+  model: z.string(),
+  promptTokens: z.number().nullable(),
+  completionTokens: z.number().nullable(),
+  /** Null if it is not known. */
+  usd: z.number().nullable(),
+  text: z.string().nullable(),
+});
+
 export const StepVerdictFileSchema = z.looseObject({
   schema,
   inputsSha256: z.string(),
@@ -272,6 +297,17 @@ export function checkRunOf(file: { readonly run: string }, run: string, key: str
     'StoreCorrupt',
     `${key} must be of the run ${run}, but it is of the run ${file.run}; ${remedy}`,
   );
+}
+
+/** Write-once: the file that is stored then, which may be an earlier writer's. */
+export async function publishStored<T>(
+  store: Store,
+  key: string,
+  fileSchema: z.ZodType<T>,
+  file: NoInfer<T>,
+): Promise<T> {
+  const { bytes } = await store.publish(key, encodeJson(file));
+  return parseStored(fileSchema, decodeJson(bytes, key), key);
 }
 
 /** Null if there is no such file. */

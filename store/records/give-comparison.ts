@@ -15,6 +15,7 @@ import {
   MAX_NOTE,
   refuse,
   refuseAbandoned,
+  refuseMore,
   see,
   type RefusedReward,
 } from './give-reward.ts';
@@ -135,6 +136,7 @@ function explain(
       `${rule}, but ${showValue(row.key)} was sent with another one; send this answer with a new key`,
     );
   }
+  if (outcome === 'full') return refuseMore(`${left} with ${right}`);
   if (outcome !== 'closed') return null;
   const rule = `an answer must be given before its step is decided, and step ${place.step} of the run ${place.run} is decided`;
   return refuse('decided', `${rule} (group ${place.group} since ${row.at}); ${left} and ${right} keep what they had`);

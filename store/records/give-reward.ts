@@ -8,7 +8,7 @@ import { showValue } from '../../core/show-value.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { readBranches } from './lineage.ts';
-import { addGift, findAnswer, readGiven, type Added, type RewardRow } from './given-rewards.ts';
+import { addGift, findAnswer, MOST_CHANGES, readGiven, type Added, type RewardRow } from './given-rewards.ts';
 import { missingAttempts, rewardWith } from './given-verdict.ts';
 import { readRollouts } from './group-files.ts';
 import { requireRun } from './run-reader.ts';
@@ -33,7 +33,8 @@ export type RewardRefusal =
   | 'abandoned-branch'
   | 'bad-value'
   | 'decided'
-  | 'key-reused';
+  | 'key-reused'
+  | 'too-many-changes';
 
 export type GivingAnswer =
   /** `missing`: attempts of its group that still have no reward; with none, the run should be woken. */
@@ -162,6 +163,7 @@ class RunGiver implements Giver {
         `${rule}, but ${showValue(row.key)} was sent with another one; send ${name} with a new key`,
       );
     }
+    if (outcome === 'full') return refuseMore(name);
     if (outcome !== 'closed') return null;
     if (row.kind === 'closed' && row.reason === 'stale') {
       const left = `group ${place.group} of step ${place.step} of the run ${place.run} was left out at ${row.at}`;
@@ -195,6 +197,13 @@ export async function refuseAbandoned(
   if (branch === branchOfStep(planLineage(branches, newest), step)) return null;
   const rule = `the run ${run} has gone back to another step since: it is on branch ${newest}`;
   return refuse('abandoned-branch', `${rule}, and ${what} on branch ${branch}; ${see(run)}`);
+}
+
+export function refuseMore(what: string): RefusedReward {
+  return refuse(
+    'too-many-changes',
+    `a reward may be changed ${MOST_CHANGES} times, and ${what} was; it keeps what it had`,
+  );
 }
 
 export function see(run: string): string {

@@ -6,7 +6,7 @@ import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { givenKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import type { z } from 'zod';
-import { GivenRowSchema, parseStored } from './file-schemas.ts';
+import { GivenRowSchema, parseStored, readStored } from './file-schemas.ts';
 
 export type GivenRow = z.output<typeof GivenRowSchema>;
 export type RewardRow = Extract<GivenRow, { kind: 'reward' }>;
@@ -23,16 +23,23 @@ export type Added<Row extends Gift> =
   /** The idempotency key belongs to another gift. */
   | { outcome: 'key-reused'; row: Gift }
   /** The group was decided before. */
-  | { outcome: 'closed'; row: ClosedRow };
+  | { outcome: 'closed'; row: ClosedRow }
+  /** It was changed too often; `row` is the last one. */
+  | { outcome: 'full'; row: Row };
+
+const ROWS_AT_ONCE = 32;
+/** How often an attempt's reward, or a reviewer's answer, may be given: every look at a group reads all rows. */
+export const MOST_CHANGES = 100;
 
 /** All rows of a group in order; none if nothing was given. */
 export async function readGiven(store: Store, place: GroupPlace, from = 0): Promise<GivenRow[]> {
   const rows: GivenRow[] = [];
-  for (;;) {
-    const key = givenKey(place, from + rows.length);
-    const bytes = await store.read(key);
-    if (bytes === null) return rows;
-    rows.push(parseRow(bytes, key));
+  for (let ahead = 1; ; ahead = Math.min(2 * ahead, ROWS_AT_ONCE)) {
+    const keys = Array.from({ length: ahead }, (_, index) => givenKey(place, from + rows.length + index));
+    const read = await Promise.all(keys.map((key) => readStored(store, key, GivenRowSchema)));
+    const end = read.indexOf(null);
+    rows.push(...read.slice(0, end === -1 ? ahead : end).filter((row) => row !== null));
+    if (end !== -1) return rows;
   }
 }
 
@@ -56,11 +63,13 @@ export function findAnswer<Row extends Gift>(rows: readonly GivenRow[], gift: Ro
     return isSameSubject(sameKey, gift) && isSameValue(sameKey, gift)
       ? { outcome: 'same', row: sameKey as Row }
       : { outcome: 'key-reused', row: sameKey };
-  const last = gifts.findLast((row) => isSameSubject(row, gift));
+  const given = gifts.filter((row) => isSameSubject(row, gift));
+  const last = given.at(-1);
   const isRepeated = last !== undefined && isSameValue(last, gift) && last.by === gift.by && last.note === gift.note;
   if (isRepeated) return { outcome: 'same', row: last as Row };
   const closed = rows.find((row) => row.kind === 'closed');
-  return closed === undefined ? null : { outcome: 'closed', row: closed };
+  if (closed !== undefined) return { outcome: 'closed', row: closed };
+  return last === undefined || given.length < MOST_CHANGES ? null : { outcome: 'full', row: last as Row };
 }
 
 /** Decides that the rows so far count: the first decision stands, and all rows before it are returned. */
@@ -93,11 +102,7 @@ export function lastRewards(rows: readonly GivenRow[]): Map<number, RewardRow> {
 async function publishRow(store: Store, place: GroupPlace, number: number, row: GivenRow) {
   const key = givenKey(place, number);
   const { created, bytes } = await store.publish(key, encodeJson(row));
-  return { created, row: parseRow(bytes, key) };
-}
-
-function parseRow(bytes: Uint8Array, key: string): GivenRow {
-  return parseStored(GivenRowSchema, decodeJson(bytes, key), key);
+  return { created, row: parseStored(GivenRowSchema, decodeJson(bytes, key), key) };
 }
 
 /** Whether one takes the other's place: rewards of an attempt do whoever gives them, comparisons those of a reviewer. */

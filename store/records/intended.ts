@@ -1,6 +1,6 @@
 /**
- * Checkpoints about to be used: by runs that have not begun, by judges of active runs, by schedules, by deployments in
- * progress, and in production. No manifest refers to them yet, or ever will.
+ * Checkpoints in use or about to be: by runs that have not begun, by judges of active runs, by schedules, by deployments in
+ * progress, by servers, and in production. No manifest refers to them yet, or ever will.
  */
 import { parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import { PRODUCTION_PREFIX, SCHEDULES_PREFIX } from '../layout.ts';
@@ -8,6 +8,8 @@ import { childNames } from './children.ts';
 import { unfinishedDeployments } from './deployments.ts';
 import { promotionsInEffect, readPromotions } from './promotions.ts';
 import { isUnderWay, listRuns, readRun } from './run-reader.ts';
+import { readServers } from './servers.ts';
+import { findLastAnswering } from './serving-checkpoint.ts';
 import { newestOf, readActiveSchedules, readFirings } from './schedules.ts';
 import type { Store } from '../store.ts';
 
@@ -19,7 +21,14 @@ type Needed = readonly [Policy | null | undefined, string];
 /** `except`: a run whose own production does not count. */
 export async function readIntended(store: Store, except: string | null = null): Promise<Intended> {
   const intended = new Map<string, string>();
-  for (const source of [byRuns(store), bySchedules(store), byDeployments(store), inProduction(store, except)])
+  const sources = [
+    byRuns(store),
+    bySchedules(store),
+    byDeployments(store),
+    inProduction(store, except),
+    byServers(store),
+  ];
+  for (const source of sources)
     for await (const [policy, because] of source) if (policy) intended.set(placeName(policy), because);
   return intended;
 }
@@ -55,13 +64,20 @@ async function* byDeployments(store: Store): AsyncGenerator<Needed> {
       yield [checkpoint, `it is being deployed to ${target}`];
 }
 
-/** The current one of each run, after the one that it could go back to. */
+async function* byServers(store: Store): AsyncGenerator<Needed> {
+  for (const { policies, by } of await readServers(store))
+    for (const policy of policies) yield [parsePolicyName(policy), `${by} serves it, or was killed a few minutes ago`];
+}
+
+/** The current one of each run, after the one that it could go back to; without one, that which answered last. */
 async function* inProduction(store: Store, except: string | null): AsyncGenerator<Needed> {
   for (const run of await childNames(store, PRODUCTION_PREFIX)) {
-    const inEffect = run === except ? [] : promotionsInEffect(await readPromotions(store, run));
+    if (run === except) continue;
+    const inEffect = promotionsInEffect(await readPromotions(store, run));
     const [before, current] = [inEffect.at(-2), inEffect.at(-1)];
     if (before !== undefined) yield [before.checkpoint, `temper promote ${run} --back returns to it`];
     if (current !== undefined) yield [current.checkpoint, `it is ${run}@production`];
+    else yield [await findLastAnswering(store, run), `it answered last in the recordings of ${run}`];
   }
 }
 

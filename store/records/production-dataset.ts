@@ -22,14 +22,14 @@ export async function chooseRecorded(store: Store, served: string, rules: Choice
  * repetition under the same run's name finds its own again.
  */
 export async function takeRecorded(store: Store, served: string, rules: ChoiceRules): Promise<ProductionConfig | null> {
-  const { conversations, leftOut } = await chooseRecorded(store, served, rules);
+  const { conversations } = await chooseRecorded(store, served, rules);
   const limit = pLimit(GROUPS_AT_ONCE);
   const close = ({ conversation }: (typeof conversations)[number]) =>
     limit(async () => (await closeFeedback(store, served, conversation, rules.run)).trainedBy === rules.run);
   const isTaken = await Promise.all(conversations.map(close));
   const taken = new Set(conversations.flatMap(({ conversation }, index) => (isTaken[index] ? [conversation] : [])));
-  // Read again: what was given until a conversation was ended counts.
-  const ended = await readRatedConversations(store, served);
+  // Chosen again: what was given until a conversation was ended counts, and it may have gone on with another policy.
+  const { conversations: ended, leftOut } = await chooseRecorded(store, served, rules);
   const attempts = ended.filter(({ conversation }) => taken.has(conversation)).flatMap(toAttempts);
   if (attempts.length === 0) return null;
   const recordings = await store.putBlob(await encodeDataset(attempts));

@@ -1,11 +1,11 @@
 /** Firings of a schedule that train recorded conversations: where they start, whether there are enough, and which they train. */
 import type { Checkpoint, ProductionConfig, ProductionSource } from '../../core/contract.ts';
 import { describeTooFew } from '../../core/production.ts';
-import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { encodeJson } from '../bytes/json.ts';
 import { chosenKey, waitingKey } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { readAncestors } from './ancestors.ts';
-import { ChosenFileSchema, parseStored, readStored, WaitingFileSchema } from './file-schemas.ts';
+import { ChosenFileSchema, publishStored, readStored, WaitingFileSchema } from './file-schemas.ts';
 import { chooseRecorded, takeRecorded } from './production-dataset.ts';
 import { findPromoted } from './promotions.ts';
 import type { Firing } from './schedules.ts';
@@ -46,8 +46,7 @@ export async function chooseForFiring(
   const ancestors = parent === null ? new Map() : await readAncestors(store, parent, source.maxPolicyAge);
   const production = await takeRecorded(store, source.run, { run, ancestors });
   if (production === null) return null;
-  const { bytes } = await store.publish(key, encodeJson({ schema: 1, production }));
-  return parseStored(ChosenFileSchema, decodeJson(bytes, key), key).production;
+  return (await publishStored(store, key, ChosenFileSchema, { schema: 1, production })).production;
 }
 
 /** For display: why the last firing trained nothing. */

@@ -81,14 +81,15 @@ export async function findPromoted(store: Store, run: string): Promise<Promotion
   return promotionsInEffect(await readPromotions(store, run)).at(-1) ?? null;
 }
 
-/** Appends a row; the earlier one with the same key if there is one. */
+/** Appends a row, decided from the rows before it; the earlier one with the same key if there is one. */
 export async function recordPromotion(
   store: Store,
   run: string,
-  promotion: NewPromotion,
+  decide: NewPromotion | ((rows: readonly Promotion[]) => NewPromotion),
 ): Promise<{ row: Promotion; created: boolean }> {
   for (;;) {
     const rows = await readPromotions(store, run);
+    const promotion = typeof decide === 'function' ? decide(rows) : decide;
     const earlier = promotion.key === null ? undefined : rows.find(({ key }) => key === promotion.key);
     if (earlier !== undefined) return { row: earlier, created: false };
     const number = (rows.at(-1)?.number ?? 0) + 1;

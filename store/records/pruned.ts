@@ -1,20 +1,14 @@
 /** `steps/<n>/pruned.json`: weights and optimizer state of a step were removed on purpose. Outside every hash. */
 import type { BlobRef } from '../../core/contract.ts';
-import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { encodeJson } from '../bytes/json.ts';
 import { prunedKey, type StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
+import { PrunedFileSchema, readStored } from './file-schemas.ts';
 
-interface PrunedFile {
-  schema: 1;
-  /** False if a copy restored them. */
-  pruned: boolean;
-}
-
-const encode = (pruned: boolean): Uint8Array => encodeJson({ schema: 1, pruned } satisfies PrunedFile);
+const encode = (pruned: boolean): Uint8Array => encodeJson({ schema: 1, pruned });
 
 export async function isMarkedPruned(store: Store, place: StepPlace): Promise<boolean> {
-  const bytes = await store.read(prunedKey(place));
-  return bytes !== null && (decodeJson(bytes, prunedKey(place)) as PrunedFile).pruned;
+  return (await readStored(store, prunedKey(place), PrunedFileSchema))?.pruned ?? false;
 }
 
 /** True if a blob of a step was removed on purpose. */

@@ -1,4 +1,6 @@
 /** Looks up which answers and conversations were recorded, by their ids. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { namedConversationKey } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { chunkOf, conversationKeyOf, firstAnswerOf, parseAnswerId, startOfChunk } from './recording-ids.ts';
@@ -8,6 +10,20 @@ import { CHUNK_LIMITS, readChunk, type Recording } from './recordings.ts';
 const MOST_CHUNKS = 64;
 /** Another process may still write into a chunk of this age. */
 const OPEN_MS = 2 * CHUNK_LIMITS.ageMs;
+const AGAIN_MS = 2000;
+
+interface Chunk {
+  /** By answer. */
+  readonly conversations: Map<string, string>;
+  /** There are no others: this process writes it, or it was read after its end. */
+  isWhole: boolean;
+  /** Records that were read. */
+  read: number;
+  againAtMs: number;
+  reading: Promise<void>;
+  /** A reading that has not begun. */
+  next: Promise<void> | null;
+}
 
 /** Answer of a conversation, or a conversation as a whole. */
 export interface RatedPlace {
@@ -19,8 +35,10 @@ export interface RatedPlace {
 export class RecordedAnswers {
   readonly #store: Store;
   readonly #run: string;
-  /** Conversations by answer, by chunk; the chunk that was used last is the last one. */
-  readonly #chunks = new Map<string, Map<string, string>>();
+  /** The newest ones. */
+  readonly #chunks = new Map<string, Chunk>();
+  /** Chunk that this process writes. */
+  #own: string | null = null;
 
   constructor(store: Store, run: string) {
     this.#store = store;
@@ -29,8 +47,8 @@ export class RecordedAnswers {
 
   /** An answer of this process: there is nothing to read. */
   add({ id, conversation }: Pick<Recording, 'id' | 'conversation'>): void {
-    const chunk = chunkOf(id);
-    this.#remember(chunk, this.#chunks.get(chunk) ?? new Map()).set(id, conversation);
+    this.#own = chunkOf(id);
+    (this.#chunks.get(this.#own) ?? this.#remember(this.#own, true)).conversations.set(id, conversation);
   }
 
   /** An answer's id of any API, a conversation's id, or a client's own name for one. Null if none was recorded. */
@@ -46,24 +64,47 @@ export class RecordedAnswers {
   }
 
   async #conversationOf(answer: string): Promise<string | null> {
-    const chunk = chunkOf(answer);
-    const known = this.#chunks.get(chunk);
-    const found = known?.get(answer) ?? null;
-    if (known !== undefined && (found !== null || Date.now() - startOfChunk(chunk) > OPEN_MS)) return found;
-    const recordings = await readChunk(this.#store, this.#run, chunk);
-    if (recordings.length === 0) return null;
-    const read = new Map(recordings.map(({ id, conversation }) => [id, conversation]));
-    return this.#remember(chunk, read).get(answer) ?? null;
+    const name = chunkOf(answer);
+    const chunk = this.#chunks.get(name) ?? this.#remember(name, false);
+    const known = chunk.conversations.get(answer);
+    if (known !== undefined || chunk.isWhole) return known ?? null;
+    await this.#readMore(name, chunk);
+    return chunk.conversations.get(answer) ?? null;
   }
 
-  #remember(chunk: string, conversations: Map<string, string>): Map<string, string> {
-    this.#chunks.delete(chunk);
-    this.#chunks.set(chunk, conversations);
+  /** Of all that ask meanwhile, once, and not at once again: who rates decides how often this is called. */
+  #readMore(name: string, chunk: Chunk): Promise<void> {
+    chunk.next ??= (async () => {
+      await chunk.reading;
+      await sleep(Math.max(0, chunk.againAtMs - performance.now()));
+      chunk.next = null;
+      const reading = this.#read(name, chunk);
+      chunk.reading = reading.catch(() => undefined);
+      await reading;
+    })();
+    return chunk.next;
+  }
+
+  async #read(name: string, chunk: Chunk): Promise<void> {
+    const isEnded = Date.now() - startOfChunk(name) > OPEN_MS;
+    const recordings = await readChunk(this.#store, this.#run, name, { from: chunk.read });
+    for (const { id, conversation } of recordings) chunk.conversations.set(id, conversation);
+    chunk.read += recordings.length;
+    chunk.isWhole = isEnded;
+    chunk.againAtMs = performance.now() + AGAIN_MS;
+    // There is no such chunk.
+    if (chunk.read === 0) this.#chunks.delete(name);
+  }
+
+  #remember(name: string, isWhole: boolean): Chunk {
+    const reading = Promise.resolve();
+    const chunk: Chunk = { conversations: new Map(), isWhole, read: 0, againAtMs: 0, reading, next: null };
+    this.#chunks.set(name, chunk);
     for (const oldest of this.#chunks.keys()) {
       if (this.#chunks.size <= MOST_CHUNKS) break;
-      this.#chunks.delete(oldest);
+      if (oldest !== this.#own) this.#chunks.delete(oldest);
     }
-    return conversations;
+    return chunk;
   }
 
   async #isNamed(name: string): Promise<boolean> {

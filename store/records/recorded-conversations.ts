@@ -3,7 +3,7 @@ import { mean } from '../../core/statistics.ts';
 import type { Store } from '../store.ts';
 import { readRatedConversations, type RatedConversation } from './feedback.ts';
 import { RecordedAnswers } from './recorded-answers.ts';
-import { readRecordings, UNTRAINABLE, type Recording, type Untrainable } from './recordings.ts';
+import { readRecordings, UNTRAINABLE, type OnDamage, type Recording, type Untrainable } from './recordings.ts';
 
 /** Answers of one checkpoint. */
 export interface PolicyTally {
@@ -18,6 +18,8 @@ export interface PolicyTally {
 }
 
 export interface ProductionSummary {
+  /** Bytes of recordings that cannot be read, by chunk. */
+  damaged: Record<string, number>;
   answers: number;
   conversations: number;
   /** In the order of their first answers. */
@@ -31,8 +33,10 @@ export async function readProduction(store: Store, run: string): Promise<Product
   const rewards = new Map(rated.flatMap(rewardsOfAnswers));
   const conversations = new Set<string>();
   const policies = new Map<string, Tallied>();
+  const damaged: ProductionSummary['damaged'] = {};
+  const onDamage: OnDamage = (chunk, bytes) => void (damaged[chunk] = (damaged[chunk] ?? 0) + bytes);
   let answers = 0;
-  for await (const { id, conversation, policy, untrainable } of readRecordings(store, run)) {
+  for await (const { id, conversation, policy, untrainable } of readRecordings(store, run, onDamage)) {
     const tallied = policies.get(policy) ?? { answers: 0, conversations: new Set(), rewards: [], untrainable: [] };
     policies.set(policy, tallied);
     answers += 1;
@@ -42,7 +46,7 @@ export async function readProduction(store: Store, run: string): Promise<Product
     if (untrainable !== null) tallied.untrainable.push(untrainable);
   }
   const tallies = [...policies].map(([policy, tallied]) => tallyOf(policy, tallied));
-  return { answers, conversations: conversations.size, policies: tallies, rated };
+  return { damaged, answers, conversations: conversations.size, policies: tallies, rated };
 }
 
 interface Tallied {

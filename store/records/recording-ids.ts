@@ -41,6 +41,9 @@ export function conversationKeyOf(conversation: string): string {
   return firstAnswerOf(conversation) === null ? `name_${sha256Hex(conversation).slice(0, NAME_DIGITS)}` : conversation;
 }
 
+/** An id that Temper made: nobody guesses it. */
+export const isGivenId = (id: string): boolean => parseAnswerId(id) !== null || firstAnswerOf(id) !== null;
+
 /** Null if it is no answer's id in any API. */
 export function parseAnswerId(text: string): string | null {
   return firstAnswerOf(text) === null ? (ANSWER.exec(text)?.[1] ?? null) : null;

@@ -3,6 +3,7 @@
  * journal of one process: a record survives the death of the process once `append` returns, and that of the host as
  * soon as the system, or a bucket, has it (within 2 seconds or 1 MB).
  */
+import { setImmediate } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { z } from 'zod';
@@ -10,7 +11,7 @@ import { z } from 'zod';
 import { wellFormedJson } from '../../core/json-text.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
-import { decodeRecords, encodeRecord } from '../bytes/journal-records.ts';
+import { decodeAround, encodeRecord } from '../bytes/journal-records.ts';
 import { namedConversationKey, recordingChunkKey, recordingChunkPrefix, recordingsPrefix } from '../layout.ts';
 import type { JournalSegments, Store } from '../store.ts';
 import { childNames } from './children.ts';
@@ -85,6 +86,8 @@ export class RecordingWriter {
   }
 
   async append({ conversation: known, ...recorded }: NewRecording): Promise<Recording> {
+    // First: with a new chunk, names are written again.
+    await this.#current();
     if (known !== null) await this.#name(known);
     const chunk = await this.#current();
     const id = newAnswerId(chunk.name);
@@ -112,7 +115,7 @@ export class RecordingWriter {
     const key = conversationKeyOf(conversation);
     if (firstAnswerOf(conversation) !== null || this.#named.has(key)) return;
     const file = { schema: RECORD_SCHEMA, conversation, at: new Date(this.#now()).toISOString() };
-    await this.#store.publish(namedConversationKey(this.#run, key), encodeJson(file));
+    await this.#store.replace(namedConversationKey(this.#run, key), encodeJson(file));
     this.#named.add(key);
     if (this.#named.size > MOST_NAMED) this.#named.clear();
   }
@@ -128,6 +131,8 @@ export class RecordingWriter {
   async #begin(): Promise<Chunk> {
     const beganAt = this.#now();
     const name = newChunk(beganAt);
+    // Written again: a name goes by its age, and must not go before its last recording.
+    this.#named.clear();
     const file = { schema: RECORD_SCHEMA, at: new Date(beganAt).toISOString() };
     try {
       await this.#store.publish(recordingChunkKey(this.#run, name), encodeJson(file));
@@ -164,20 +169,37 @@ export async function listChunks(store: Store, run: string): Promise<string[]> {
   return (await childNames(store, recordingsPrefix(run))).filter(isChunk);
 }
 
-/** In the order in which they were written. */
-export async function readChunk(store: Store, run: string, chunk: string): Promise<Recording[]> {
+/** Told of damage in a chunk: how many bytes are left out. */
+export type OnDamage = (chunk: string, bytes: number) => void;
+
+const GZIP = Buffer.from([0x1f, 0x8b, 8]);
+/** Records that are unpacked before anything else gets its turn. */
+const READ_AT_ONCE = 16;
+
+/** In the order in which they were written, without the first `from`. */
+export async function readChunk(
+  store: Store,
+  run: string,
+  chunk: string,
+  { from = 0, onDamage }: { from?: number; onDamage?: OnDamage } = {},
+): Promise<Recording[]> {
   const prefix = recordingChunkPrefix(run, chunk);
   const journal = await store.openJournal(prefix);
   journal.close();
-  const payloads = journal.existing.flatMap((segment) => [...decodeRecords(segment)]);
-  return payloads.map(
-    (payload) => parseStored(RecordingSchema, decodeJson(gunzipSync(payload), prefix), prefix) as Recording,
-  );
+  const onLost = (bytes: number): void => onDamage?.(chunk, bytes);
+  const payloads = journal.existing.flatMap((segment) => [...decodeAround(segment, GZIP, onLost)]);
+  const recordings: Recording[] = [];
+  for (const payload of payloads.slice(from)) {
+    recordings.push(parseStored(RecordingSchema, decodeJson(gunzipSync(payload), prefix), prefix) as Recording);
+    if (recordings.length % READ_AT_ONCE === 0) await setImmediate();
+  }
+  return recordings;
 }
 
 /** All of a run: by chunk, then in the order in which they were written. Written ones never change their order. */
-export async function* readRecordings(store: Store, run: string): AsyncGenerator<Recording> {
-  for (const chunk of await listChunks(store, run)) yield* await readChunk(store, run, chunk);
+export async function* readRecordings(store: Store, run: string, onDamage?: OnDamage): AsyncGenerator<Recording> {
+  for (const chunk of await listChunks(store, run))
+    yield* await readChunk(store, run, chunk, onDamage === undefined ? {} : { onDamage });
 }
 
 /** Null if there is none, or no longer. */

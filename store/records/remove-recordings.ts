@@ -11,11 +11,13 @@ import { CHUNK_LIMITS, listChunks } from './recordings.ts';
 
 /** Resolves to the number of chunks that went. */
 export async function removeRecordings(store: Store, run: string, beforeMs: number): Promise<number> {
-  const old = (await listChunks(store, run)).filter((chunk) => startOfChunk(chunk) + CHUNK_LIMITS.ageMs <= beforeMs);
+  const wholeMs = beforeMs - CHUNK_LIMITS.ageMs;
+  const old = (await listChunks(store, run)).filter((chunk) => startOfChunk(chunk) <= wholeMs);
   for (const chunk of old) await store.removeFolder(recordingChunkPrefix(run, chunk));
-  await removeFeedback(store, run, beforeMs);
+  // Not before the recordings that they are of: a chunk stays until all of it is old.
+  await removeFeedback(store, run, wholeMs);
   for await (const name of store.describe(namedConversationsPrefix(run)))
-    if (name.modifiedAtMs < beforeMs) await store.removeUnchanged(name);
+    if (name.modifiedAtMs < wholeMs) await store.removeUnchanged(name);
   return old.length;
 }
 

@@ -66,7 +66,8 @@ export async function readRun(store: Store, run: string): Promise<StoredRun | nu
 /** Names of all runs, sorted; folders without a `run.json` are none. */
 export async function listRuns(store: Store): Promise<string[]> {
   const names = await childNames(store, layout.RUNS_PREFIX);
-  const files = await Promise.all(names.map((name) => store.read(layout.runKey(name))));
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const files = await Promise.all(names.map((name) => limit(() => store.read(layout.runKey(name)))));
   return names.filter((_, index) => files[index] !== null);
 }
 

@@ -55,12 +55,6 @@ export interface FiringFile {
   parent: Checkpoint | null;
 }
 
-/** `schedules/<name>/<n>.concluded.json`. */
-export interface ConclusionFile {
-  schema: 1;
-  checkpoint: Checkpoint;
-}
-
 export interface Firing extends FiringFile {
   number: number;
   /** Null while the run is active, or if it failed. */

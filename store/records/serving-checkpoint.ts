@@ -1,7 +1,7 @@
 /** The checkpoint that serves a run's users: the promoted one, or else the one that answered last. */
 import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { parsePolicyName } from '../../core/policy-name.ts';
+import { parsePolicyName, type Policy } from '../../core/policy-name.ts';
 import type { Store } from '../store.ts';
 import { findCheckpoint } from './find-checkpoint.ts';
 import { findPromoted } from './promotions.ts';
@@ -10,12 +10,19 @@ import { listChunks, readChunk } from './recordings.ts';
 export async function findServing(store: Store, run: string): Promise<Checkpoint> {
   const promoted = await findPromoted(store, run);
   if (promoted !== null) return promoted.checkpoint;
-  for (const chunk of (await listChunks(store, run)).toReversed()) {
-    const policy = parsePolicyName((await readChunk(store, run, chunk)).at(-1)?.policy ?? '');
-    if (policy !== null) return findCheckpoint(store, policy);
-  }
+  const policy = await findLastAnswering(store, run);
+  if (policy !== null) return findCheckpoint(store, policy);
   throw new TemperError(
     'BadConfig',
     `no conversation of ${run} was recorded in ${store.uri}; serve it with temper serve ${run} --record, or name another run`,
   );
+}
+
+/** Null if no answer was recorded. */
+export async function findLastAnswering(store: Store, run: string): Promise<Policy | null> {
+  for (const chunk of (await listChunks(store, run)).toReversed()) {
+    const policy = parsePolicyName((await readChunk(store, run, chunk)).at(-1)?.policy ?? '');
+    if (policy !== null) return policy;
+  }
+  return null;
 }

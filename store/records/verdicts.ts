@@ -8,6 +8,7 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
 import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
+import { AnswerFileSchema, publishStored, readStored } from './file-schemas.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
@@ -82,28 +83,20 @@ export function storedVerdicts(store: Store): Verdicts {
   };
 }
 
-interface AnswerFile extends JudgeAnswer, Complained {
-  schema: 1;
-  /** Hash of the question: it changes with the agent's rubric. */
-  question: string;
-}
-
 export function storedAnswers(store: Store, place: GroupPlace): Answers {
   return {
     async read(key) {
       const answers: JudgeAnswer[] = [];
       for (;;) {
         const name = layout.groupAnswerKey(place, key, answers.length);
-        const bytes = await store.read(name);
-        if (bytes === null) return answers;
-        answers.push(decodeJson(bytes, name) as AnswerFile);
+        const answer = await readStored(store, name, AnswerFileSchema);
+        if (answer === null) return answers;
+        answers.push(answer);
       }
     },
-    async write(question, number, answer) {
+    write(question, number, answer) {
       const name = layout.groupAnswerKey(place, question, number);
-      const file: AnswerFile = { schema: 1, question, ...answer };
-      const { bytes } = await store.publish(name, encodeJson(file));
-      return decodeJson(bytes, name) as AnswerFile;
+      return publishStored(store, name, AnswerFileSchema, { schema: RECORD_SCHEMA, question, ...answer });
     },
     async keepQuestion(key, asked) {
       await store.publish(layout.groupQuestionKey(place, key), encodeJson({ schema: RECORD_SCHEMA, ...asked }));
@@ -143,15 +136,10 @@ export async function readGroupSpending(store: Store, place: GroupPlace): Promis
   return spendingOf(await readGroupAnswers(store, place));
 }
 
-async function readGroupAnswers(store: Store, place: GroupPlace): Promise<AnswerFile[]> {
+async function readGroupAnswers(store: Store, place: GroupPlace): Promise<JudgeAnswer[]> {
   const prefix = layout.groupAnswersPrefix(place);
   const names = (await childNames(store, prefix)).filter((name) => ANSWER_NAME.test(name));
-  const answers = await Promise.all(
-    names.map(async (name) => {
-      const bytes = await store.read(`${prefix}/${name}`);
-      return bytes && (decodeJson(bytes, `${prefix}/${name}`) as AnswerFile);
-    }),
-  );
+  const answers = await Promise.all(names.map((name) => readStored(store, `${prefix}/${name}`, AnswerFileSchema)));
   return answers.filter((answer) => answer !== null);
 }
 

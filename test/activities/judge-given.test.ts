@@ -1,5 +1,5 @@
 /** Groups whose rewards come from outside: played, given rewards, closed and judged, once and from values alone. */
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -20,11 +20,18 @@ async function play(definition: Parameters<typeof openWorld>[0] = {}): Promise<{
   return { world, input };
 }
 
-async function look(world: World, input: RolloutInput, config: ExternalConfig = {}, over: Over | null = null) {
+async function look(
+  world: World,
+  input: RolloutInput,
+  config: ExternalConfig = {},
+  over: Over | null = null,
+  info: Parameters<typeof call>[2] = {},
+) {
   const run = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', judge: EXTERNAL, external: config });
   const result = await call(
     world.activities.judgeGiven,
     planGivenJudging(run, 0, [input], () => over),
+    info,
   );
   expect(JudgeGivenResult.parse(result)).toEqual(result);
   return result;
@@ -66,6 +73,16 @@ test('a group that was given nothing since the last look is not read again', asy
   renameSync(away, file);
   await give(world, input, ALL);
   expect((await look(world, input)).decided).toMatchObject([{ use: 'trained' }]);
+});
+
+test('a run that is started again under the name of a deleted one is not taken for that one', async () => {
+  const { world, input } = await play();
+  await give(world, input, { 0: 0, 1: 1, 2: 0 });
+  expect((await look(world, input)).waiting).toMatchObject([{ missing: 3 }]);
+  rmSync(join(world.root, 'runs'), { recursive: true });
+  await call(world.activities.rollout, input);
+  const again = { workflowExecution: { workflowId: 'demo', runId: 'another' } };
+  expect((await look(world, input, {}, null, again)).waiting).toMatchObject([{ missing: 6 }]);
 });
 
 test('the same rewards give the same bytes, in whatever order, by whomever, and if it was killed in between', async () => {

@@ -121,7 +121,7 @@ test('attempts that failed are not shown to the judge, and a group of them is no
   const next = await judgedInput(world, { group: 4 });
   await call(world.activities.rollout, next);
   const empty = await call(world.activities.judgeGroup, { group: next });
-  expect(empty).toMatchObject({ group: { failed: 6, rewards: [] }, spent: { calls: 0 } });
+  expect(empty).toMatchObject({ group: { failed: 6, rewards: [] }, spent: { calls: 0, cached: 0 } });
   expect(scripted.asked).toHaveLength(1);
 });
 

@@ -1,12 +1,15 @@
 /** Firings on recorded conversations: too few, chosen once, trained once; the promotion after them. */
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import type { AllocateInput, Allocated, Checkpoint, PromoteInput, RunState } from '../../core/contract.ts';
+import { findConfigProblem } from '../../core/config-rules.ts';
 import { sha256Hex } from '../../core/hashes.ts';
+import { planProductionFiring } from '../../core/plan-firing.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
+import { findSettingsProblem } from '../../core/settings.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { evalRolloutsKey, manifestKey } from '../../store/layout.ts';
+import { evalKey, evalRolloutsKey, manifestKey } from '../../store/layout.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readWaiting } from '../../store/records/production-firings.ts';
 import { findPromoted, readPromotions, recordPromotion } from '../../store/records/promotions.ts';
@@ -72,6 +75,44 @@ test('a firing trains what has feedback by then, from the checkpoint that serves
   expect(second.config).toMatchObject({ run: 'nightly-2', production: { conversations: 3 } });
   expect(second.config.production?.recordings).not.toEqual(first.config.production?.recordings);
   expect(await allocate('c', served)).toHaveProperty('tooFew');
+});
+
+test('a conversation that goes on with another policy while it is chosen is left out', async () => {
+  await rateNew(3);
+  const publish = world.store.publish.bind(world.store);
+  const { conversation } = await record(world.store, 'demo', [{ call: recordedCall(served.adapterSha256) }]);
+  await rate(world.store, 'demo', conversation, 1);
+  vi.spyOn(world.store, 'publish').mockImplementation(async (key, bytes) => {
+    if (key.includes(`/feedback/${conversation}`))
+      await record(world.store, 'demo', [{ conversation, call: recordedCall('b'.repeat(64)) }]);
+    return publish(key, bytes);
+  });
+  const { config } = await allocate('a', served);
+  expect(config.production).toMatchObject({ conversations: 3, leftOut: { 'several-policies': 1 } });
+});
+
+test('a firing of few steps has fewer warm-up steps and restarts, says so, and takes changes', async () => {
+  await rateNew(3);
+  const config = { ...CONFIG, warmupSteps: 10, learningRateSchedule: 'cosine', learningRateRestarts: 3 } as const;
+  const input: AllocateInput = { schedule: 'nightly', firing: 'a', config, from: served, production: SOURCE };
+  const fired = (await call(world.activities.allocate, input)).config;
+  expect(fired).toMatchObject({ steps: 4, warmupSteps: 3, learningRateRestarts: 0 });
+  expect(world.warnings).toEqual([expect.stringContaining('fewer warm-up steps or restarts')]);
+  expect(findSettingsProblem(fired, 0, { learningRate: 1e-5 })).toBeNull();
+  for (const [warmupSteps, learningRateRestarts] of [
+    [1, 1],
+    [0, 2],
+    [0, 1],
+  ] as const)
+    for (const conversations of [1, 2, 9]) {
+      const production = { ...fired.production!, conversations };
+      const planned = planProductionFiring(
+        { ...config, parent: served, warmupSteps, learningRateRestarts },
+        production,
+        1,
+      );
+      expect([conversations, findConfigProblem(planned)]).toEqual([conversations, null]);
+    }
 });
 
 test('a firing starts from the promoted checkpoint, not from what an earlier firing ended with', async () => {
@@ -142,6 +183,22 @@ test('a worse checkpoint is refused: the trail has the numbers, and production s
   ]);
   expect(await findPromoted(world.store, 'demo')).toBeNull();
 });
+
+test.each(['stopped', 'completed'] as const)(
+  'a run that was %s before its last evaluation is refused, and fails nothing; an evaluation without its file does',
+  async (state) => {
+    const input = await ended('nightly-1', served, HALF, HALF);
+    const later = await commit('nightly-1', 3);
+    const early = { ...input, state: { ...input.state, state, step: 3 }, checkpoint: later };
+    const reason = 'it was not evaluated: its run ended before the evaluation after the last step';
+    expect(await promote(early)).toEqual({ reason });
+    const row = { kind: 'refused', checkpoint: later, reason, evaluation: null, comparison: null };
+    expect(await readPromotions(world.store, 'demo')).toMatchObject([row]);
+    const evaluated = { step: 3, attempts: 20, failed: 0, reward: 0.5, metrics: {}, rolloutsSha256: 'a'.repeat(64) };
+    await world.store.publish(evalKey({ run: 'nightly-1', branch: 0, step: 3 }), encodeJson(evaluated));
+    await expect(promote({ ...early, number: 2 })).rejects.toThrow('eval.rollouts.jsonl.gz');
+  },
+);
 
 test('a checkpoint is not promoted over one that was promoted while it was trained', async () => {
   const input = await ended('nightly-1', served, HALF, HALF);

@@ -76,7 +76,8 @@ test('a run that is production of another one is not deleted, and one with a pro
   await makeRun(store, { run: 'nightly-3', steps: 2, seed: 2 });
   await ran('promote', 'nightly-3@2', '--to', 'demo');
   expect(await complain('checkpoints', 'nightly-3', 'delete', '--all')).toContain('it is demo@production');
-  await ran('checkpoints', 'demo', 'delete', '--all');
+  expect(await complain('checkpoints', 'demo', 'delete', '--all')).toContain('pass --with-production');
+  await ran('checkpoints', 'demo', 'delete', '--all', '--with-production');
   const left = [];
   for await (const { key } of store.describe('production')) left.push(key);
   expect(left).toEqual([]);

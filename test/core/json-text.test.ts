@@ -104,3 +104,13 @@ test('half of a surrogate pair and a name that stands twice are refused', () => 
   expect(() => compactJson(String.raw`{"a": "x\ud83c"}`)).toThrow(String.raw`"x\ud83c" holds half of a surrogate pair`);
   expect(() => membersOf('{"a":1,"a":2}')).toThrow('"a" stands twice');
 });
+
+test('a string may be as long as a file is', () => {
+  const json = JSON.stringify({ a: 'x'.repeat(9 * 1024 ** 2), 'b"\\': '\\'.repeat(1001), c: [1] });
+  expect(compactJson(` ${json}\n`)).toBe(json);
+  expect(membersOf(json).map(([name, value]) => [name, value.length])).toEqual([
+    ['a', 9 * 1024 ** 2 + 2],
+    ['b"\\', 2004],
+    ['c', 3],
+  ]);
+});

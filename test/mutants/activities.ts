@@ -56,8 +56,8 @@ export const ACTIVITIES: readonly Mutant[] = [
   ...breaking('activities/judge-given.ts', 'test/activities/judge-given.test.ts', [
     [
       'rewards that were given since the last look are not read',
-      'if (isSame && (await readGiven(store, place, before.rows)).length === 0) return before.waiting;',
-      'if (isSame) return before.waiting;',
+      'if (isSame && awaited.over === undefined && (await readGiven(store, place, before.rows)).length === 0)',
+      'if (isSame && awaited.over === undefined)',
     ],
   ]),
   ...breaking('activities/judge-group.ts', 'test/activities/reward-group.test.ts', [
@@ -75,18 +75,14 @@ export const ACTIVITIES: readonly Mutant[] = [
     ],
   ]),
   ...breaking('activities/schedule.ts', 'test/activities/schedule.test.ts', [
-    [
-      'firings that ask at once get one run',
-      '(decodeJson(bytes, key) as FiringFile).firing === file.firing',
-      'bytes.length > 0',
-    ],
+    ['firings that ask at once get one run', 'return firing === file.firing;', 'return firing.length > 0;'],
     ['a firing that asks again gets another run', 'if (known !== undefined) return begin(input, config, known);', ''],
   ]),
   ...breaking('activities/promote.ts', 'test/activities/production-schedule.test.ts', [
     [
       'a checkpoint is promoted over one that was promoted meanwhile',
-      '(await findConflict(input)) ?? compared.problem',
-      'compared.problem',
+      'findConflict(promoted, checkpoint, parent) ?? (',
+      '(',
     ],
   ]),
   ...breaking('activities/track.ts', 'test/activities/track.test.ts', [

@@ -1,4 +1,6 @@
 /** Checks Temper's requirements one by one: each check has a result and a remedy. The command line prints them. */
+import { statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { mergeEngineConfig } from '../../core/engine-rules.ts';
 import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { configuredTarget } from '../connection/target.ts';
@@ -11,7 +13,7 @@ import { checkServer } from './doctor-server.ts';
 import { devicesState } from './doctor-devices.ts';
 import { gpuChecks, readGpus } from './doctor-gpus.ts';
 import { vllmServerState } from './doctor-vllm.ts';
-import { attempt, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
+import { attempt, failed, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
 import { runningTarget } from '../local-stack/running-target.ts';
 import { pythonState } from '../install/python-environment.ts';
 import { vllmState } from '../install/vllm-environment.ts';
@@ -39,7 +41,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
     checkTargets(patient),
   ]);
   // One that is too old does not come so far: cli/temper.js refuses it.
-  return [passed('Node', process.versions.node), ...checks.flat()];
+  return [passed('Node', process.versions.node), ...checks.flat(), ...checkStoreFolder(patient)];
 }
 
 function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
@@ -88,6 +90,15 @@ function checkStore({ config, folders }: Patient): Promise<DoctorCheck> {
     await store.checkWritable();
     return store.uri;
   });
+}
+
+/** One in the project's state folder is closed to others by that. */
+function checkStoreFolder({ config, folders }: Patient): DoctorCheck[] {
+  const uri = storeUri(config.store, folders);
+  const folder = uri.startsWith('file:') ? fileURLToPath(uri) : null;
+  const mode = folder === null ? undefined : statSync(folder, { throwIfNoEntry: false })?.mode;
+  if (folder === null || mode === undefined || folder.startsWith(folders.state) || (mode & 0o007) === 0) return [];
+  return [failed('store folder', `every user of this machine can read ${folder}`, `chmod o= ${folder}`)];
 }
 
 async function checkEngine({ config, folders, target }: Patient): Promise<DoctorCheck> {

@@ -18,7 +18,7 @@ import {
   type KeyedServer,
   type KeyedServerOptions,
 } from '../../play/transports/keyed-server.ts';
-import { FEEDBACK_PATH } from './recording/feedback-endpoint.ts';
+import { FEEDBACK_PATH, SERVE_KEY_HEADER } from './recording/feedback-endpoint.ts';
 
 export interface ServingOptions extends Omit<KeyedServerOptions, 'command'> {
   /** Names that `/v1/models` lists. */
@@ -37,7 +37,7 @@ export interface FeedbackOptions {
   /** Opens feedback, and nothing else; null: nothing does. */
   readonly key: string | null;
   /** Resolves to the body of the answer. */
-  readonly answer: (body: string) => Promise<object>;
+  readonly answer: (body: string, takesNames: boolean) => Promise<object>;
 }
 
 const MAX_HELD_BYTES = 512 * 1024 ** 2;
@@ -105,8 +105,10 @@ class RequestHandler {
       );
     access.keep(request);
     checkMethod(FEEDBACK_PATH, request.method ?? 'GET', ['POST']);
+    const { [SERVE_KEY_HEADER]: serveKey } = request.headers;
+    const takesNames = typeof serveKey === 'string' && isSameSecret(serveKey, this.#options.key);
     let told: object = {};
-    await this.#bodies.hold(request, async ({ body }) => void (told = await answer(body)));
+    await this.#bodies.hold(request, async ({ body }) => void (told = await answer(body, takesNames)));
     return told;
   }
 

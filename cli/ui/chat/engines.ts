@@ -2,6 +2,7 @@
 import { TemperError } from '../../../core/failures.ts';
 import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
+import { ServerRecord } from '../../../store/records/servers.ts';
 import type { Store } from '../../../store/store.ts';
 import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts';
 import { trainedBase } from '../../../workers/config/loaded-base.ts';
@@ -34,9 +35,14 @@ export class Engines {
   readonly #options: EnginesOptions;
   readonly #own = new Map<string, Started>();
   readonly #over = new AbortController();
+  /** Policies that were asked, and where the store shows them. */
+  readonly #served = new Set<string>();
+  readonly #shown: ServerRecord;
 
   constructor(options: EnginesOptions) {
     this.#options = options;
+    const warn = (line: string): void => console.error(line);
+    this.#shown = new ServerRecord({ store: options.store, command: 'temper ui', records: null, warn });
   }
 
   /** Resolves once the engine can be asked for the model; `tell` says what is waited for. */
@@ -48,6 +54,7 @@ export class Engines {
       return running;
     }
     const started = this.#start(model, config, tell);
+    await this.#shown.show([...this.#served.add(model.model)]);
     try {
       const engine = await unlessAborted(started.engine, signal);
       await loadPolicy(engine, model.model, AbortSignal.any([signal, this.#over.signal]));
@@ -63,6 +70,7 @@ export class Engines {
     const engines = [...this.#own.values()].map(({ engine }) => engine.then((started) => started.close()));
     this.#own.clear();
     await Promise.allSettled(engines);
+    await this.#shown.end();
   }
 
   async #config(): Promise<TemperConfig> {

@@ -28,8 +28,8 @@ T = TypeVar("T")
 class FileSystem:
     """The only access to the disk. Tests raise ENOSPC and EROFS here, at each write in turn."""
 
-    def make_folder(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    def make_folder(self, folder: Path, mode: int = 0o777) -> None:
+        folder.mkdir(mode, parents=True, exist_ok=True)
 
     def write_synced(self, path: Path, data: bytes) -> None:
         with path.open("xb") as file:
@@ -107,7 +107,7 @@ class FileStore(Store):
         """Shows a blob under a second name: a hard link, or a copy where the disk has none."""
         target = self._path(key)
         with self._reaching("write", target):
-            self._files.make_folder(target.parent)
+            self._make_folder(target.parent)
             try:
                 self._files.link(self._path(ref.key), target)
                 return
@@ -117,6 +117,11 @@ class FileStore(Store):
                 if error.errno not in _NO_LINKS:
                     raise
         self.replace(key, self.get_blob(ref))
+
+    def _make_folder(self, folder: Path) -> None:
+        """A store that Temper makes is for its user alone; who shares one gives its folder another mode."""
+        self._files.make_folder(self.root, 0o700)
+        self._files.make_folder(folder)
 
     def _path(self, key: str) -> Path:
         return self.root / check_key(key)
@@ -142,7 +147,7 @@ class FileStore(Store):
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:
             with self._reaching("write", path):
-                self._files.make_folder(path.parent)
+                self._make_folder(path.parent)
                 self._files.write_synced(temporary, data)
                 place(temporary, path)
                 self._files.sync_folder(path.parent)

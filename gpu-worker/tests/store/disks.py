@@ -22,9 +22,9 @@ class FailingAt(FileSystem):
         if self.num_changes - 1 == self._fail_at:
             raise OSError(self._code, os.strerror(self._code))
 
-    def make_folder(self, folder: Path) -> None:
+    def make_folder(self, folder: Path, mode: int = 0o777) -> None:
         self._change()
-        super().make_folder(folder)
+        super().make_folder(folder, mode)
 
     def write_synced(self, path: Path, data: bytes) -> None:
         if self.num_changes == self._fail_at:

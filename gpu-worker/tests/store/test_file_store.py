@@ -105,3 +105,13 @@ def test_an_old_blob_of_another_user_is_put_again(tmp_path: Path):
     store.put_blob(b"weights")
     assert (tmp_path / ref.key).stat().st_mtime > 1e9
     assert store.get_blob(ref) == b"weights"
+
+
+def test_a_store_that_is_made_is_closed_to_other_users(tmp_path: Path):
+    write_all(FileStore(tmp_path / "made"))
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "made" / "runs").stat().st_mode & 0o700 == 0o700
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o770)
+    write_all(FileStore(tmp_path / "shared"))
+    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o770

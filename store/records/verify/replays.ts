@@ -1,8 +1,9 @@
-/** Checks that each replay can be read, and that the attempt it was made of is the recorded one. */
+/** Checks what is beside a run's steps: replays, with the attempts that they were made of, and recordings. */
 import { parseAttemptId, parseEvalAttemptId } from '../../../core/attempt-id.ts';
-import { evalRolloutsKey, replayKey, rolloutsKey } from '../../layout.ts';
+import { evalRolloutsKey, recordingChunkPrefix, replayKey, rolloutsKey } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
+import { listChunks, readChunk } from '../recordings.ts';
 import { listReplays, readReplay } from '../replays.ts';
 import type { Findings } from './findings.ts';
 
@@ -20,6 +21,20 @@ export async function verifyReplays(store: Store, run: string, findings: Finding
       findings.problem('rollouts', key, `the attempt ${attempt} that it was made of is not the recorded one`);
   }
 }
+
+/** Recordings of `temper serve` under the run's name, which are the only copy. */
+export async function verifyRecordings(store: Store, run: string, findings: Findings): Promise<void> {
+  for (const chunk of await listChunks(store, run)) {
+    const key = recordingChunkPrefix(run, chunk);
+    findings.count('rollouts');
+    let damaged = 0;
+    const onDamage = (_chunk: string, bytes: number): void => void (damaged += bytes);
+    await findings.attempt('rollouts', key, () => readChunk(store, run, chunk, { onDamage }));
+    if (damaged > 0) findings.problem('rollouts', key, `${damaged} bytes of it are damaged`, COPIED_BY_HAND);
+  }
+}
+
+const COPIED_BY_HAND = 'restore the folder from a copy';
 
 function originKey(run: string, attempt: string): string | null {
   const group = parseAttemptId(attempt);

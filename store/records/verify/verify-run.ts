@@ -19,7 +19,7 @@ import { compareInputs, plannedConfig, plannedPosition, walkFrom, type VerifyCon
 import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
-import { verifyReplays } from './replays.ts';
+import { verifyRecordings, verifyReplays } from './replays.ts';
 import { verifyRunFiles } from './run-files.ts';
 import { verifyStepVerdict } from './step-verdict.ts';
 import { verifyWindow, type Taken } from './window.ts';
@@ -79,6 +79,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
   }
   reportOtherInputs(context);
   await verifyReplays(store, run, findings);
+  await verifyRecordings(store, run, findings);
   if (isLoop)
     findings.notes.push(
       `a script trains ${run}, so no plan says which groups it gathers and trains: this is not checked`,

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
@@ -71,6 +71,27 @@ test('a store in a place where a file stands says which folder and what to do', 
   const failure = await failureOf(new FileStore(join(root, 'file', 'store')).checkWritable());
   expect(failure).toMatchObject({ type: 'StoreUnavailable' });
   expect(failure.message).toContain(join(root, 'file', 'store'));
+  const store = new FileStore(root);
+  const walk = async (objects: AsyncIterable<unknown>): Promise<void> => {
+    for await (const object of objects) expect(object).toBeDefined();
+  };
+  for (const walked of [store.list('file'), store.describe('file'), new FileStore(join(root, 'file')).unfinished()])
+    expect(await failureOf(walk(walked))).toMatchObject({ type: 'StoreUnavailable' });
+});
+
+test('a store that is made is closed to other users, whoever writes first; one that is there stays as it is', async () => {
+  const mode = (folder: string) => statSync(folder).mode & 0o777;
+  for (const [name, write] of [
+    ['check', (store: Store) => store.checkWritable()],
+    ['blob', (store: Store) => store.putBlob(bytes('abc'))],
+    ['state', (store: Store) => store.replace('runs/a/state.json', bytes('{}'))],
+  ] as const) {
+    await write(new FileStore(join(around, name)));
+    expect([name, mode(join(around, name))]).toEqual([name, 0o700]);
+  }
+  chmodSync(root, 0o770);
+  await new FileStore(root).putBlob(bytes('abc'));
+  expect([mode(root), mode(join(root, 'blobs'))]).toEqual([0o770, 0o777 & ~process.umask()]);
 });
 
 test('what is published is on the disk before it has its name, and its name before anybody hears of it', async () => {
@@ -98,7 +119,9 @@ test('what is published is on the disk before it has its name, and its name befo
   await store.publish('runs/a/run.json', bytes('run'));
   expect(done.splice(0)).toEqual(['create durably', 'link', 'sync runs/a']);
   await store.putBlob(bytes('blob'));
-  expect(done).toEqual(['create durably', 'rename', 'sync blobs']);
+  expect(done.splice(0)).toEqual(['create durably', 'rename', 'sync blobs']);
+  await store.replace('schedules/a/schedule.json', bytes('{}'));
+  expect(done).toEqual(['create durably', 'rename', 'sync schedules/a']);
 });
 
 describe.each(['ENOSPC', 'EROFS'])('a disk that refuses with %s', (code) => {

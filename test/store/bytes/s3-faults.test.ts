@@ -121,6 +121,16 @@ test('a server that overlooks If-None-Match is refused, and a write that is cont
   expect(await store.publish('contended', bytes('mine'))).toMatchObject({ created: true });
   lenient.answers.push(412, 404, 200);
   expect(await store.publish('removed', bytes('mine'))).toMatchObject({ created: true });
+  // The first answer was lost: the write that is asked for again meets itself.
+  await store.replace('lost', bytes('mine'));
+  for (const [content, created] of [
+    ['mine', true],
+    ['other', false],
+  ] as const) {
+    lenient.answers.push(500, 412);
+    const published = await store.publish('lost', bytes(content));
+    expect([text(published.bytes), published.created]).toEqual(['mine', created]);
+  }
   lenient.answers.push(...Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 412 : 404)));
   expect((await failureOf(store.publish('unreadable', bytes('x')))).message).toContain('cannot be read');
   lenient.answers.splice(0);

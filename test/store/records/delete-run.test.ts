@@ -12,9 +12,12 @@ import { deleteRun, planRunDeletion } from '../../../store/records/delete-run.ts
 import { planGarbage } from '../../../store/records/garbage.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
 import { listRuns, readState, requireRun } from '../../../store/records/run-reader.ts';
+import { planPrune } from '../../../store/records/prune.ts';
 import { recordSchedule } from '../../../store/records/schedules.ts';
+import { DEAD_MS, ServerRecord } from '../../../store/records/servers.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeRun } from './made-run.ts';
+import { record, recordedCall } from './recorded.ts';
 import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 
 let root: string;
@@ -63,6 +66,37 @@ test('a run in progress, and one whose checkpoint is about to be used, are refus
   rmSync(join(root, 'runs/child'), { recursive: true });
   await expect(deleteRun(store, 'nope')).rejects.toThrow('no run nope');
   expect(files().toSorted()).toEqual(before.toSorted());
+});
+
+test('what is served, recorded or promoted stays, unless it is said that it may go', async () => {
+  await makeRun(store, { steps: 5 });
+  const server = new ServerRecord({ store, command: 'temper serve', records: 'demo', warn: expect.unreachable });
+  await server.show(['demo@2']);
+  const { kept } = await planPrune(store, 'demo', { keepLast: 1, keepBest: [], keepEvery: null });
+  const reason = (step: number) => kept.find(({ checkpoint }) => checkpoint.step === step)?.because;
+  expect([reason(1), reason(2)]).toEqual([
+    undefined,
+    expect.stringMatching(/^temper serve \(process \d+ on .*serves it/),
+  ]);
+  await expect(deleteRun(store, 'demo')).rejects.toThrow('demo@2: temper serve');
+  await server.show([]);
+  await expect(deleteRun(store, 'demo', true)).rejects.toThrow('records under its name');
+  await server.end();
+  await record(store, 'demo', [{ call: recordedCall('a'.repeat(64)), policy: 'demo@3' }]);
+  const recorded = (await planPrune(store, 'demo', { keepLast: 1, keepBest: [], keepEvery: null })).kept;
+  expect(recorded.map(({ because }) => because)).toContain('it answered last in the recordings of demo');
+  await expect(deleteRun(store, 'demo')).rejects.toThrow('pass --with-production');
+  await deleteRun(store, 'demo', true);
+  expect(files()).toEqual([]);
+});
+
+test('a server that was killed counts as gone after a while', async () => {
+  await makeRun(store, { steps: 1 });
+  await new ServerRecord({ store, command: 'temper ui', records: null, warn: expect.unreachable }).show(['demo@1']);
+  await expect(deleteRun(store, 'demo')).rejects.toThrow('temper ui');
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * DEAD_MS);
+  await deleteRun(store, 'demo');
+  vi.restoreAllMocks();
 });
 
 test('one that is continued while it is being looked at stays', async () => {

@@ -23,7 +23,7 @@ beforeEach(async () => {
   await closeLedger(store, { run: 'demo', branch: 0, step: 1, group: 1 }, 'timeout');
 });
 
-const REFUSED: Readonly<Record<Exclude<RewardRefusal, 'abandoned-branch'>, GivenReward>> = {
+const REFUSED: Readonly<Record<Exclude<RewardRefusal, 'abandoned-branch' | 'too-many-changes'>, GivenReward>> = {
   'bad-attempt': { attempt: '1', reward: 1 },
   'unknown-attempt': { attempt: '0.1.0.9', reward: 1 },
   'failed-attempt': { attempt: '0.1.1.3', reward: 1 },

@@ -11,6 +11,7 @@ import {
   addGift,
   closeLedger,
   lastRewards,
+  MOST_CHANGES,
   readGiven,
   type ComparisonRow,
   type RewardRow,
@@ -100,6 +101,19 @@ describe.each(Object.entries(STORES))('a ledger %s', (_where, open) => {
     expect(await outcomeOf(rewardOf(1, 1, { key: 'k1' }))).toBe('key-reused');
     await closeLedger(store, PLACE, 'complete');
     expect(await outcomeOf(rewardOf(0, 1, { key: 'k1' }))).toBe('same');
+  });
+
+  test('a reward that was changed too often keeps what it has, and others are still given', async () => {
+    for (let number = 0; number < MOST_CHANGES; number++)
+      await store.publish(givenKey(PLACE, number), encodeJson(rewardOf(0, number)));
+    expect(await readGiven(store, PLACE)).toHaveLength(MOST_CHANGES);
+    expect(await readGiven(store, PLACE, 90)).toHaveLength(MOST_CHANGES - 90);
+    expect(await addGift(store, PLACE, rewardOf(0, 0.5))).toMatchObject({
+      outcome: 'full',
+      row: { reward: MOST_CHANGES - 1 },
+    });
+    expect(await outcomeOf(rewardOf(0, MOST_CHANGES - 1))).toBe('same');
+    expect(await outcomeOf(rewardOf(1, 0.5))).toBe('given');
   });
 
   test('the same value of the same giver is no row; another value, note or giver is', async () => {

@@ -1,10 +1,11 @@
 /** The trail of a run's production: what is in effect follows from its rows alone. */
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import type { FileStore } from '../../../store/bytes/file-store.ts';
 import {
   findBefore,
   findPromoted,
+  promotionsInEffect,
   readPromotions,
   recordPromotion,
   type NewPromotion,
@@ -76,6 +77,20 @@ test('a promotion with a key is recorded once, however often and whenever it is 
   await promote(2);
   expect(await promote(1, 'firing 3')).toMatchObject({ created: false, row: { number: 1 } });
   expect(await current()).toBe(2);
+});
+
+test('a promotion is decided from the rows that it follows, also if another one comes in between', async () => {
+  await promote(1);
+  const publish = store.publish.bind(store);
+  vi.spyOn(store, 'publish').mockImplementationOnce(async (key, bytes) => {
+    await promote(7);
+    return publish(key, bytes);
+  });
+  await recordPromotion(store, 'demo', (rows) =>
+    row(promotionsInEffect(rows).at(-1)?.checkpoint.step === 1 ? 'promoted' : 'refused', 3),
+  );
+  expect(await current()).toBe(7);
+  expect((await readPromotions(store, 'demo')).map(({ kind }) => kind)).toEqual(['promoted', 'promoted', 'refused']);
 });
 
 test('promotions at the same time are all in the trail', async () => {

@@ -11,6 +11,7 @@ import { readCommit, readState } from '../../../store/records/run-reader.ts';
 import { recordSchedule, recordScheduleDeleted } from '../../../store/records/schedules.ts';
 import { isMarkedPruned } from '../../../store/records/pruned.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
+import { readRunSpending } from '../../../store/records/verdicts.ts';
 import { makeRun } from './made-run.ts';
 import { temporaryStore } from '../../temporary-folder.ts';
 
@@ -133,4 +134,15 @@ test('a step is marked before its first blob goes: who is killed between leaves 
   vi.spyOn(store, 'removeBlob').mockRejectedValueOnce(new Error('killed'));
   await expect(prune(store, 'demo', LEAN)).rejects.toThrow('killed');
   for (const step of [1, 2, 3, 4]) expect(await isMarkedPruned(store, { run: 'demo', branch: 0, step })).toBe(true);
+});
+
+test.each(['null', '{}', '{"schema":1,"pruned":"no"}'])('a mark that is %s is told as corrupt', async (text) => {
+  await store.publish(layout.prunedKey({ run: 'demo', branch: 0, step: 1 }), Buffer.from(text));
+  await expect(isMarkedPruned(store, { run: 'demo', branch: 0, step: 1 })).rejects.toThrow('pruned.json is not as');
+});
+
+test('an answer of a judge that is of another form is told as corrupt, and no cost', async () => {
+  const place = { run: 'demo', branch: 0, step: 1, group: 0 };
+  await store.publish(layout.groupAnswerKey(place, 'a'.repeat(64), 0), Buffer.from('{"promptTokens":"x"}'));
+  await expect(readRunSpending(store, 'demo', { branch: 0, step: 1 })).rejects.toThrow('is not as Temper writes it');
 });

@@ -2,13 +2,16 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { openS3Store } from '../../../store/bytes/s3-store.ts';
-import { closeFeedback, giveFeedback, readRatedConversations } from '../../../store/records/feedback.ts';
+import { closeFeedback, giveFeedback, MOST_ROWS, readRatedConversations } from '../../../store/records/feedback.ts';
+import { RecordedAnswers } from '../../../store/records/recorded-answers.ts';
+import { readProduction } from '../../../store/records/recorded-conversations.ts';
 import { parseAnswerId } from '../../../store/records/recording-ids.ts';
 import {
   CHUNK_LIMITS,
@@ -19,12 +22,14 @@ import {
   type NewRecording,
   type Recording,
 } from '../../../store/records/recordings.ts';
+import { Findings } from '../../../store/records/verify/findings.ts';
+import { verifyRecordings } from '../../../store/records/verify/replays.ts';
 import type { Store } from '../../../store/store.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';
 import { callOf, user } from './made-attempt.ts';
 import { BUCKET } from '../../s3-server.ts';
 import { sharedS3 } from '../../shared-s3.ts';
-import { temporaryFolder } from '../../temporary-folder.ts';
+import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 
 const RUN = 'demo';
 const KILLED = fileURLToPath(new URL('record-and-wait.ts', import.meta.url));
@@ -120,7 +125,7 @@ function suite(open: () => Promise<Store>): void {
       giveFeedback(store, RUN, conversation, { answer: id, reward, label: null, comment: null }),
     );
     const [{ rows }, ...given] = await Promise.all([closeFeedback(store, RUN, conversation, 'next'), ...giving]);
-    const accepted = given.flatMap(({ outcome, row }) => (outcome === 'trained' ? [] : [row]));
+    const accepted = given.flatMap((each) => (each.outcome === 'given' ? [each.row] : []));
     expect(new Set(rows)).toEqual(new Set(accepted));
     await writer.close();
   });
@@ -149,6 +154,75 @@ describe('on a disk', () => {
     await once(child, 'exit');
     const store = new FileStore(folder);
     expect((await all(store)).map(({ id }) => id)).toEqual([line.toString().trim()]);
+  });
+});
+
+describe('a chunk on a disk', () => {
+  const store = temporaryStore();
+  const files = () => {
+    const folder = join(fileURLToPath(store.uri), 'production', RUN, 'recordings');
+    return readdirSync(folder).map((chunk) => join(folder, chunk, '0.journal'));
+  };
+
+  test.each([
+    ['a payload', 30],
+    ['a length', 0],
+    ['a checksum', 4],
+  ])('that is damaged in %s is read without that record, and tells so', async (_name, at) => {
+    await store.removeFolder('production');
+    const writer = new RecordingWriter(store, RUN);
+    for (const text of ['a', 'b', 'c']) await writer.append(said(text));
+    await writer.close();
+    const [file = ''] = files();
+    const bytes = readFileSync(file);
+    const length = 8 + bytes.readUInt32LE(0);
+    bytes[length + at]! ^= 1;
+    // A torn end is no damage.
+    writeFileSync(file, Buffer.concat([bytes, bytes.subarray(0, 20)]));
+    expect(await texts(store)).toEqual(['a', 'c']);
+    const [chunk = ''] = await listChunks(store, RUN);
+    const lost = 8 + readFileSync(file).subarray(length).readUInt32LE(0);
+    const { damaged, answers } = await readProduction(store, RUN);
+    expect([answers, Object.keys(damaged)]).toEqual([2, [chunk]]);
+    if (at > 0) expect(damaged[chunk]).toBe(lost);
+    const findings = new Findings(RUN);
+    await verifyRecordings(store, RUN, findings);
+    expect(findings.problems).toMatchObject([{ object: `production/${RUN}/recordings/${chunk}` }]);
+  });
+
+  test('is not read for an unknown answer of its own writer, and by another process once for all that ask', async () => {
+    await store.removeFolder('production');
+    const [writer, own, other] = [
+      new RecordingWriter(store, RUN),
+      ...[0, 1].map(() => new RecordedAnswers(store, RUN)),
+    ];
+    const recorded = await writer.append(said('a'));
+    own!.add(recorded);
+    const opening = vi.spyOn(store, 'openJournal');
+    const unknown = (digit: number) => `chatcmpl-${recorded.id.slice(0, 16)}${String(digit).repeat(16)}`;
+    expect(await own!.find(unknown(1))).toBeNull();
+    expect(opening).not.toHaveBeenCalled();
+    const asked = [1, 2, 3].map((digit) => other!.find(unknown(digit)));
+    expect(await other!.find(recorded.id)).toMatchObject({ answer: recorded.id });
+    expect(await Promise.all(asked)).toEqual([null, null, null]);
+    expect(opening).toHaveBeenCalledTimes(1);
+    const later = await writer.append(said('b'));
+    expect(await other!.find(later.id)).toMatchObject({ answer: later.id });
+    await writer.close();
+  });
+
+  test('with the most rows of feedback takes no other, and is still trained', async () => {
+    const give = (reward: number) =>
+      giveFeedback(store, RUN, 'ticket', { answer: null, reward, label: null, comment: null });
+    await give(0);
+    const folder = join(fileURLToPath(store.uri), 'production', RUN, 'feedback');
+    const [key = ''] = readdirSync(folder);
+    const row = readFileSync(join(folder, key, '0.json'));
+    for (let number = 1; number < MOST_ROWS; number++) writeFileSync(join(folder, key, `${number}.json`), row);
+    expect((await give(0)).outcome).toBe('repeated');
+    expect((await give(1)).outcome).toBe('full');
+    const { rows, trainedBy } = await closeFeedback(store, RUN, 'ticket', 'next');
+    expect([rows.length, trainedBy]).toEqual([MOST_ROWS, 'next']);
   });
 });
 

@@ -1,5 +1,6 @@
 /** `POST /v1/feedback` of `temper serve --record`, and how long what it rates is kept. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { keepFor } from '../../../cli/serve/start-recording.ts';
 import { closeFeedback, readRatedConversations } from '../../../store/records/feedback.ts';
 import { removeRecordings } from '../../../store/records/remove-recordings.ts';
 import { askAt } from './asking.ts';
@@ -66,6 +67,7 @@ describe('feedback', () => {
     ['an unknown answer', { id: `chatcmpl-${'0'.repeat(32)}`, reward: 1 }, 404],
     ['an answer that was not recorded', { id: `chatcmpl-${'0'.repeat(24)}`, reward: 1 }, 404],
     ['an unknown conversation', { id: `conv_${'0'.repeat(32)}`, reward: 1 }, 404],
+    ["a client's own name without the model's key", { id: 'ticket 7', reward: 1 }, 404],
     ['a path', { id: '../../../etc/passwd', reward: 1 }, 404],
     ['no number', { id: 'KNOWN', reward: '1' }, 422],
     ['neither', { id: 'KNOWN' }, 422],
@@ -76,6 +78,7 @@ describe('feedback', () => {
   ])('%s is refused, and nothing changes', async (_name, body, expected) => {
     await at().serve(ALL);
     const { id } = await at().chat([user('a')]);
+    await at().chat([user('b')], { metadata: { conversation_id: 'ticket 7' } });
     const before = at().onDisk();
     const { status, error } = await at().rate({ ...body, id: body.id === 'KNOWN' ? id : body.id });
     expect([status, typeof error.message]).toEqual([expected, 'string']);
@@ -89,6 +92,30 @@ describe('feedback', () => {
     for (const text of [`{"id": "${id}", "reward": 1e999}`, '{', '[]'])
       expect(await askAt(at().port, '/v1/feedback', headers, text)).toMatchObject({ status: 422 });
   });
+});
+
+test('a mark that a conversation was trained stays as long as its recordings do, and a name as its last one', async () => {
+  await at().serve(ALL);
+  await at().chat([user('a')], { metadata: { conversation_id: 'ticket 7' } });
+  await closeFeedback(at().store, 'demo', 'ticket 7', 'nightly-1');
+  await removeRecordings(at().store, 'demo', Date.now() + 1_800_000);
+  expect(await at().recorded()).toHaveLength(1);
+  expect(await at().rate({ id: 'ticket 7', reward: 1 }, FEEDBACK_KEY, KEY)).toMatchObject({ status: 409 });
+});
+
+test('retention begins after an hour, and not at a clock that has jumped', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'] });
+  const listing = vi.spyOn(at().store, 'list');
+  const warnings: string[] = [];
+  const stop = keepFor(7, at().store, 'demo', (line) => warnings.push(line));
+  vi.setSystemTime(Date.now() + 365 * 86_400_000);
+  vi.advanceTimersByTime(3_600_000);
+  expect(listing).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(3_600_000);
+  expect(listing).toHaveBeenCalled();
+  stop();
+  vi.useRealTimers();
+  expect(warnings).toEqual([]);
 });
 
 test('retention removes old recordings with their feedback and names, and no others', async () => {

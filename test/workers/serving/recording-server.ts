@@ -66,8 +66,9 @@ export class RecordingServer {
     return this.client.chat.completions.create({ model: 'demo', messages, ...more });
   }
 
-  rate(body: object, key = FEEDBACK_KEY): Promise<Answer> {
-    return askAt(this.port, '/v1/feedback', { authorization: `Bearer ${key}` }, JSON.stringify(body));
+  rate(body: object, key = FEEDBACK_KEY, modelKey = ''): Promise<Answer> {
+    const keys = { authorization: `Bearer ${key}`, 'x-temper-serve-key': modelKey };
+    return askAt(this.port, '/v1/feedback', keys, JSON.stringify(body));
   }
 
   async recorded(): Promise<Recording[]> {

@@ -2,7 +2,8 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { RecordingWriter } from '../../../store/records/recordings.ts';
 import { fakeAdapterSha256 } from '../../fake-engine.ts';
 import { askAt } from './asking.ts';
 import { ALL, assistant, FEEDBACK_KEY, KEY, recordingServer, user } from './recording-server.ts';
@@ -119,6 +120,15 @@ describe('what is recorded', () => {
     expect((await at().chat([user('b')])).choices[0]!.message.content).toBe('re: b');
     expect(at().warnings).toHaveLength(1);
     expect(at().warnings[0]).toContain('an answer was not recorded');
+    rmSync(at().folder);
+    const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 3_700_000);
+    await at().chat([user('c')]);
+    expect(await at().recorded()).toHaveLength(1);
+    const again = new Error(at().warnings[0]!.replace('an answer was not recorded: ', ''));
+    const append = vi.spyOn(RecordingWriter.prototype, 'append').mockRejectedValue(again);
+    for (const text of ['d', 'e']) await at().chat([user(text)]);
+    expect(at().warnings).toEqual([at().warnings[0], at().warnings[0]]);
+    for (const mock of [append, now]) mock.mockRestore();
   });
 });
 
@@ -166,7 +176,11 @@ describe('which answers are one conversation', () => {
     await at().client.chat.completions.create({ model: 'demo', messages: [user('a')] }, named);
     await at().client.responses.create({ model: 'demo', input: 'b', metadata: { conversation_id: 'ticket 7' } });
     expect(await conversations()).toEqual(['ticket 7', 'ticket 7']);
-    expect(await at().rate({ id: 'ticket 7', label: 'thumbs_up' })).toMatchObject({ status: 200 });
+    const rated = { id: 'ticket 7', label: 'thumbs_up' };
+    const [known, unknown] = [await at().rate(rated), await at().rate({ ...rated, id: 'ticket 8' })];
+    expect([known.status, known.error.message]).toEqual([404, String(unknown.error.message).replace('8', '7')]);
+    expect(await at().rate(rated, FEEDBACK_KEY, FEEDBACK_KEY)).toMatchObject({ status: 404 });
+    expect(await at().rate(rated, FEEDBACK_KEY, KEY)).toMatchObject({ status: 200 });
     await expect(at().chat([user('a')], { metadata: { conversation_id: 'x'.repeat(600) } })).rejects.toMatchObject({
       status: 400,
     });
@@ -186,7 +200,8 @@ describe('redaction', () => {
     );
     await at().chat([user(`I am ${SECRET}`)], { stop: [SECRET] });
     await at().chat([user('n?')]);
-    const [changed, same] = await at().recorded();
+    await at().chat([user('m?')], { stop: [SECRET], max_tokens: 5 });
+    const [changed, same, parameters] = await at().recorded();
     expect(changed).toMatchObject({
       untrainable: 'redacted',
       call: {
@@ -199,6 +214,8 @@ describe('redaction', () => {
     });
     expect(same).toMatchObject({ untrainable: null, call: { message: { content: 're: n?' } } });
     expect(same!.call.tokenIds.length).toBeGreaterThan(0);
+    expect(parameters).toMatchObject({ untrainable: null, call: { message: { content: 're: m?' } } });
+    expect(Object.keys(parameters!.call.request)).toEqual(['messages', 'temperature', 'max_tokens']);
     expect(at().onDisk()).not.toContain('Lovelace');
   });
 

@@ -17,12 +17,14 @@ const CONVERSATION_METADATA = 'conversation_id';
 /** OpenAI's limit for a value of `metadata`. */
 const MOST_NAME_CHARACTERS = 512;
 
+const WARN_AGAIN_MS = 3_600_000;
+
 export interface AnswerRecorderOptions {
   readonly writer: RecordingWriter;
   readonly answers: RecordedAnswers;
   readonly conversations: Conversations;
   readonly redact: RedactConversation | null;
-  /** Once for each kind of failure. */
+  /** Once for each kind of failure, and again if there was none for an hour. */
   readonly warn: (line: string) => void;
 }
 
@@ -42,6 +44,7 @@ export interface ServedCall {
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
   readonly #warned = new Set<string>();
+  #failedAt = 0;
 
   constructor(options: AnswerRecorderOptions) {
     this.#options = options;
@@ -64,6 +67,7 @@ export class AnswerRecorder {
       const recording = await writer.append(recorded);
       conversation.name ??= recording.conversation;
       answers.add(recording);
+      if (Date.now() - this.#failedAt > WARN_AGAIN_MS) this.#warned.clear();
       return recording.id;
     } catch (error) {
       this.#warn(error instanceof Error ? error.message : String(error));
@@ -96,6 +100,7 @@ export class AnswerRecorder {
   }
 
   #warn(reason: string): void {
+    this.#failedAt = Date.now();
     if (this.#warned.has(reason)) return;
     this.#warned.add(reason);
     this.#options.warn(`an answer was not recorded: ${reason}`);

@@ -5,11 +5,14 @@ import { firstIssue } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
 import { parseJson } from '../../../play/dialects/request-body.ts';
-import { giveFeedback } from '../../../store/records/feedback.ts';
+import { giveFeedback, MOST_ROWS } from '../../../store/records/feedback.ts';
+import { isGivenId } from '../../../store/records/recording-ids.ts';
 import type { RecordedAnswers } from '../../../store/records/recorded-answers.ts';
 import type { Store } from '../../../store/store.ts';
 
 export const FEEDBACK_PATH = '/v1/feedback';
+/** The model's key beside that of feedback. */
+export const SERVE_KEY_HEADER = 'x-temper-serve-key';
 
 /** Rewards of the labels that a thumb gives. */
 const FEEDBACK_LABELS = { thumbs_up: 1, thumbs_down: 0 } as const;
@@ -29,22 +32,28 @@ export interface FeedbackEndpointOptions {
   readonly answers: RecordedAnswers;
 }
 
-/** Resolves to the body of the answer. */
-export async function answerFeedback(text: string, options: FeedbackEndpointOptions): Promise<object> {
+/** `takesNames`: the client may rate conversations by its own names, which others could guess. Resolves to the answer's body. */
+export async function answerFeedback(
+  text: string,
+  takesNames: boolean,
+  options: FeedbackEndpointOptions,
+): Promise<object> {
   try {
-    return await rate(text, options);
+    return await rate(text, takesNames, options);
   } catch (error) {
     if (!(error instanceof TemperError && error.type === 'StoreUnavailable')) throw error;
     throw new HttpRefusal(503, `${error.message}; send the feedback again`, 'store_unavailable');
   }
 }
 
-async function rate(text: string, options: FeedbackEndpointOptions): Promise<object> {
+async function rate(text: string, takesNames: boolean, options: FeedbackEndpointOptions): Promise<object> {
   const { store, run, answers } = options;
   const { id, reward, label, comment } = parseFeedback(text);
-  const place = await answers.find(id);
+  const place = takesNames || isGivenId(id) ? await answers.find(id) : null;
   if (place === null) {
-    const reason = 'only answers and conversations that temper serve --record kept can be rated';
+    const own =
+      takesNames || isGivenId(id) ? '' : `, and a name of your own needs the model's key in ${SERVE_KEY_HEADER}`;
+    const reason = `only answers and conversations that temper serve --record kept can be rated${own}`;
     throw new HttpRefusal(404, `id ${shown(id)} is not recorded under ${run}; ${reason}`, 'not_found');
   }
   const { conversation, answer } = place;
@@ -54,6 +63,12 @@ async function rate(text: string, options: FeedbackEndpointOptions): Promise<obj
       409,
       `the conversation of ${shown(id)} was trained by the run ${given.row.run}, so its feedback is closed; rate a later one`,
       'already_trained',
+    );
+  if (given.outcome === 'full')
+    throw new HttpRefusal(
+      409,
+      `the conversation of ${shown(id)} must have at most ${MOST_ROWS} rows of feedback, and has them; rate another one`,
+      'too_much_feedback',
     );
   const { at } = given.row;
   return { object: 'feedback', id, conversation, reward, label, comment, at, repeated: given.outcome === 'repeated' };

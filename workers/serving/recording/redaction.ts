@@ -35,11 +35,13 @@ export async function redactCall(redact: RedactConversation, call: CallRecord, p
     );
   if (parsed.data === null) return null;
   const { messages, tools = given.tools } = parsed.data;
-  if (canonicalJson({ messages, tools }) === canonicalJson(shown)) return { call, isChanged: false };
-  return { call: withText(call, messages, tools), isChanged: true };
+  const kept = withText(call, messages, tools);
+  if (canonicalJson({ messages, tools }) !== canonicalJson(shown)) return { call: kept, isChanged: true };
+  const { promptTokenIds, tokenIds, logprobs } = call;
+  return { call: { ...kept, promptTokenIds, tokenIds, logprobs }, isChanged: false };
 }
 
-/** Other parameters may hold text, too, such as a schema or stop strings. */
+/** The function does not see other parameters, which may hold text, too, such as a schema or stop strings: none is kept. */
 function withText(call: CallRecord, messages: readonly ChatMessage[], tools: unknown[]): CallRecord {
   const { temperature, max_tokens: tokens } = call.request;
   const request: CallRequest = {
