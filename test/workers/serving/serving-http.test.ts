@@ -96,7 +96,8 @@ test('answers nothing at other addresses, by other methods, or of more bytes tha
 
 test('a body may be nested, but not as deep that what reads it fails', async () => {
   const port = await openServing(() => Promise.resolve({ status: 200, headers: {}, json: {} }));
-  const nested = (depth: number): string => String.raw`{"a":"]}\"[","b":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
+  const nested = (depth: number): string =>
+    String.raw`{"a":"]}\"[","b":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
   expect(await askAt(port, CHAT, KNOWN, nested(100))).toMatchObject({ status: 200 });
   for (const body of [nested(101), '['.repeat(200_000), '{"a":'.repeat(101)])
     expect(await askAt(port, CHAT, KNOWN, body)).toMatchObject({ status: 400 });
