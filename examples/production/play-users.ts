@@ -45,8 +45,9 @@ function playOne({ url, model, key }: Server, game: Game): ReturnType<typeof pla
   });
 }
 
-async function rate({ url, feedbackKey }: Server, id: string, reward: number): Promise<void> {
-  await post(`${url}/feedback`, feedbackKey, { id, reward });
+/** Names of our own could be guessed, so they also need the model's key. */
+async function rate({ url, key, feedbackKey }: Server, id: string, reward: number): Promise<void> {
+  await post(`${url}/feedback`, feedbackKey, { id, reward }, { 'x-temper-serve-key': key });
 }
 
 async function post(url: string, key: string, body: object, headers: Record<string, string> = {}): Promise<unknown> {
