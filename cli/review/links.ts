@@ -1,4 +1,5 @@
 /** Signed links for a mail or a chat: one for each attempt that awaits its reward. */
+import { withoutSlash } from '../../core/base-url.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { ReviewKeys } from './keys.ts';
 
@@ -29,7 +30,7 @@ export function expiryOf(days: number, now = Date.now()): number {
 export function checkLinkBase(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/(?<!\/)\/+$/, '');
+  if (isPlain && /^https?:$/.test(url.protocol)) return withoutSlash(url.href);
   throw new UsageError(
     `--links must be the http(s) address of temper review without user, query or fragment, got ${text}; pass --links https://rewards.example`,
   );

@@ -61,6 +61,7 @@ async function loadRedaction(file: string): Promise<RedactConversation> {
 export function keepFor(days: number, store: Store, run: string, warn: (line: string) => void): () => void {
   let checkedAt = Date.now();
   const remove = (): void => {
+    // oxlint-disable-next-line temper/durations -- it looks for a clock that was set
     const hasJumped = Math.abs(Date.now() - checkedAt) > 2 * RETENTION_EVERY_MS;
     checkedAt = Date.now();
     if (hasJumped) return;

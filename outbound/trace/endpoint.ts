@@ -1,4 +1,5 @@
 /** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
+import { withoutSlash } from '../../core/base-url.ts';
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { TemperError } from '../../core/failures.ts';
 import { requireKey, type HttpCaller } from '../http.ts';
@@ -45,7 +46,7 @@ type Of<Kind extends TraceSettings['kind']> = Extract<TraceSettings, { kind: Kin
 
 function otlpEndpoint({ url }: Of<'otlp'>, env: NodeJS.ProcessEnv, calling: Calling): TraceEndpoint {
   const general = env['OTEL_EXPORTER_OTLP_ENDPOINT'] || 'http://127.0.0.1:4318';
-  const found = url ?? (env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || `${general.replace(/(?<!\/)\/+$/, '')}/v1/traces`);
+  const found = url ?? (env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || `${withoutSlash(general)}/v1/traces`);
   const headers = parseHeaders(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS'] || env['OTEL_EXPORTER_OTLP_HEADERS'] || '');
   const of = { system: 'the OpenTelemetry collector', keyVariable: 'OTEL_EXPORTER_OTLP_HEADERS' };
   return { caller: callerOf(of, headers, calling), url: found, headers, resource: {} };
@@ -100,7 +101,7 @@ export function langfuseAccess(env: NodeJS.ProcessEnv, url: string | null = null
       'Langfuse needs the keys of a project in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY, at least one is not set; copy them from the settings of the project',
     );
   const base = url ?? (env['LANGFUSE_BASE_URL'] || env['LANGFUSE_HOST'] || 'https://cloud.langfuse.com');
-  return { url: base.replace(/(?<!\/)\/+$/, ''), authorization: `Basic ${btoa(`${publicKey}:${secretKey}`)}` };
+  return { url: withoutSlash(base), authorization: `Basic ${btoa(`${publicKey}:${secretKey}`)}` };
 }
 
 function langfuseEndpoint(settings: Of<'langfuse'>, env: NodeJS.ProcessEnv, calling: Calling): TraceEndpoint {
@@ -134,7 +135,7 @@ function weaveEndpoint(
   const headers = { 'wandb-api-key': key };
   return {
     caller: callerOf({ system: 'Weave', keyVariable: 'WANDB_API_KEY' }, headers, calling),
-    url: `${base.replace(/(?<!\/)\/+$/, '')}/agents/otel/v1/traces`,
+    url: `${withoutSlash(base)}/agents/otel/v1/traces`,
     headers,
     resource: { 'wandb.entity': team, 'wandb.project': project ?? (env['WANDB_PROJECT'] || agent) },
   };

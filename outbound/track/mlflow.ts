@@ -2,6 +2,7 @@
  * An MLflow server, by its REST interface 2.0. A metric's key, step, time and value are its identity there, and they come
  * from the store: a repeated delivery changes nothing. A run is found by its tag before it is made.
  */
+import { withoutSlash } from '../../core/base-url.ts';
 import type { MlflowSettings } from '../../core/contract-outbound.ts';
 import { callHttp, type TargetAnswer, type HttpCaller } from '../http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
@@ -75,7 +76,7 @@ export function openMlflow(
   env: NodeJS.ProcessEnv,
   { fetch, signal }: Pick<HttpCaller, 'fetch' | 'signal'>,
 ): MlflowApi {
-  const baseUrl = (url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL).replace(/(?<!\/)\/+$/, '');
+  const baseUrl = withoutSlash(url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL);
   const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : PASSWORD_VARIABLE;
   const caller = { system: 'MLflow', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
   const password = variable === PASSWORD_VARIABLE ? env[PASSWORD_VARIABLE] : undefined;

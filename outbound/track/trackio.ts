@@ -1,4 +1,5 @@
 /** A Trackio server: `bulk_log` with an id for each row, of which it keeps the first. */
+import { withoutSlash } from '../../core/base-url.ts';
 import type { TrackioSettings } from '../../core/contract-outbound.ts';
 import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
 import type { Target, ToldRun } from '../target.ts';
@@ -45,7 +46,7 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
 }
 
 export function trackioUrl({ url }: Pick<TrackioSettings, 'url'>, env: NodeJS.ProcessEnv): string {
-  return (url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL).replace(/(?<!\/)\/+$/, '');
+  return withoutSlash(url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL);
 }
 
 /** A Space knows the hub's token. No other server gets it: on this machine, anybody may listen on the usual port. */

@@ -2,6 +2,7 @@
  * Weights & Biases without its Python client: `upsertBucket` opens a run, `file_stream` writes rows of its history. The
  * number of a row is its offset there, so that a repeated delivery writes the same rows again.
  */
+import { withoutSlash } from '../../core/base-url.ts';
 import type { WandbSettings } from '../../core/contract-outbound.ts';
 import { callHttp, requireKey, type HttpCaller } from '../http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
@@ -70,7 +71,7 @@ export function openWandbApi(
 ): WandbApi {
   const key = requireKey(env, KEY_VARIABLE, 'Weights & Biases');
   const caller: HttpCaller = { system: 'Weights & Biases', keyVariable: KEY_VARIABLE, key, fetch, signal };
-  return { caller, baseUrl: (baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD).replace(/(?<!\/)\/+$/, '') };
+  return { caller, baseUrl: withoutSlash(baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD) };
 }
 
 function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | null {

@@ -4,6 +4,7 @@
  */
 import { Pool, type Dispatcher } from 'undici';
 
+import { withoutSlash } from '../../core/base-url.ts';
 import { ENGINE_KEY_VARIABLE, MAX_ANSWER_BYTES } from '../../core/wire-constants.ts';
 
 export interface EngineAddress {
@@ -47,7 +48,7 @@ export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddres
   const common: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
   if (key !== null) common['authorization'] = `Bearer ${key}`;
   return {
-    url: base.href.replace(/(?<!\/)\/+$/, ''),
+    url: withoutSlash(base.href),
     keyVariable: keyVariable === undefined ? ENGINE_KEY_VARIABLE : keyVariable,
     post: (body, options) =>
       new Promise((resolve, reject) => {
@@ -66,8 +67,8 @@ export function chatUrl(address: EngineAddress): URL {
 }
 
 function placeOf({ url, isBaseUrl }: Pick<EngineAddress, 'url'> & { isBaseUrl: boolean | undefined }) {
-  const base = new URL(isBaseUrl ? url : url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, ''));
-  return { base, path: `${base.pathname.replace(/(?<!\/)\/+$/, '')}${isBaseUrl ? '' : '/v1'}${PATH}` };
+  const base = new URL(isBaseUrl ? url : withoutSlash(url).replace(/\/v1$/, ''));
+  return { base, path: `${withoutSlash(base.pathname)}${isBaseUrl ? '' : '/v1'}${PATH}` };
 }
 
 class Exchange {

@@ -3,6 +3,7 @@
  * pages of rows, and their conversion to Parquet. As for Hugging Face's own libraries, HF_ENDPOINT names another hub,
  * HF_TOKEN is sent to that hub and its service alone, and HF_HUB_OFFLINE forbids to ask them.
  */
+import { withoutSlash } from '../../core/base-url.ts';
 import { TemperError } from '../../core/failures.ts';
 import { readBoundedText } from '../../core/read-bounded.ts';
 import { askAgain, type Patience } from './ask-again.ts';
@@ -29,7 +30,7 @@ export class HubClient {
   constructor(env: NodeJS.ProcessEnv = process.env, patience: Patience = {}) {
     this.#env = env;
     this.#patience = patience;
-    this.#hub = (env.HF_ENDPOINT || HUB).replace(/(?<!\/)\/+$/, '');
+    this.#hub = withoutSlash(env.HF_ENDPOINT || HUB);
   }
 
   /** `what` is for messages. */

@@ -2,6 +2,7 @@
  * Calls of models that are not the one that is played (an opponent, a judge, a simulated user): the attempt makes them as
  * it calls hosted models. An outage is waited for, and an attempt that is repeated gets the answers that were received.
  */
+import { withoutSlash } from '../../core/base-url.ts';
 import { connectTo } from '../../play/hosted/connect-hosted.ts';
 import { findDialect } from '../../play/dialects/find-dialect.ts';
 import { createFetch } from '../../play/transports/fetch.ts';
@@ -21,7 +22,7 @@ export function askOther(
   { name, inferenceBaseUrl: baseUrl = '', inferenceApiKey }: OtherModel,
   { url, init, body }: { readonly url: string; readonly init: RequestInit; readonly body: Body },
 ): Promise<Response> | null {
-  const dialect = findDialect(url.slice(baseUrl.replace(/(?<!\/)\/+$/, '').length));
+  const dialect = findDialect(url.slice(withoutSlash(baseUrl).length));
   if (dialect === null) return null;
   const model = String(body['model']);
   const kept = `${name}#${model}`;

@@ -1,4 +1,5 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
+import { withoutSlash } from '../../core/base-url.ts';
 import { TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
@@ -37,7 +38,7 @@ function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
     kind: 'hosted',
     name: `${name}/${model}`,
     model,
-    baseUrl: baseUrl.replace(/(?<!\/)\/+$/, ''),
+    baseUrl: withoutSlash(baseUrl),
     baseUrlVariable: null,
     keyVariable: keyVariable ?? null,
     tellsCost: false,

@@ -54,7 +54,7 @@ export class Engines {
       return running;
     }
     const started = this.#start(model, config, tell);
-    await this.#shown.show([...this.#served.add(model.model)]);
+    if (!this.#served.has(model.model)) await this.#shown.show([...this.#served.add(model.model)]);
     try {
       const engine = await unlessAborted(started.engine, signal);
       await loadPolicy(engine, model.model, AbortSignal.any([signal, this.#over.signal]));

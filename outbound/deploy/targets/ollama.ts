@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 
+import { withoutSlash } from '../../../core/base-url.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
@@ -21,8 +22,7 @@ import type { DeployTarget, StageContext } from './target.ts';
 const ADAPTER_FIELD = 'temper.adapter_sha256';
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'ollama'>;
-const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
-  optionsOf(deployment).url.replace(/(?<!\/)\/+$/, '');
+const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string => withoutSlash(optionsOf(deployment).url);
 
 export const ollamaTarget: DeployTarget = {
   name: 'ollama',

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 
+import { withoutSlash } from '../../../core/base-url.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
@@ -18,7 +19,7 @@ const MOST_NAMES = 5;
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'server'>;
 const baseUrlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
-  `${optionsOf(deployment).url.replace(/(?<!\/)\/+$/, '')}/v1`;
+  `${withoutSlash(optionsOf(deployment).url)}/v1`;
 
 export const serverTarget: DeployTarget = {
   name: 'server',

@@ -1,4 +1,5 @@
 /** Hosted services that targets call and `temper doctor` asks. Their own clients read the same variables. */
+import { withoutSlash } from '../../../core/base-url.ts';
 import { requireKey, type HttpCaller } from '../../http.ts';
 
 interface Service {
@@ -36,7 +37,7 @@ interface ServicePlace extends Pick<HttpCaller, 'fetch' | 'signal'> {
 
 export function serviceUrl(name: ServiceName, env: NodeJS.ProcessEnv): string {
   const { urlVariable, url } = SERVICES[name];
-  return (env[urlVariable] || url).replace(/(?<!\/)\/+$/, '');
+  return withoutSlash(env[urlVariable] || url);
 }
 
 /** BadConfig if the key is not set. */

@@ -6,6 +6,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join, posix } from 'node:path';
 
+import { withoutSlash } from '../../../core/base-url.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
@@ -26,8 +27,7 @@ interface ServedModel {
 }
 
 const optionsOf = ({ options }: Pick<RecordedDeployment, 'options'>) => options as DeployOptions<'vllm'>;
-const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string =>
-  optionsOf(deployment).url.replace(/(?<!\/)\/+$/, '');
+const urlOf = (deployment: Pick<RecordedDeployment, 'options'>): string => withoutSlash(optionsOf(deployment).url);
 
 const WRITE: DeployStage = { name: 'folder', run: writeFolder };
 const LOAD: DeployStage = { name: 'load', run: load };

@@ -1,4 +1,5 @@
 /** An artifact of type `lora` that W&B Inference serves by its name. */
+import { withoutSlash } from '../../../core/base-url.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { requireKey } from '../../http.ts';
@@ -19,7 +20,7 @@ export const wandbTarget: DeployTarget = {
   name: 'wandb',
   stages: () => [{ name: 'upload', run: upload }],
   address(_, made, env) {
-    const baseUrl = (env['WANDB_INFERENCE_URL'] ?? INFERENCE).replace(/(?<!\/)\/+$/, '');
+    const baseUrl = withoutSlash(env['WANDB_INFERENCE_URL'] ?? INFERENCE);
     return { baseUrl, model: String(made['upload']!['model']), keyVariable: KEY_VARIABLE };
   },
 };
@@ -29,7 +30,7 @@ async function upload({ deployment, env, fetch, signal, files }: StageContext): 
   const { checkpoint, policy, baseModel, adapter } = deployment;
   const { entity, project, modelName: name = modelName(checkpoint, policy) } = optionsOf(deployment);
   const key = requireKey(env, KEY_VARIABLE, 'W&B');
-  const baseUrl = (env['WANDB_BASE_URL'] ?? API).replace(/(?<!\/)\/+$/, '');
+  const baseUrl = withoutSlash(env['WANDB_BASE_URL'] ?? API);
   const folder = (await files()).filter(({ path }) => path !== CARD);
   const alias = stepName(checkpoint);
   const artifact = await logArtifact(

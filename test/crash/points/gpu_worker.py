@@ -63,13 +63,7 @@ def act(point: str, aim: dict[str, Any]) -> None:
 
 
 def note(name: str, point: str, fields: dict[str, Any], is_synced: bool = False) -> None:
-    line = {
-        **fields,
-        "time": time.time() * 1000,
-        "process": PROCESS,
-        "pid": os.getpid(),
-        "point": point,
-    }
+    line = {**fields, "time": time.time() * 1000, "process": PROCESS, "pid": os.getpid(), "point": point}
     descriptor = os.open(FOLDER / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, json.dumps(line).encode() + b"\n")
     if is_synced:
@@ -148,10 +142,7 @@ def lay_trainer_points(trainer: ModuleType) -> None:
         reach("initialise.entry")
         return initialise(self, work)
 
-    trainer.Trainer.train, trainer.Trainer.initialise = (
-        train_with_points,
-        initialise_with_points,
-    )
+    trainer.Trainer.train, trainer.Trainer.initialise = train_with_points, initialise_with_points
     around(trainer.Trainer, "_load_policy", "train.load")
     around(AdamW, "step", "optimizer")
 
@@ -227,10 +218,7 @@ class Layering(importlib.abc.MetaPathFinder):
     """Wraps modules when the product itself imports them: its order of imports is what recovery is measured with."""
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in LAYERS:
             return None

@@ -121,7 +121,7 @@ describe('what is recorded', () => {
     expect(at().warnings).toHaveLength(1);
     expect(at().warnings[0]).toContain('an answer was not recorded');
     rmSync(at().folder);
-    const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 3_700_000);
+    const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_700_000);
     await at().chat([user('c')]);
     expect(await at().recorded()).toHaveLength(1);
     const again = new Error(at().warnings[0]!.replace('an answer was not recorded: ', ''));

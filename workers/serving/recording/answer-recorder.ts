@@ -44,7 +44,7 @@ export interface ServedCall {
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
   readonly #warned = new Set<string>();
-  #failedAt = 0;
+  #failedAt = -Infinity;
 
   constructor(options: AnswerRecorderOptions) {
     this.#options = options;
@@ -67,7 +67,7 @@ export class AnswerRecorder {
       const recording = await writer.append(recorded);
       conversation.name ??= recording.conversation;
       answers.add(recording);
-      if (Date.now() - this.#failedAt > WARN_AGAIN_MS) this.#warned.clear();
+      if (performance.now() - this.#failedAt > WARN_AGAIN_MS) this.#warned.clear();
       return recording.id;
     } catch (error) {
       this.#warn(error instanceof Error ? error.message : String(error));
@@ -100,7 +100,7 @@ export class AnswerRecorder {
   }
 
   #warn(reason: string): void {
-    this.#failedAt = Date.now();
+    this.#failedAt = performance.now();
     if (this.#warned.has(reason)) return;
     this.#warned.add(reason);
     this.#options.warn(`an answer was not recorded: ${reason}`);

@@ -49,10 +49,10 @@ export async function answerFeedback(
 async function rate(text: string, takesNames: boolean, options: FeedbackEndpointOptions): Promise<object> {
   const { store, run, answers } = options;
   const { id, reward, label, comment } = parseFeedback(text);
-  const place = takesNames || isGivenId(id) ? await answers.find(id) : null;
+  const isTaken = takesNames || isGivenId(id);
+  const place = isTaken ? await answers.find(id) : null;
   if (place === null) {
-    const own =
-      takesNames || isGivenId(id) ? '' : `, and a name of your own needs the model's key in ${SERVE_KEY_HEADER}`;
+    const own = isTaken ? '' : `, and a name of your own needs the model's key in ${SERVE_KEY_HEADER}`;
     const reason = `only answers and conversations that temper serve --record kept can be rated${own}`;
     throw new HttpRefusal(404, `id ${shown(id)} is not recorded under ${run}; ${reason}`, 'not_found');
   }
