@@ -60,11 +60,11 @@ export function createTrackActivities(dependencies: OutboundDependencies) {
         knewAllAt = performance.now();
       }
       if (outcome !== null) return { over: true };
-      if (performance.now() >= endsAt) return { over: false };
       if (snapshot !== null && performance.now() - toldAt > patience.beatMs) {
         await beat(target, snapshot, telling);
         toldAt = performance.now();
       }
+      if (performance.now() >= endsAt) return { over: false };
       await sleep(watch.pauseMs(patience.pollMs), undefined, { signal: scope.signal });
     }
     throw scope.signal.reason;
