@@ -93,36 +93,31 @@ def test_models_are_made_one_at_a_time_and_only_reading_weights_changes_the_defa
     assert set(seen) == {(torch.float32, True)}
 
 
-@pytest.mark.parametrize("make", ["outline", "load_base"])
-def test_two_models_made_at_once_leave_the_default_type(monkeypatch: pytest.MonkeyPatch, pocket: BaseModel, make: str):
+@pytest.mark.parametrize("loads", [False, True])
+def test_two_models_made_at_once_leave_the_default_type(monkeypatch, pocket: BaseModel, loads: bool):
     """A second thread enters a constructor while the first is in one, and leaves it last, if nothing stops it."""
     first_inside, second_inside, first_over = (threading.Event() for _ in range(3))
     true, main = transformers.PreTrainedModel.__init__, threading.current_thread()
 
-    def paused(model: transformers.PreTrainedModel, *given: Any, **options: Any) -> None:
+    def paused(*given: Any, **options: Any) -> None:
         if threading.current_thread() is not main:
             second_inside.set()
             first_over.wait(60)
         elif not first_inside.is_set():
             first_inside.set()
             second_inside.wait(1)
-        true(model, *given, **options)
-
-    def instantiate_beside() -> None:
-        assert first_inside.wait(60)
-        pocket.instantiate("sdpa")
+        true(*given, **options)
 
     monkeypatch.setattr(transformers.PreTrainedModel, "__init__", paused)
     folder = str(BUILT_IN["pocket-tools"])
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            second = pool.submit(instantiate_beside)
-            outline(folder) if make == "outline" else load_base("pocket-tools", folder, torch.bfloat16, pocket.device)
-            first_over.set()
-            second.result()
-        assert torch.get_default_dtype() == torch.float32
-    finally:
-        torch.set_default_dtype(torch.float32)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(lambda: first_inside.wait(60) and pocket.instantiate("sdpa"))
+        load_base("pocket-tools", folder, torch.bfloat16, pocket.device) if loads else outline(folder)
+        first_over.set()
+        assert second.result()
+    found = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    assert found == torch.float32
 
 
 def test_a_loaded_model_is_there_while_another_one_is_downloaded(monkeypatch: pytest.MonkeyPatch):
