@@ -48,13 +48,11 @@ export class ActionDesk {
     if (!request.isConfirmed || requestId === undefined) return this.#act(request, gone);
     const before = this.#done.get(requestId);
     if (before === undefined) {
-      const askers = new Askers(gone);
-      return this.#keep(requestId, { body, askers, result: this.#act(request, askers.gone) });
+      const over = new AbortController();
+      const result = this.#act(request, over.signal);
+      return this.#keep(requestId, { body, over, result, waiting: 0 }, gone);
     }
-    if (before.body === body) {
-      before.askers.add(gone);
-      return before.result;
-    }
+    if (before.body === body) return waitFor(before, gone);
     throw new HttpRefusal(409, 'requestId was used for another action; send a new one', 'request_reused');
   }
 
@@ -72,45 +70,30 @@ export class ActionDesk {
   }
 
   /** A request that failed may be sent again. */
-  #keep(requestId: string, kept: Kept): Promise<ActionResult> {
+  #keep(requestId: string, kept: Kept, gone: AbortSignal): Promise<ActionResult> {
     for (const oldest of this.#done.keys()) {
       if (this.#done.size < MOST_KEPT) break;
       this.#done.delete(oldest);
     }
     this.#done.set(requestId, kept);
     kept.result.catch(() => this.#done.delete(requestId));
-    return kept.result;
+    return waitFor(kept, gone);
   }
 }
 
 interface Kept {
   readonly body: string;
-  readonly askers: Askers;
   readonly result: Promise<ActionResult>;
+  /** Aborted once nobody waits for the result. */
+  readonly over: AbortController;
+  waiting: number;
 }
 
-/** Those who wait for one action, which may be sent again. */
-class Askers {
-  readonly #gone = new AbortController();
-  #count = 0;
-
-  constructor(first: AbortSignal) {
-    this.add(first);
-  }
-
-  /** Aborted once all are gone. */
-  get gone(): AbortSignal {
-    return this.#gone.signal;
-  }
-
-  add(gone: AbortSignal): void {
-    this.#count += 1;
-    const leave = (): void => {
-      this.#count -= 1;
-      if (this.#count === 0) this.#gone.abort();
-    };
-    gone.addEventListener('abort', leave, { once: true });
-  }
+function waitFor(kept: Kept, gone: AbortSignal): Promise<ActionResult> {
+  kept.waiting += 1;
+  const leave = (): void => void (--kept.waiting === 0 && kept.over.abort());
+  gone.addEventListener('abort', leave, { once: true });
+  return kept.result;
 }
 
 function parseAction(body: string): ActionRequest {

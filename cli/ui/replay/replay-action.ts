@@ -36,7 +36,10 @@ export function createReplayAction(engines: Engines): PlanAction {
       says: describePlan(plan, place.project),
       command: '',
       perform: async () => {
-        const id = await replayOnce(plan, { place, engines });
+        // Nobody reads a replay whose page was closed; and once it has ended, its engine is free.
+        const ending = new AbortController();
+        const signal = AbortSignal.any([place.signal, place.gone, ending.signal]);
+        const id = await replayOnce(plan, { place: { ...place, signal }, engines }).finally(() => ending.abort());
         return { says: `The replay ${id} is beside the attempt ${plan.origin.id}.`, made: `replay.${id}` };
       },
     };
@@ -97,20 +100,9 @@ async function replayOnce(plan: ReplayPlan, playing: Playing): Promise<string> {
   return (await publishReplay(store, plan.origin.file.config.run, { ...replay, record }, isRepeatable)).id;
 }
 
-/** Nobody reads a replay whose page was closed. */
-async function playReplay(plan: ReplayPlan, playing: Playing): Promise<AttemptRecord> {
-  const ending = new AbortController();
-  const { signal, gone } = playing.place;
-  try {
-    return await playUntil(AbortSignal.any([signal, gone, ending.signal]), plan, playing);
-  } finally {
-    ending.abort();
-  }
-}
-
-async function playUntil(signal: AbortSignal, plan: ReplayPlan, { place, engines }: Playing): Promise<AttemptRecord> {
+async function playReplay(plan: ReplayPlan, { place, engines }: Playing): Promise<AttemptRecord> {
   const { origin, fromCall, agent, model } = plan;
-  const { store, env } = place;
+  const { store, env, signal } = place;
   const engine = new ReplayEngine(origin.record.calls, fromCall, await openAnswers(plan, engines, signal));
   const hosted = new RecordedHosted(origin.record.hostedCalls ?? []);
   const connect = connectByKeys(env);
@@ -133,7 +125,6 @@ async function playUntil(signal: AbortSignal, plan: ReplayPlan, { place, engines
       onRecorder: (recorder) => engine.attach(recorder),
       connectHosted: (named) => hosted.over(named.name, connect(named)),
     });
-    signal.throwIfAborted();
     if (engine.difference !== null) throw differs(plan, engine.difference, played.record);
     return { ...played.record, calls: mixed(played.asked, engine) };
   } finally {

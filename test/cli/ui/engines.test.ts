@@ -1,4 +1,5 @@
 /** Engines of `temper ui` itself: as many as there is memory for, and none is closed while somebody asks it. */
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { EngineModel } from '../../../cli/ui/chat/find-model.ts';
@@ -19,7 +20,7 @@ async function opened() {
       ended: new Promise(() => undefined),
       close: async () => {
         closed.push(manifest.baseModel);
-        if (!letGo.signal.aborted) await new Promise((resolve) => letGo.signal.addEventListener('abort', resolve));
+        await once(letGo.signal, 'abort');
       },
     } satisfies ServedEngine),
   );
@@ -31,20 +32,19 @@ async function opened() {
   return { engines, open, closed, told, letGo };
 }
 
-const WAITS = 'waiting for one of the 2 engines, which all answer other chats or replays';
-
 test('a third model waits until one of two engines answers nobody, and takes the place of that one', async () => {
   const { open, closed, told, engines, letGo } = await opened();
   const [first, second] = [open('a'), open('b')];
   await Promise.all([first.address, second.address]);
   const [third, fourth] = [open('c'), open('d')];
-  await vi.waitFor(() => expect(told.filter((text) => text === WAITS)).toHaveLength(2));
+  const waits = 'waiting for one of the 2 engines, which all answer other chats or replays';
+  await vi.waitFor(() => expect(told.filter((text) => text === waits)).toHaveLength(2), 30_000);
   // A model that has an engine waits for nothing.
   const again = open('a');
   expect(await again.address).toEqual({ url: 'http://a', key: null });
   first.asks.abort();
   fourth.asks.abort();
-  await expect(fourth.address).rejects.toThrow();
+  await expect(fourth.address).rejects.toThrow('aborted');
   expect(closed).toEqual([]);
   second.asks.abort();
   expect(await third.address).toEqual({ url: 'http://c', key: null });
@@ -53,10 +53,9 @@ test('a third model waits until one of two engines answers nobody, and takes the
   third.asks.abort();
   await open('e').address;
   expect(closed).toEqual(['b', 'a']);
-  let isOver = false;
-  const over = engines.close().then(() => (isOver = true));
+  const over = engines.close();
   await vi.waitFor(() => expect(closed).toHaveLength(4));
-  expect(isOver).toBe(false);
+  expect(await Promise.race([over, Promise.resolve('closes')])).toBe('closes');
   letGo.abort();
   await over;
 });

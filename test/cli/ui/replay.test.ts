@@ -183,7 +183,7 @@ test('a replay ends with the page that wanted it, and nothing of it is stored', 
     page.abort();
     return { hang: true };
   });
-  await expect((await plan({}, {}, page.signal)).perform()).rejects.toThrow();
+  await expect((await plan({}, {}, page.signal)).perform()).rejects.toThrow('the attempt was cancelled');
   expect(await allKeys()).toEqual(before);
 });
 
