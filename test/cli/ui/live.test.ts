@@ -77,14 +77,9 @@ describe('the feed', () => {
     keys.length = 0;
     const changed = next(feed, 'runs');
     await record(5);
-    expect((await changed).runs.map(({ run, step }) => [run, step]).toSorted()).toEqual([
-      ['demo', 5],
-      ['ended', 2],
-      ['waits', 2],
-    ]);
-    expect(keys).toContain('runs/demo/run.json');
-    expect(keys.filter((key) => /^runs\/(ended|waits)\/run\.json$/.test(key))).toEqual([]);
-    expect(keys.filter((key) => key === 'runs/ended/state.json')).toEqual([]);
+    const steps = Object.fromEntries((await changed).runs.map(({ run, step }) => [run, step]));
+    expect(steps).toEqual({ demo: 5, ended: 2, waits: 2 });
+    expect(keys.filter((key) => /^runs\/(ended\/|waits\/run\.json)/.test(key))).toEqual([]);
   });
 
   test('reads nothing while nobody listens, and for ten as much as for one', async () => {
