@@ -56,6 +56,7 @@ async function checkQueues(
   const opened = openStore(storeUri(config.store, folders));
   // The check of the store says why.
   const storeId = await opened.then((store) => store.id()).catch(() => null);
+  await opened.then((store) => store.close()).catch(() => undefined);
   if (storeId === null) {
     const detail = 'their names contain the id of the store, which cannot be read';
     return [unknown('queues', detail, 'make the store available')];

@@ -30,30 +30,35 @@ const ActionSchema = z.strictObject({
 
 export class ActionDesk {
   readonly #readTable: () => Promise<ActionTable>;
-  readonly #place: ActionPlace;
+  readonly #place: Omit<ActionPlace, 'gone'>;
   readonly #onDone: (run: string) => void;
-  readonly #done = new Map<string, { readonly body: string; readonly result: Promise<ActionResult> }>();
+  readonly #done = new Map<string, Kept>();
 
   /** `onDone` is told the run that was acted on. */
-  constructor(readTable: () => Promise<ActionTable>, place: ActionPlace, onDone: (run: string) => void) {
+  constructor(readTable: () => Promise<ActionTable>, place: Omit<ActionPlace, 'gone'>, onDone: (run: string) => void) {
     this.#readTable = readTable;
     this.#place = place;
     this.#onDone = onDone;
   }
 
-  answer(body: string): Promise<ActionResult> {
+  /** `gone`: whoever asks does not wait any more. */
+  answer(body: string, gone: AbortSignal): Promise<ActionResult> {
     const request = parseAction(body);
     const { requestId } = request;
-    if (!request.isConfirmed || requestId === undefined) return this.#act(request);
+    if (!request.isConfirmed || requestId === undefined) return this.#act(request, gone);
     const before = this.#done.get(requestId);
-    if (before === undefined) return this.#keep(requestId, body, this.#act(request));
-    if (before.body === body) return before.result;
+    if (before === undefined) {
+      const over = new AbortController();
+      const result = this.#act(request, over.signal);
+      return this.#keep(requestId, { body, over, result, waiting: 0 }, gone);
+    }
+    if (before.body === body) return waitFor(before, gone);
     throw new HttpRefusal(409, 'requestId was used for another action; send a new one', 'request_reused');
   }
 
-  async #act(request: ActionRequest): Promise<ActionResult> {
+  async #act(request: ActionRequest, gone: AbortSignal): Promise<ActionResult> {
     const table = await this.#readTable();
-    const planned = await table[request.action](request, this.#place);
+    const planned = await table[request.action](request, { ...this.#place, gone });
     const { command } = planned;
     if (!request.isConfirmed) return { says: planned.says, isDone: false, command, made: null };
     try {
@@ -65,15 +70,30 @@ export class ActionDesk {
   }
 
   /** A request that failed may be sent again. */
-  #keep(requestId: string, body: string, result: Promise<ActionResult>): Promise<ActionResult> {
+  #keep(requestId: string, kept: Kept, gone: AbortSignal): Promise<ActionResult> {
     for (const oldest of this.#done.keys()) {
       if (this.#done.size < MOST_KEPT) break;
       this.#done.delete(oldest);
     }
-    this.#done.set(requestId, { body, result });
-    result.catch(() => this.#done.delete(requestId));
-    return result;
+    this.#done.set(requestId, kept);
+    kept.result.catch(() => this.#done.delete(requestId));
+    return waitFor(kept, gone);
   }
+}
+
+interface Kept {
+  readonly body: string;
+  readonly result: Promise<ActionResult>;
+  /** Aborted once nobody waits for the result. */
+  readonly over: AbortController;
+  waiting: number;
+}
+
+function waitFor(kept: Kept, gone: AbortSignal): Promise<ActionResult> {
+  kept.waiting += 1;
+  const leave = (): void => void (--kept.waiting === 0 && kept.over.abort());
+  gone.addEventListener('abort', leave, { once: true });
+  return kept.result;
 }
 
 function parseAction(body: string): ActionRequest {

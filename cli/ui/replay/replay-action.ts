@@ -36,7 +36,10 @@ export function createReplayAction(engines: Engines): PlanAction {
       says: describePlan(plan, place.project),
       command: '',
       perform: async () => {
-        const id = await replayOnce(plan, { place, engines });
+        // Nobody reads a replay whose page was closed; and once it has ended, its engine is free.
+        const ending = new AbortController();
+        const signal = AbortSignal.any([place.signal, place.gone, ending.signal]);
+        const id = await replayOnce(plan, { place: { ...place, signal }, engines }).finally(() => ending.abort());
         return { says: `The replay ${id} is beside the attempt ${plan.origin.id}.`, made: `replay.${id}` };
       },
     };

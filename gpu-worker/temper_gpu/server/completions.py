@@ -120,8 +120,8 @@ class CompletionWriter:
 
     def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]:
         so_far = self._choices[index]
-        for token in tokens:
-            so_far.hear(token)
+        if not so_far.hear(tokens):
+            return
         text = safe_text(so_far.text, self._request.sampling)
         if len(text) > so_far.num_told:
             told, so_far.num_told = text[so_far.num_told :], len(text)

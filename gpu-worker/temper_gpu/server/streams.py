@@ -46,17 +46,25 @@ class ChoiceSoFar:
         self.num_taken = 0
         self.num_told = 0
         self.num_thoughts_told = 0
+        self._num_read = 0
         self._untold: list[Sampled] = []
 
     @property
     def text(self) -> str:
         return self._text.text
 
-    def hear(self, token: Sampled) -> None:
-        self.num_taken += 1
-        self._untold.append(token)
-        if token.token_id not in self._sampling.stop_token_ids:
-            self._text.add(token.token_id)
+    def hear(self, tokens: list[Sampled]) -> bool:
+        """Whether the text is to be read again. A reading begins at its start, so that a reading for each token would
+        cost the square of its length: a long text waits until a small part of it is new."""
+        self.num_taken += len(tokens)
+        self._untold += tokens
+        for token in tokens:
+            if token.token_id not in self._sampling.stop_token_ids:
+                self._text.add(token.token_id)
+        is_due = len(self.text) - self._num_read >= len(self.text) >> 8
+        if is_due:
+            self._num_read = len(self.text)
+        return is_due
 
     def take(self) -> list[Sampled]:
         taken, self._untold = self._untold, []
@@ -125,8 +133,8 @@ class ChatWriter:
 
     def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]:
         so_far = self._choices[index]
-        for token in tokens:
-            so_far.hear(token)
+        if not so_far.hear(tokens):
+            return
         delta = so_far.new_of(*self._reading.certain(so_far.text))
         if delta:
             yield self._chunk(index, delta, so_far.take())

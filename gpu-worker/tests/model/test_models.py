@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from transformers import AutoModelForCausalLM, JetMoeConfig, LlamaConfig
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
-from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
+from temper_gpu.model.models import BUILT_IN, POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
 from temper_gpu.model.outlines import OutlineLibrary, without_numbers
 from temper_gpu.model.stock_models import MAKING
 from temper_gpu.server.answers import http_meaning
@@ -90,6 +91,33 @@ def test_models_are_made_one_at_a_time_and_only_reading_weights_changes_the_defa
     model = base.instantiate("sdpa")
     assert (model.dtype, model.config.dtype) == (torch.bfloat16, torch.bfloat16)
     assert set(seen) == {(torch.float32, True)}
+
+
+@pytest.mark.parametrize("loads", [False, True])
+def test_two_models_made_at_once_leave_the_default_type(monkeypatch, pocket: BaseModel, loads: bool):
+    """A second thread enters a constructor while the first is in one, and leaves it last, if nothing stops it."""
+    first_inside, second_inside, first_over = (threading.Event() for _ in range(3))
+    true, main = transformers.PreTrainedModel.__init__, threading.current_thread()
+
+    def paused(*given: Any, **options: Any) -> None:
+        if threading.current_thread() is not main:
+            second_inside.set()
+            first_over.wait(60)
+        elif not first_inside.is_set():
+            first_inside.set()
+            second_inside.wait(1)
+        true(*given, **options)
+
+    monkeypatch.setattr(transformers.PreTrainedModel, "__init__", paused)
+    folder = str(BUILT_IN["pocket-tools"])
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(lambda: first_inside.wait(60) and pocket.instantiate("sdpa"))
+        load_base("pocket-tools", folder, torch.bfloat16, pocket.device) if loads else outline(folder)
+        first_over.set()
+        assert second.result()
+    found = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    assert found == torch.float32
 
 
 def test_a_loaded_model_is_there_while_another_one_is_downloaded(monkeypatch: pytest.MonkeyPatch):

@@ -149,6 +149,15 @@ def test_however_a_completion_is_cut_the_pieces_are_the_answer(text: str, pieces
     assert "".join(event["choices"][0]["text"] for event in events) == "?" + text.partition("STOP")[0]
 
 
+def test_a_long_text_is_not_read_again_for_each_token():
+    text = ("ok. " * 5000)[:20_000]
+    body = {"model": "pocket", "messages": ASKED["messages"], "stream": True}
+    events, _ = stream(ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id"), text, [1] * len(text))
+    pieces = [event["choices"][0]["delta"].get("content") or "" for event in events]
+    assert ("".join(pieces), max(map(len, pieces)) < 100) == (text, True)
+    assert 1000 < len(events) < 2000
+
+
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look"}}])
 def test_a_call_that_the_prompt_opened_is_told_at_the_end(choice: Any):
     body = {"model": "pocket", "messages": ASKED["messages"], "tools": [LOOK], "tool_choice": choice, "stream": True}
