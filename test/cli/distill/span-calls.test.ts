@@ -220,7 +220,10 @@ const PARTS = '[{"type": "text", "text": "Hello"}, {"type": "text", "text": "Bye
 test.each(['[]', '[{"type": "fruit", "n": 1}]', PARTS, '{"n": 1.0}', '"a"', '7', ' [1', '["\\'])(
   'what a user, a tool and a model wrote stays as it was: %j',
   (said) => {
-    const chat = [{ role: 'user', content: said }, { role: 'tool', tool_call_id: 'c', content: said }];
+    const chat = [
+      { role: 'user', content: said },
+      { role: 'tool', tool_call_id: 'c', content: said },
+    ];
     const answers = [{ role: 'assistant', content: said }];
     const [user, tool] = chat.map(({ content, ...message }) => ({ ...message, parts: [text(content)] }));
     const inference = { 'openinference.span.kind': 'LLM', 'llm.output_messages.0.message.content': said };
@@ -245,9 +248,13 @@ test('numbers keep their digits in what a model or a tool said, and are numbers 
   const call = `{"id":"c1","type":"function","function":{"name":"find","arguments":${digits}}}`;
   const asked = `[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[${call}]},{"role":"tool","parts":[{"type":"tool_result","content":${digits}}]}]`;
   const tools = '[{"name":"find","parameters":{"type":"object","maximum":1.0}}]';
-  const read = readCall(spanOf({ ...GEN_AI, ...OUTPUT, 'gen_ai.input.messages': asked, 'gen_ai.tool.definitions': tools }));
+  const read = readCall(
+    spanOf({ ...GEN_AI, ...OUTPUT, 'gen_ai.input.messages': asked, 'gen_ai.tool.definitions': tools }),
+  );
   const [, said, result] = read!.messages;
   expect(said).toMatchObject({ tool_calls: [{ function: { arguments: digits } }] });
   expect(result).toMatchObject({ content: digits });
-  expect(read!.tools).toEqual([{ type: 'function', function: { name: 'find', parameters: { type: 'object', maximum: 1 } } }]);
+  expect(read!.tools).toEqual([
+    { type: 'function', function: { name: 'find', parameters: { type: 'object', maximum: 1 } } },
+  ]);
 });
