@@ -35,9 +35,9 @@ const UNPRINTABLE = /\p{C}|[^\S ]|^ | $| {2}/u;
 
 /** The mistake in names of metrics; null if there is none. */
 export function findMetricNameProblem(names: readonly string[]): string | null {
-  const own = names.find((name) => OWN_METRICS.has(name) || name === '__proto__');
-  if (own !== undefined)
-    return `metrics must not have the names of Temper's own, got ${own}; rename it, as in my_${own}`;
+  // Every object of JavaScript seems to have a metric named `constructor`.
+  const own = names.find((name) => OWN_METRICS.has(name) || name in Object.prototype);
+  if (own !== undefined) return `metrics must not have reserved names, got ${own}; rename it, as in my_${own}`;
   const wrong = names.find((name) => name === '' || name.length > MAX_METRIC_NAME || UNPRINTABLE.test(name));
   return wrong === undefined
     ? null
