@@ -48,7 +48,7 @@ export const SDK: readonly Mutant[] = [
     ],
     [
       'a reward that is no number is trained',
-      'if (Number.isFinite(reward)) return;',
+      'if (isReward(reward)) return;',
       'if (reward !== undefined) return;',
     ],
     [
