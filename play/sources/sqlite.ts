@@ -62,10 +62,8 @@ async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
     statement = database.prepare(query);
     statement.setReadBigInts?.(true);
     for (const value of statement.iterate?.() ?? statement.all()) {
-      if (number === 0) {
-        const names = statement.columns?.().map(({ name }) => name) ?? namesOf(database, query, value as object);
-        checkColumns(names, `the query on ${file}`, 'name them with "as"');
-      }
+      if (number === 0)
+        checkColumns(namesOf({ database, statement }, query, value), `the query on ${file}`, 'name them with "as"');
       yield { value: withNumbers({ ...(value as object) }), number: ++number };
     }
   } catch (cause) {
@@ -77,16 +75,24 @@ async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
   }
 }
 
+interface Prepared {
+  readonly database: Database;
+  readonly statement: Statement;
+}
+
 /** A row has the last of columns of one name alone; of a subquery's, SQLite numbers the others: `id:1`. */
-function namesOf(database: Database, query: string, row: object): string[] {
+function namesOf({ database, statement }: Prepared, query: string, row: unknown): string[] {
+  const own = Object.keys(row as object);
+  const columns = statement.columns?.();
+  if (columns !== undefined) return columns.map(({ name }) => name);
   const inner = prepareInner(database, query) ?? prepareInner(database, query.slice(0, query.lastIndexOf(';')));
   // `pragma` and `explain` are no subqueries, and name their columns themselves.
-  if (inner === null) return Object.keys(row);
+  if (inner === null) return own;
   inner.setReadBigInts?.(true);
   const [numbered = row] = inner.all();
   inner.finalize?.();
   const all = Object.keys(numbered as object);
-  return all.length > Object.keys(row).length ? all.map((each) => each.replace(/:\d+$/, '')) : all;
+  return all.length > own.length ? all.map((each) => each.replace(/:\d+$/, '')) : all;
 }
 
 function prepareInner(database: Database, query: string): Statement | null {

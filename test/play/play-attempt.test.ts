@@ -68,9 +68,9 @@ test('what an agent logs after its log is full is not even formatted', async () 
   expect(formatted).toBe(201);
 });
 
-const MANY = Object.fromEntries(Array.from({ length: 5000 }, (_, move) => [`move ${move}`, 1]));
+const EACH_MOVE = Object.fromEntries(Array.from({ length: 5000 }, (_, move) => [`move ${move}`, 1]));
 test.each<[string, Record<string, number>, string]>([
-  ['a metric for each move', MANY, 'an attempt may report 100 metrics, got 5000'],
+  ['a metric for each move', EACH_MOVE, 'an attempt may report 100 metrics, got 5000'],
   ['a metric with a story for a name', { ['x'.repeat(1000)]: 1 }, 'printable text of 1 to 100 characters, got "xxx'],
   [
     'a metric of Temper',

@@ -17,12 +17,12 @@ export interface MlflowStandIn extends StandIn {
   readonly runs: MlflowRun[];
 }
 
-const isPath = (key: string) => normalize(key) === key && !/^(?:\/|\.$|\.\.)/.test(key);
-const key = z
+const isPath = (name: string) => normalize(name) === name && !/^(?:\/|\.$|\.\.)/.test(name);
+const metricName = z
   .string()
   .regex(/^[\w\-. :/]{1,250}$/)
   .refine(isPath);
-const pair = z.strictObject({ key, value: z.string().max(6000) });
+const pair = z.strictObject({ key: metricName, value: z.string().max(6000) });
 const tag = z.strictObject({ key: z.string().max(250), value: z.string().max(8000) });
 const LogBatch = z.strictObject({
   run_id: z.string(),

@@ -263,9 +263,9 @@ test.each([
   ['names must not end in x', /MLflow refused the request .*names must not end in x/, 2],
 ])('an experiment that can be neither found nor made is told: %s', async (message, said, requests) => {
   let asked = 0;
-  const refuse = async (url: string | URL | Request) => {
+  const refuse: typeof fetch = async (_, { method } = {}) => {
     asked += 1;
-    return Response.json({ message }, { status: String(url).includes('create') ? 400 : 404 });
+    return Response.json({ message }, { status: method === 'POST' ? 400 : 404 });
   };
   const api = openMlflow(
     { url: null },
