@@ -3,6 +3,7 @@
  * nothing. `manifest.js` comes before the page's own script; the others are loaded when they are needed.
  */
 import { parseMetricFilter } from '../core/metric-filter.ts';
+import { ORDERS } from '../views/api/attempt-orders.ts';
 import type { AttemptRow, AttemptsView } from '../views/api/attempt-views.ts';
 
 interface Exported {
@@ -66,10 +67,8 @@ function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
     const test = value === '' ? undefined : TESTS[name];
     return test === undefined ? [] : [(row: AttemptRow) => test(row, value)];
   });
-  const rows = sortRows(
-    view.rows.filter((row) => tests.every((test) => test(row))),
-    query.get('sort') ?? 'newest',
-  );
+  const sort = (query.get('sort') || 'newest') as keyof typeof ORDERS;
+  const rows = view.rows.filter((row) => tests.every((test) => test(row))).toSorted(ORDERS[sort] ?? ORDERS.newest);
   const offset = Number(query.get('offset') ?? 0);
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
   const leftOut = view.total - view.rows.length;
@@ -90,18 +89,3 @@ const TESTS: Readonly<Record<string, Test | undefined>> = {
   kind: ({ use }, value) => (use === 'eval') === (value === 'eval'),
   metric: ({ metrics }, value) => parseMetricFilter(value)?.(metrics) ?? false,
 };
-
-const VALUES: Readonly<Record<string, (row: AttemptRow) => number>> = {
-  reward: ({ reward }) => reward ?? -Infinity,
-  tokens: ({ sampledTokens }) => sampledTokens,
-  turns: ({ turns }) => turns,
-};
-
-/** The rows are exported newest first. */
-function sortRows(rows: readonly AttemptRow[], sort: string): AttemptRow[] {
-  if (sort === 'oldest') return rows.toReversed();
-  const value = VALUES[sort.replace(/^-/, '')];
-  if (value === undefined) return [...rows];
-  const sign = sort.startsWith('-') ? -1 : 1;
-  return rows.toSorted((a, b) => sign * (value(a) - value(b)));
-}

@@ -13,6 +13,8 @@ export interface ToldTarget {
   readonly ended: RunOutcome | null;
   /** Page of the run; null if the target has none. */
   readonly url: string | null;
+  /** Why the last try failed: the target refused it, or did not answer. */
+  readonly failure: string | null;
 }
 
 export async function listTold(store: Store, run: string): Promise<ToldTarget[]> {
@@ -22,7 +24,8 @@ export async function listTold(store: Store, run: string): Promise<ToldTarget[]>
   const cursors = await Promise.all(names.map((name) => readCursor(store, run, name)));
   return cursors.flatMap((cursor, index) => {
     if (cursor === null) return [];
-    const { branch, step, evals, ended, memory } = cursor;
-    return [{ target: names[index]!, branch, step, evaluations: evals.length, ended, url: memory['url'] ?? null }];
+    const { branch, step, evals, ended, memory, failure = null } = cursor;
+    const place = { target: names[index]!, branch, step, evaluations: evals.length };
+    return [{ ...place, ended, url: memory['url'] ?? null, failure }];
   });
 }

@@ -1,4 +1,5 @@
 /** Tells a target what is new of a run, one delivery at a time, and keeps how far it was told. */
+import { TemperError, type FailureType } from '../core/failures.ts';
 import { branchOfStep } from '../core/lineage.ts';
 import { NEW_CURSOR, readCursor, writeCursor, type Cursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
@@ -26,14 +27,23 @@ export async function tellNext(
   const cursor = known ?? (from === 'now' ? cursorFromNow(snapshot) : NEW_CURSOR);
   const telling = planTelling(cursor, snapshot, outcome, target);
   if (telling.kind === 'nothing') return false;
-  const keep = async (next: Cursor): Promise<void> => {
+  const keep = async (next: Cursor, failure: string | null = null): Promise<void> => {
     scope.checkFresh();
-    await writeCursor(store, run, target.name, next);
+    await writeCursor(store, run, target.name, { ...next, failure });
   };
   scope.checkFresh();
-  await keep(await deliver(target, snapshot, { cursor, telling, keep }, scope));
+  try {
+    await keep(await deliver(target, snapshot, { cursor, telling, keep }, scope));
+  } catch (error) {
+    if (error instanceof TemperError && OF_TARGETS.has(error.type))
+      await keep((await readCursor(store, run, target.name)) ?? cursor, error.message);
+    throw error;
+  }
   return true;
 }
+
+/** Failures that people look for: their target's, or of its settings. */
+const OF_TARGETS: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed', 'TargetUnavailable']);
 
 interface Delivery {
   readonly cursor: Cursor;

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { HubDataset } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
+import { rankInSample } from '../core/split-held-out.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 import type { Patience } from './sources/ask-again.ts';
 import { csvSource } from './sources/csv.ts';
@@ -47,6 +48,34 @@ export async function readScenarios(
     if (placeOf !== null) PLACES.set(scenario, placeOf(number));
   }
   return read;
+}
+
+/** Most scenarios that a sample is drawn from: a generator may be endless. */
+export const SAMPLED_FROM = 10_000;
+
+export interface Sample {
+  /** In the order of the source, with their numbers in it. */
+  readonly scenarios: readonly { readonly scenario: Scenario; readonly index: number }[];
+  /** Number of those that were read. */
+  readonly of: number;
+}
+
+/** A file may be sorted by what is asked for: the first ones would all be alike. */
+export async function sampleScenarios(
+  source: ScenarioSource<Scenario>,
+  count: number,
+  patience: Patience = {},
+): Promise<Sample> {
+  const { scenarios, placeOf } = openScenarios(source, SAMPLED_FROM, patience);
+  let kept: { scenario: Scenario; index: number; rank: number }[] = [];
+  const cut = () => kept.toSorted((a, b) => a.rank - b.rank).slice(0, count);
+  let of = 0;
+  for await (const { scenario, number } of scenarios) {
+    if (placeOf !== null) PLACES.set(scenario, placeOf(number));
+    kept.push({ scenario, index: of++, rank: rankInSample(scenario.id) });
+    if (kept.length > 2 * count) kept = cut();
+  }
+  return { scenarios: cut().toSorted((a, b) => a.index - b.index), of };
 }
 
 /** The place of a scenario in its file, for messages. */

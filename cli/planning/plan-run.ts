@@ -89,7 +89,11 @@ export async function checkAsked(
   await checkEngine(asked, flags, context);
   if (agentFile === null) return;
   await refuseIdleCorrection(asked, known?.file.config ?? null, flags, context, usual);
-  await checkScenarios(agentFile, asked, context);
+  const { held, of } = await checkScenarios(agentFile, asked, context);
+  if (held < of)
+    context.output.errorLine(
+      `note: evaluations play ${held} of the ${of} held-out scenarios, a sample that is the same in every run`,
+    );
   await checkJudge(agentFile.agent, asked, { store, env: context.env });
 }
 

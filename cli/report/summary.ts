@@ -36,7 +36,7 @@ export function renderSummary({ state, steps, config, agreement, advisories }: R
       ${outcome(state, steps)}
       <div class="card tiles">
         ${metricTiles(state)} ${tile(`${state.step} of ${state.steps}`, 'steps')}
-        ${tile(formatDuration(state.wallSeconds), 'wall time')}
+        ${tile(formatDuration(state.wallSeconds), 'time')}
         ${tile(attempts.toLocaleString('en'), 'attempts played')} ${tile(tokens.toLocaleString('en'), 'tokens sampled')}
         ${costTile(state)}
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
@@ -62,11 +62,11 @@ function costTile({ costs }: RunState): Html | null {
 }
 
 /** Updates and notes of the run come last: they explain the curve. */
-function steeringNotes({ notes, changes, lineage, state, waitingFor }: RunState): string[] {
+function steeringNotes({ notes, changes, branch, lineage, state, waitingFor }: RunState): string[] {
   const place = describeLineage(lineage);
   return [
     ...notes,
-    ...changes.map((each) => `changed: ${describeChange(each)}`),
+    ...changes.map((each) => `changed: ${describeChange(each, branch)}`),
     ...(place === null ? [] : [`current position: ${place}`]),
     ...(state === 'paused' && waitingFor !== null ? [`waiting for ${waitingFor}`] : []),
   ];

@@ -114,8 +114,10 @@ async function awaitTrackers(client: Client, { plan, targets, viewer, signal }: 
   const { run } = plan.config;
   const limitMs = TRACKERS_PATIENCE_MS;
   const late = await awaitTracking(client, await plan.store.id(), { run, targets, limitMs });
-  for (const { target, url } of await listTold(plan.store, run))
+  for (const { target, url, failure } of await listTold(plan.store, run)) {
     if (url !== null && targets.includes(target)) viewer.note(`${target}: ${url}`);
+    if (failure !== null && late.includes(target)) viewer.note(`${target} was not told all: ${failure}`);
+  }
   if (late.length > 0)
     viewer.note(
       `${late.join(', ')} ${late.length === 1 ? 'does' : 'do'} not know all of ${run} yet; temper track ${run} shows how far, and the next start of the local stack continues`,

@@ -101,10 +101,11 @@ async function show({ args, flags, output }: TrackContext, store: Store): Promis
   }
   if (told.length === 0)
     output.line(`no tracker knows ${args.run}; tell one with temper track ${args.run} --to wandb --backfill`);
-  for (const { target, branch, step, evaluations, ended, url } of told) {
+  for (const { target, branch, step, evaluations, ended, url, failure } of told) {
     const place = branch === 0 ? `step ${step}` : `step ${step} of branch ${branch}`;
     const end = ended === null ? '' : `, and its end (${ended})`;
     output.line(`${target}: up to ${place}, ${evaluations} evaluations${end}${url === null ? '' : ` · ${url}`}`);
+    if (failure !== null) output.line(`  it does not know more yet: ${failure}`);
   }
   return EXIT.ok;
 }

@@ -6,6 +6,5 @@ export function latestMetrics({ newest, evals }: Pick<ToldRun, 'newest' | 'evals
   const metrics = Object.assign({}, ...newest.map((row) => metricsOfRow(row))) as NamedMetrics;
   const best = bestEvaluation(evals);
   if (best === null) return metrics;
-  const ofBest = Object.entries(metricsOfEvaluation(best)).filter(([name]) => name.endsWith('/reward'));
-  return { ...metrics, ...Object.fromEntries(ofBest.map(([name, value]) => [`best/${name}`, value])) };
+  return { ...metrics, 'best/val/reward': metricsOfEvaluation(best)['val/reward']! };
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';
 import {
+  checkColumns,
   resolvePath,
   RowSource,
   unreadable,
@@ -40,6 +41,8 @@ interface Database {
 interface Statement {
   iterate?(): Iterable<unknown>;
   all(): Iterable<unknown>;
+  /** Node has it from version 22.16 on. */
+  columns?(): readonly { readonly name: string }[];
   /** Node's library alone has it: without, a large integer is an error. */
   setReadBigInts?(enabled: boolean): void;
   /** The other library alone has it, and does not close a database before. */
@@ -53,18 +56,60 @@ async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
   const open = findNodeSqlite() ?? (await importWasm(file));
   let database: Database | undefined;
   let statement: Statement | undefined;
+  let number = 0;
   try {
     database = open(file);
     statement = database.prepare(query);
     statement.setReadBigInts?.(true);
-    let number = 0;
-    for (const value of statement.iterate?.() ?? statement.all())
+    for (const value of statement.iterate?.() ?? statement.all()) {
+      if (number === 0)
+        checkColumns(namesOf({ database, statement }, query, value), `the query on ${file}`, 'name them with "as"');
       yield { value: withNumbers({ ...(value as object) }), number: ++number };
+    }
   } catch (cause) {
-    throw unreadable(`the query on ${file}`, cause, 'correct the query or the file');
+    if (cause instanceof TemperError) throw cause;
+    const row = number === 0 ? '' : `row ${number + 1} of `;
+    throw unreadable(`${row}the query on ${file}`, cause, 'correct the query or the file');
   } finally {
+    if (database !== undefined) close(database, statement);
+  }
+}
+
+interface Prepared {
+  readonly database: Database;
+  readonly statement: Statement;
+}
+
+/** A row has the last of columns of one name alone; of a subquery's, SQLite numbers the others: `id:1`. */
+function namesOf({ database, statement }: Prepared, query: string, row: unknown): string[] {
+  const own = Object.keys(row as object);
+  const columns = statement.columns?.();
+  if (columns !== undefined) return columns.map(({ name }) => name);
+  const inner = prepareInner(database, query) ?? prepareInner(database, query.slice(0, query.lastIndexOf(';')));
+  // `pragma` and `explain` are no subqueries, and name their columns themselves.
+  if (inner === null) return own;
+  inner.setReadBigInts?.(true);
+  const [numbered = row] = inner.all();
+  inner.finalize?.();
+  const all = Object.keys(numbered as object);
+  return all.length > own.length ? all.map((each) => each.replace(/:\d+$/, '')) : all;
+}
+
+function prepareInner(database: Database, query: string): Statement | null {
+  try {
+    return database.prepare(`select * from (${query}\n) limit 1`);
+  } catch {
+    return null;
+  }
+}
+
+function close(database: Database, statement: Statement | undefined): void {
+  try {
     statement?.finalize?.();
-    database?.close();
+  } catch {
+    // It throws the statement's error again, which is told already.
+  } finally {
+    database.close();
   }
 }
 

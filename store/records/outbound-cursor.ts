@@ -31,6 +31,8 @@ const CursorSchema = z.looseObject({
   ended: z.enum(OUTCOMES).nullable(),
   /** Ids and addresses that the target gave: never a key. */
   memory: z.record(z.string(), z.string()),
+  /** Why the last try failed; absent or null: it did not. */
+  failure: z.string().nullish(),
 });
 export type Cursor = z.output<typeof CursorSchema>;
 

@@ -34,10 +34,28 @@ const UNHURRIED = { ...ROLLOUT, attemptTimeoutMs: 60_000, callTimeoutMs: 30_000,
 test.each<[string, Play, string]>([
   ['throws', () => Promise.reject(new RangeError('lost the plot')), 'RangeError: lost the plot'],
   ['throws something that is no error', () => Promise.reject('no'), 'threw "no"'],
-  ['returns nothing', () => undefined as never, 'rollout must return a finite reward, got undefined'],
-  ['returns no reward', () => ({ metrics: { moves: 3 } }) as never, 'rollout must return a finite reward'],
-  ['returns NaN', () => Number.NaN, 'rollout must return a finite reward, got NaN'],
-  ['returns infinity', () => ({ reward: -Infinity }), 'rollout must return a finite reward, got -Infinity'],
+  [
+    'returns nothing',
+    () => undefined as never,
+    'rollout must return a reward, a finite number from -1000000 to 1000000, got undefined',
+  ],
+  [
+    'returns no reward',
+    () => ({ metrics: { moves: 3 } }) as never,
+    'rollout must return a reward, a finite number from -1000000 to 1000000',
+  ],
+  ['returns NaN', () => Number.NaN, 'rollout must return a reward, a finite number from -1000000 to 1000000, got NaN'],
+  ['returns the largest number', () => -Number.MAX_VALUE, 'to 1000000, got -1.7976931348623157e+308'],
+  [
+    'reports a metric of Temper',
+    () => ({ reward: 1, metrics: { reward: 1 } }),
+    'must not have reserved names, got reward; rename',
+  ],
+  [
+    'returns infinity',
+    () => ({ reward: -Infinity }),
+    'rollout must return a reward, a finite number from -1000000 to 1000000, got -Infinity',
+  ],
   ['never returns', () => new Promise<number>(() => undefined), 'an attempt may take attemptTimeoutMs 3000 ms'],
 ])('an agent that %s: the attempt has failed, and the group is trained without it', async (_, play, message) => {
   const { result, bad } = await playBeside(play, SHORT);

@@ -56,10 +56,16 @@ test('at most maxScenarios and evalScenarios are read, from endless generators t
     for (let index = 0; ; index++) yield { id: `${prefix}${index}` };
   }
   const sources = { scenarios: () => endless('t'), evalScenarios: () => endless('e') };
-  expect(await prepare(sources, { maxScenarios: 50, evalScenarios: 7 })).toMatchObject({
+  const prepared = await prepare(sources, { maxScenarios: 50, evalScenarios: 7 });
+  expect(prepared).toMatchObject({
     trainScenarios: 50,
     evalScenarios: 7,
+    evalScenariosOf: 10_000,
   });
+  const held = (await readStoredScenarios(world.store, prepared)).slice(-7);
+  const numbers = held.map(({ id }) => Number(id.slice(1)));
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  expect(numbers.at(-1)).toBeGreaterThan(5000);
 });
 
 test('prepared again with the same configuration it is the same; with another it says exactly what differs', async () => {

@@ -152,12 +152,12 @@ describe('a function that gives no rewards is tried again later, as a judge is, 
     [
       'returns no number',
       { rewardGroup: ({ attempts }) => attempts.map(() => Number.NaN) },
-      'of attempt 0 must be a finite number, got NaN',
+      'of attempt 0 must be a finite number from -1000000 to 1000000, got NaN',
     ],
     [
       'returns names without weights',
       { rewardGroup: ({ attempts }) => attempts.map(() => ({ a: 1 })) },
-      'must be a finite number, got {"a":1}',
+      'a finite number from -1000000 to 1000000, got {"a":1}',
     ],
     [
       'leaves a name out',

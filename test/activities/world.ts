@@ -43,7 +43,7 @@ export const guessing = {
     const digits = [await say(context, `first of ${context.scenario.id}`), await say(context, 'second')].map(Number);
     context.log('digits', digits);
     const reward = digits.reduce((sum, digit) => sum + digit, 0);
-    return { reward, metrics: { even: reward % 2 === 0, reward } };
+    return { reward, metrics: { even: reward % 2 === 0, digits: reward } };
   },
 } satisfies AgentDefinition<Scenario>;
 

@@ -122,8 +122,8 @@ test('the step that verify recomputes is the one that is named, without a name t
     return typeof plan === 'string' ? plan : plan.policy;
   };
   expect(await recomputed('demo')).toBe('demo~1@3');
-  expect(await recomputed('demo@3')).toBe('demo@3');
-  expect(await recomputed('demo~0')).toBe('demo@3');
+  expect(await recomputed('demo@3')).toBe('demo~1@3');
+  expect(await recomputed('demo~0')).toBe('demo~0@3');
   expect(await recomputed('demo@best')).toBe('demo@1');
 });
 

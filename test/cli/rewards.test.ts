@@ -102,7 +102,7 @@ test('a file of rewards is given as a whole, and again without effect', async ()
 });
 
 describe('one line refuses', () => {
-  beforeEach(() => awaitRewards(store, { external: { name: 'csat', weight: 1e300 } }));
+  beforeEach(() => awaitRewards(store, { external: { name: 'csat', weight: 100 }, metrics: { moves: 3 } }));
 
   test.each<[string, string[], RegExp]>([
     ['an attempt that was not played', ['0.1.0.7', '1'], /has played no attempt 0\.1\.0\.7; see temper rewards demo$/],
@@ -110,9 +110,15 @@ describe('one line refuses', () => {
     ['a path', ['../../0.1.0.0', '1'], /got "\.\.\/\.\.\/0\.1\.0\.0"/],
     ['a failed attempt', ['0.1.1.3', '1'], /attempt 0\.1\.1\.3 failed and is not trained, so it takes no reward/],
     ['what is no number', ['0.1.0.0', 'good'], /VALUE must be a finite number, got "good"/],
-    ['a weighted reward that is infinite', ['0.1.0.0', '1e200'], /the weighted reward must be finite, got 1e\+200/],
+    ['a weighted reward that is too large', ['0.1.0.0', '1e6'], /the weighted reward must be a finite .*, got \d+ /],
     ['a metric without a value', ['0.1.0.0', '1', '--metric', 'tone'], /--metric must be NAME=VALUE, got "tone"/],
     ['the name of a reward', ['0.1.0.0', '1', '--metric', 'reward/a=1'], /a metric must be named by letters/],
+    [
+      'the name of a number of Temper',
+      ['0.1.0.0', '1', '--metric', 'reward=1'],
+      /not have reserved names, got reward;/,
+    ],
+    ['the name of a metric of the agent', ['0.1.0.0', '1', '--metric', 'moves=1'], /be one of the agent's, got moves/],
     ['a note without end', ['0.1.0.0', '1', '--note', 'x'.repeat(2001)], /note must be a text of 1 to 2000 characters/],
     ['no attempt', [], /ATTEMPT and VALUE are missing/],
   ])('%s', async (_name, words, message) => {
@@ -130,7 +136,7 @@ describe('one line refuses', () => {
     ['a.csv', 'run,attempt,reward\nother,0.1.0.0,1\n', /must be of the run demo, got "other"/],
     ['a.csv', 'attempt,reward\n0.1.0.0,1\n0.9.0.1,2\n', /line 3 .*no reward of the file was given/],
     ['a.csv', 'attempt,reward\n', /must have a reward in each line, got none/],
-    ['a.jsonl', '{"attempt":"0.1.0.0","reward":"1"}\n', /the reward must be a finite number, got "1"/],
+    ['a.jsonl', '{"attempt":"0.1.0.0","reward":"1"}\n', /the reward must be a finite number from .*, got "1"/],
   ])('a file %s with %j, and gives nothing of it', async (file, text, message) => {
     const { exitCode, stderr } = await temper('reward', 'demo', '--file', write(file, text));
     expect({ exitCode, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, lines: 1 });

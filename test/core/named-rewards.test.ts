@@ -20,9 +20,9 @@ test.each([
   [{ right: 1 }, 'must have the rewards right, short, got none for short'],
   [{ right: 1, shrt: 1 }, 'may have the rewards right, short, got "shrt", which has no weight'],
   [{ right: 1, short: 1, toString: 1 }, 'may have the rewards right, short, got "toString", which has no weight'],
-  [{ right: 1, short: Number.NaN }, 'must have finite numbers as rewards, got short: NaN'],
-  [{ right: true, short: 1 }, 'must have finite numbers as rewards, got right: true'],
-  [{ right: '1', short: 1 }, 'must have finite numbers as rewards, got right: "1"'],
+  [{ right: 1, short: Number.NaN }, 'must have as a reward a finite number from -1000000 to 1000000, got short: NaN'],
+  [{ right: true, short: 1 }, 'must have as a reward a finite number from -1000000 to 1000000, got right: true'],
+  [{ right: '1', short: 1 }, 'must have as a reward a finite number from -1000000 to 1000000, got right: "1"'],
   [[1, 1], 'must have the rewards right, short by name, got [1,1]'],
   [undefined, 'must have the rewards right, short by name, got undefined'],
 ])('of the rewards %j it says: %s', (rewards, problem) => {

@@ -46,11 +46,7 @@ export const SDK: readonly Mutant[] = [
       'group)).size < given.length) throw groupTwice();',
       'group)).size > given.length) throw groupTwice();',
     ],
-    [
-      'a reward that is no number is trained',
-      'if (Number.isFinite(reward)) return;',
-      'if (reward !== undefined) return;',
-    ],
+    ['a reward that is no number is trained', 'if (isReward(reward)) return;', 'if (reward !== undefined) return;'],
     [
       'a step that is trained again is trained from what came after it',
       'if (step > run.step) return run.checkpoint;',

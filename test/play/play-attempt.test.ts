@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { encodeRollouts } from '../../store/records/trajectories.ts';
-import { playAttempts, playOne, say, type TestRollout } from './play.ts';
+import { playAttempts, playOne, prepareAttempts, say, type TestRollout } from './play.ts';
 import { sharedEngine, temporaryEngine } from './shared-engine.ts';
 
 const engine = await sharedEngine();
@@ -13,7 +13,7 @@ test.each([[Number.NaN], [Infinity], ['1'], [undefined], [null], [{}], [{ reward
   async (result) => {
     const attempt = await playOne(engine, () => result as RolloutResult);
     expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
-    expect(attempt.failure?.message).toContain('rollout must return a finite reward');
+    expect(attempt.failure?.message).toContain('rollout must return a reward, a finite number');
   },
 );
 
@@ -35,6 +35,15 @@ test('a text that was cut in the middle of a character is asked and recorded wit
   const lines = gunzipSync(await encodeRollouts({ header: {} as never, attempts: [attempt] })).toString();
   expect(lines).not.toMatch(/\\ud83c/);
   expect(lines).toContain('no verdict on Good night \uFFFD');
+});
+
+test('the line that threw is beside the record, and not in it', async () => {
+  const throwing = prepareAttempts(engine, () => JSON.parse('<p>') as number, { folder: import.meta.dirname });
+  expect(JSON.stringify(await throwing.play())).not.toContain('play-attempt.test.ts');
+  expect(throwing.times()[0]?.thrownAt).toMatch(/^play-attempt\.test\.ts:\d+:\d+$/);
+  const elsewhere = prepareAttempts(engine, () => JSON.parse('<p>') as number, { folder: '/elsewhere' });
+  await elsewhere.play();
+  expect(elsewhere.times()[0]).not.toHaveProperty('thrownAt');
 });
 
 test('metrics come from both ways, and logs are lines', async () => {
@@ -59,13 +68,21 @@ test('what an agent logs after its log is full is not even formatted', async () 
   expect(formatted).toBe(201);
 });
 
-test.each([
-  ['a metric for each move', Object.fromEntries(Array.from({ length: 5000 }, (_, move) => [`move ${move}`, 1]))],
-  ['a metric with a story for a name', { ['x'.repeat(1000)]: 1 }],
-])('%s is refused: metrics are averaged, and go through the run’s history', async (_, metrics) => {
+const EACH_MOVE = Object.fromEntries(Array.from({ length: 5000 }, (_, move) => [`move ${move}`, 1]));
+test.each<[string, Record<string, number>, string]>([
+  ['a metric for each move', EACH_MOVE, 'an attempt may report 100 metrics, got 5000'],
+  ['a metric with a story for a name', { ['x'.repeat(1000)]: 1 }, 'printable text of 1 to 100 characters, got "xxx'],
+  [
+    'a metric of Temper',
+    { exception_rate: 1 },
+    'must not have reserved names, got exception_rate; rename it, as in my_',
+  ],
+  ['a metric of every object', { constructor: 1 }, 'must not have reserved names, got constructor'],
+  ['a metric with a line break', { 'a\nb': 1 }, 'printable text of 1 to 100 characters, got "a\\nb"'],
+])('%s is refused: metrics are averaged, and go through the run’s history', async (_, metrics, message) => {
   const attempt = await playOne(engine, () => ({ reward: 1, metrics }));
   expect(attempt).toMatchObject({ status: 'failed', failure: { type: 'AgentFailed' }, metrics: {} });
-  expect(attempt.failure?.message).toContain('an attempt may report 100 metrics');
+  expect(attempt.failure?.message).toContain(message);
 });
 
 test('random is the attempt’s own and repeats', async () => {

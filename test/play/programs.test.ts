@@ -49,7 +49,7 @@ describe('a program tells its reward', () => {
     ],
     [`console.log('{"reward": "1"}')`, /must have a number as reward/],
     [`console.log('{"reward": 1, "metrics": [1]}')`, /must have an object as metrics/],
-    [`console.log('1e999')`, /rollout must return a finite reward, got Infinity/],
+    [`console.log('1e999')`, /rollout must return a reward, a finite .*, got Infinity/],
     [`await post('/attempt/result', '[1]')`, /the result posted by .* must be a number or an object/],
   ])('and %j is none: the attempt has failed, as data', async (text, message) => {
     const attempt = await play(text);

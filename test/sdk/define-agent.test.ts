@@ -81,8 +81,14 @@ test('external({ name }) leaves one of the rewards to others, and the rollout re
 test.each<[object, RegExp]>([
   [{ timeoutMs: 0 }, /^timeoutMs of external must be a whole number of milliseconds, at most two years, got 0; pass/],
   [{ timeoutMs: '7d' }, /got "7d"; pass for example 7 \* 86_400_000$/],
-  [{ timeoutMs: 1, onTimeout: Number.NaN }, /onTimeout of external must be 'drop' or a finite number, got NaN/],
-  [{ timeoutMs: 1, onTimeout: 'keep' }, /onTimeout of external must be 'drop' or a finite number, got "keep"/],
+  [
+    { timeoutMs: 1, onTimeout: Number.NaN },
+    /onTimeout of external must be 'drop' or a finite number from -1000000 to 1000000, got NaN/,
+  ],
+  [
+    { timeoutMs: 1, onTimeout: 'keep' },
+    /onTimeout of external must be 'drop' or a finite number from -1000000 to 1000000, got "keep"/,
+  ],
   [{ timeoutMs: 1, minimum: -1 }, /minimum of external must be a whole number of at least 0, got -1/],
   [{ onTimeout: 0 }, /^onTimeout of external has no effect without timeoutMs/],
   [{ minimum: 2 }, /^minimum of external has no effect without timeoutMs/],
@@ -184,7 +190,10 @@ test.each<[object, RegExp]>([
   [{ ...plain, rewards: {} }, /rewards of the agent a must be 1 to 32 weights by name, got \{\}; pass for example/],
   [{ ...plain, rewards: [1] }, /must be 1 to 32 weights by name, got \[1\]/],
   [{ ...plain, rewards: { 'is right': 1 } }, /must be letters, digits, _ and -, got "is right"; rename it/],
-  [{ ...plain, rewards: { right: Infinity } }, /weight of the reward right .* must be a finite number, got Infinity/],
+  [
+    { ...plain, rewards: { right: Infinity } },
+    /weight of the reward right .* must be a finite number from .*, got Infinity/,
+  ],
   [{ ...plain, rewards: { right: 0, short: 0 } }, /must have another weight than 0, or nothing is learned/],
   [{ ...plain, rewardGroup: [1] }, /rewardGroup of the agent a must be a function, got \[1\]/],
   [{ ...plain, reward: judge, rewardGroup: rollout }, /must have one judge, got reward and rewardGroup; call ruler/],

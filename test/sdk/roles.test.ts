@@ -35,7 +35,7 @@ test('two roles with the same prompt are two calls, each of its role', async () 
 test.each([
   [
     { white: 1, past: 0 },
-    /roleRewards\.black must be a finite number, or null if the role did not play, got undefined/,
+    /roleRewards\.black must be a finite number from -1000000 to 1000000, or null if the role did not play, got undefined/,
   ],
   [{ white: 1, black: Number.NaN, past: 0 }, /roleRewards\.black must be a finite number.*got NaN/],
   [{ white: 1, black: 1, past: 0, red: 1 }, /may name the roles white, black, past, got red/],

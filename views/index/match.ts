@@ -1,10 +1,10 @@
 /** Which rows a query asks for, and in which order. Pure. */
 import { TemperError } from '../../core/failures.ts';
 import { parseMetricFilter } from '../../core/metric-filter.ts';
+import { ORDERS, type Compare } from '../api/attempt-orders.ts';
 import type { AttemptQuery, AttemptRow } from '../api/attempt-views.ts';
 
 type Matches = (row: AttemptRow) => boolean;
-type Compare = (one: AttemptRow, other: AttemptRow) => number;
 
 /** All that a row itself tells; text is looked for elsewhere. */
 export function rowMatcher(query: AttemptQuery): Matches {
@@ -34,34 +34,6 @@ function metricMatcher(condition: string): Matches {
     `metric must be a name, one of >= <= > < = != and a number, such as moves<3, got ${JSON.stringify(condition.slice(0, 200))}; change or remove it`,
   );
 }
-
-const placed: Compare = (one, other) =>
-  one.branch - other.branch ||
-  one.step - other.step ||
-  (one.group ?? Infinity) - (other.group ?? Infinity) ||
-  one.attempt - other.attempt;
-const newestFirst: Compare = (one, other) => other.branch - one.branch || other.step - one.step || placed(one, other);
-
-/** Rows without a number come last, whatever the direction. */
-function byNumber(valueOf: (row: AttemptRow) => number | null, sign: 1 | -1): Compare {
-  return (one, other) => {
-    const [left, right] = [valueOf(one), valueOf(other)];
-    if (left === null || right === null)
-      return Number(left === null) - Number(right === null) || newestFirst(one, other);
-    return sign * (left - right) || newestFirst(one, other);
-  };
-}
-
-const ORDERS = {
-  newest: newestFirst,
-  oldest: placed,
-  reward: byNumber(({ reward }) => reward, 1),
-  '-reward': byNumber(({ reward }) => reward, -1),
-  tokens: byNumber(({ sampledTokens }) => sampledTokens, 1),
-  '-tokens': byNumber(({ sampledTokens }) => sampledTokens, -1),
-  turns: byNumber(({ turns }) => turns, 1),
-  '-turns': byNumber(({ turns }) => turns, -1),
-} as const satisfies Record<NonNullable<AttemptQuery['sort']>, Compare>;
 
 export const SORTS = Object.keys(ORDERS) as readonly NonNullable<AttemptQuery['sort']>[];
 

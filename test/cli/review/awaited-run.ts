@@ -18,6 +18,8 @@ export interface AwaitedOptions {
   /** Another one for each attempt by default. */
   readonly answer?: string;
   readonly scenarioId?: string;
+  /** The agent's. */
+  readonly metrics?: AttemptRecord['metrics'];
   /** Last answer of each attempt. */
   readonly answers?: readonly string[];
   /** End of the first group, the second ends a second later. */
@@ -51,7 +53,7 @@ async function playGroup(store: Store, group: number, { run = 'demo', ...options
 const QUESTION = user('Where is my order?');
 
 function record(attempt: number, options: AwaitedOptions): AttemptRecord {
-  const { messages = [QUESTION], answer = options.answers?.[attempt] ?? `answer ${attempt}` } = options;
+  const { metrics = {}, messages = [QUESTION], answer = options.answers?.[attempt] ?? `answer ${attempt}` } = options;
   const call = callOf([...messages], answer, { adapterSha256: SHA('c') });
-  return attemptOf(attempt, [call], attempt === 3 ? FAILED : { reward: null });
+  return attemptOf(attempt, [call], attempt === 3 ? FAILED : { reward: null, metrics });
 }

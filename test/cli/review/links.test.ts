@@ -46,7 +46,7 @@ test('a person reads the conversation, and approves or rejects once', async () =
   expect(await served.files()).toEqual(after);
 });
 
-test('a score is any finite number', async () => {
+test('a score is a number within the range of rewards', async () => {
   const served = await serveReview();
   await served.open(served.linkTo('0.1.0.0'), { reward: 'score', score: '-0.25' });
   expect(await readGiven(served.store, GROUP)).toMatchObject([{ attempt: 0, reward: -0.25, by: null, note: null }]);
@@ -55,6 +55,7 @@ test('a score is any finite number', async () => {
     return `${status} ${wordsOf(text)}`;
   };
   expect(await refuse({ reward: 'score', score: ' ' })).toContain('422 Not accepted a decision must be approve');
+  expect(await refuse({ reward: 'score', score: '1e200' })).toContain('from -1000000 to 1000000, got 1e+200');
   expect(await refuse({ reward: 'score', score: '1e999' })).toContain('422 Not accepted the reward must be a finite');
   expect(await refuse({ reward: 'score', score: 'good' })).toContain('422 Not accepted the reward must be a finite');
   expect(await refuse({ reward: '2' })).toContain('422 Not accepted a decision must be approve, reject or a score');

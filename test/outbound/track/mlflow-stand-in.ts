@@ -1,4 +1,5 @@
 /** MLflow's REST interface 2.0 as version 3.17 documents it, with its limits: a metric's identity is all of it. */
+import { normalize } from 'node:path/posix';
 import { z } from 'zod';
 import { Refused, startStandIn, type StandIn, type StandInAnswer, type StandInOptions } from '../stand-in.ts';
 
@@ -16,7 +17,12 @@ export interface MlflowStandIn extends StandIn {
   readonly runs: MlflowRun[];
 }
 
-const pair = z.strictObject({ key: z.string().regex(/^[\w\-. :/]{1,250}$/), value: z.string().max(6000) });
+const isPath = (name: string) => normalize(name) === name && !/^(?:\/|\.$|\.\.)/.test(name);
+const metricName = z
+  .string()
+  .regex(/^[\w\-. :/]{1,250}$/)
+  .refine(isPath);
+const pair = z.strictObject({ key: metricName, value: z.string().max(6000) });
 const tag = z.strictObject({ key: z.string().max(250), value: z.string().max(8000) });
 const LogBatch = z.strictObject({
   run_id: z.string(),

@@ -1,5 +1,7 @@
 /** How far a target was told: the cursor moves once the target has taken what it was told, and only in the worker that has the work. */
 import { expect, test } from 'vitest';
+import { TemperError } from '../../../core/failures.ts';
+import { listTold } from '../../../outbound/describe-telling.ts';
 import { SnapshotReader } from '../../../outbound/run-snapshot.ts';
 import type { Target } from '../../../outbound/target.ts';
 import { tellNext } from '../../../outbound/tell-run.ts';
@@ -46,6 +48,21 @@ test('a worker that lost its work meanwhile tells nothing more, and leaves the c
   await tellAll(tracked, target);
   expect(told).toEqual(['0: step 1', '0: step 1']);
   expect(await cursorOf(tracked)).toMatchObject({ step: 1, pending: null });
+});
+
+test('why a target was not told stands beside how far it was told, until it is', async () => {
+  const tracked = await startTrackedRun();
+  await tracked.step();
+  let error: Error | null = new TemperError('DeploymentFailed', 'no such name');
+  const { target } = createTarget(() => {
+    if (error !== null) throw error;
+  });
+  const failure = async () => (await listTold(tracked.store, 'demo'))[0]?.failure;
+  await tellAll(tracked, target, { tries: 1 }).catch(() => undefined);
+  expect([await failure(), (await cursorOf(tracked))?.pending]).toEqual(['no such name', ['s1']]);
+  error = null;
+  await tellAll(tracked, target);
+  expect(await failure()).toBeNull();
 });
 
 test('a target that goes on after a rollback is told the steps and evaluations of the new branch', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { TrackerSettings, type TrackerKind } from '../../../core/contract-outbound.ts';
 import type { Target } from '../../../outbound/target.ts';
+import { findOrMakeExperiment, openMlflow } from '../../../outbound/track/mlflow.ts';
 import { metricsOfStep } from '../../../outbound/track/metric-names.ts';
 import { openTracker } from '../../../outbound/track/open-tracker.ts';
 import { trackioCaller } from '../../../outbound/track/trackio.ts';
@@ -232,6 +233,48 @@ test('a line of the CSV file that a crash cut off is written again, and a new me
   expect(lines[0]).toContain('"train/own, new"');
   expect(lines[1]?.endsWith(',')).toBe(true);
   expect(lines[2]?.endsWith(',3')).toBe(true);
+});
+
+test("an agent's metrics take no place of Temper's own, and two names never become one", async () => {
+  const { mlflow, env } = await startAll();
+  const tracked = await startTrackedRun();
+  const own = { reward: 1000, exception_rate: 0.99, reward_std_dev: 7, constructor: 8 };
+  const illegal = { 'tokens//call': 1, 'pass@1': 2, pass_1: 3, '/a': 4, 'a/../b': 5, '..': 6, ['n'.repeat(300)]: 7 };
+  await tracked.step({ reward: 0.25, failedAttempts: 0, train: { rewardStd: 0.1 }, metrics: { ...own, ...illegal } });
+  expect(await tellAll(tracked, open(tracked, env, 'mlflow'))).toEqual([]);
+  const told = new Map([...mlflow.runs[0]!.metrics.values()].map(({ key, value }) => [key, value]));
+  const named = ['reward', 'exception_rate', 'reward_std_dev', 'constructor', 'pass_1'];
+  expect(named.map((name) => told.get(`train/${name}`))).toEqual([0.25, 0, 0.1, 8, 3]);
+  const keys = [...told.keys()].filter((key) => /^train\/.*_[0-9a-f]{6}$/.test(key)).map((key) => key.slice(6, -7));
+  expect(keys).toEqual(['tokens/_/call', 'pass_1', '_/a', 'a/__/b', '__', 'n'.repeat(237)]);
+});
+
+test.each([
+  ['databricks', 'must begin with http:// or https://, got "databricks/api/'],
+  ['file:./mlruns', 'must begin with http:// or https://, got "file:./mlruns/api/'],
+  ['http://a b', 'must begin with http:// or https://, got "http://a b/api/'],
+])('the address %j of a tracker is refused', async (address, said) => {
+  const api = openMlflow({ url: null }, { MLFLOW_TRACKING_URI: address }, { fetch, signal: AbortSignal.timeout(9000) });
+  await expect(findOrMakeExperiment(api, 'x')).rejects.toThrow(said);
+});
+
+test.each([
+  ['RESOURCE_ALREADY_EXISTS', /^the experiment "x" of MLflow is deleted, or belongs to others/, 3],
+  ['names must not end in x', /MLflow refused the request .*names must not end in x/, 2],
+])('an experiment that can be neither found nor made is told: %s', async (message, said, requests) => {
+  let asked = 0;
+  const refuse: typeof fetch = async (_, { method } = {}) => {
+    asked += 1;
+    return Response.json({ message }, { status: method === 'POST' ? 400 : 404 });
+  };
+  const api = openMlflow(
+    { url: null },
+    { MLFLOW_TRACKING_URI: '' },
+    { fetch: refuse, signal: AbortSignal.timeout(9000) },
+  );
+  expect(api.baseUrl).toBe('http://127.0.0.1:5000');
+  await expect(findOrMakeExperiment(api, 'x')).rejects.toThrow(said);
+  expect(asked).toBe(requests);
 });
 
 test("metrics have ART's names", () => {

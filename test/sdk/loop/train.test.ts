@@ -73,7 +73,9 @@ test('a reward that became no number is refused before anything is trained', asy
   const model = await world.model();
   const groups = await gather(model);
   groups[0]!.trajectories[1]!.reward = Number.NaN;
-  await expect(model.train(groups)).rejects.toThrow("a trajectory's reward must be finite, got NaN");
+  await expect(model.train(groups)).rejects.toThrow(
+    "a trajectory's reward must be a finite number from -1000000 to 1000000, got NaN",
+  );
   expect(trainings()).toBe(0);
 });
 

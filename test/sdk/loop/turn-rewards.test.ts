@@ -110,5 +110,5 @@ test.each([
   ['a reward that is not finite', ([choice]: Choice[]) => [{ choice: choice!, reward: Number.NaN }]],
 ])('%s is refused', async (_, earned) => {
   const model = await world.model();
-  await expect(gather(model, earned)).rejects.toThrow(/turnRewards must be finite numbers for choices/);
+  await expect(gather(model, earned)).rejects.toThrow(/turnRewards must be finite numbers of at most/);
 });

@@ -44,13 +44,13 @@ describe('feedback', () => {
     await at().serve(ALL);
     expect(JSON.parse((await at().rate({ id, label: 'thumbs_up' })).body)).toMatchObject({ reward: 1 });
     expect(JSON.parse((await at().rate({ id, label: 'thumbs_up' })).body)).toMatchObject({ repeated: true });
-    await at().rate({ id: conversation, reward: -2.5 });
+    await at().rate({ id: conversation, reward: -0.5 });
     const [rated] = await readRatedConversations(at().store, 'demo');
-    expect(rated).toMatchObject({ feedback: { reward: -2.5 }, turns: [{ feedback: { reward: 1 } }] });
+    expect(rated).toMatchObject({ feedback: { reward: -0.5 }, turns: [{ feedback: { reward: 1 } }] });
     expect(rated!.rows.map(({ reward, comment }) => [reward, comment])).toEqual([
       [0, 'wrong'],
       [1, null],
-      [-2.5, null],
+      [-0.5, null],
     ]);
     await closeFeedback(at().store, 'demo', conversation, 'nightly-3');
     const late = await at().rate({ id, reward: 0 });
@@ -70,6 +70,7 @@ describe('feedback', () => {
     ["a client's own name without the model's key", { id: 'ticket 7', reward: 1 }, 404],
     ['a path', { id: '../../../etc/passwd', reward: 1 }, 404],
     ['no number', { id: 'KNOWN', reward: '1' }, 422],
+    ['a number out of range', { id: 'KNOWN', reward: -1.5 }, 422],
     ['neither', { id: 'KNOWN' }, 422],
     ['both', { id: 'KNOWN', reward: 1, label: 'thumbs_up' }, 422],
     ['an unknown label', { id: 'KNOWN', label: 'great' }, 422],
