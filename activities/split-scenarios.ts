@@ -6,7 +6,14 @@ import { deriveSeed } from '../core/seeds.ts';
 import { countHeldOut, drawSample } from '../core/split-held-out.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import type { Agent } from '../play/agent.ts';
-import { openScenarios, SAMPLED_FROM, spreadValue, UniqueIds, type OpenScenarios, type ReadScenario } from '../play/scenarios.ts';
+import {
+  openScenarios,
+  SAMPLED_FROM,
+  spreadValue,
+  UniqueIds,
+  type OpenScenarios,
+  type ReadScenario,
+} from '../play/scenarios.ts';
 import type { Patience } from '../play/sources/ask-again.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { readPrepared, readRun, streamStoredScenarios } from '../store/records/run-reader.ts';

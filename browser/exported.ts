@@ -2,7 +2,7 @@
  * Answers of a static export: scripts in `data/` put them into a global variable, because a page from a file may fetch
  * nothing. `manifest.js` comes before the page's own script; the others are loaded when they are needed.
  */
-import { canMatchGroup, ORDERS, parseAttemptQuery, rowMatcher } from '../views/api/attempt-query.ts';
+import { filterRows } from '../views/api/attempt-query.ts';
 import type { AttemptsView } from '../views/api/attempt-views.ts';
 
 interface Exported {
@@ -20,7 +20,6 @@ declare global {
 const loading = new Map<number, Promise<void>>();
 /** Lists that are exported whole, and filtered here. */
 const LIST = /^runs\/[^/]+\/(attempts|curve|lanes)\?/;
-const DEFAULT_LIMIT = 100;
 
 export const isExport = (): boolean => globalThis.temperExport !== undefined;
 
@@ -57,17 +56,4 @@ function loadScript(number: number): Promise<void> {
   });
   loading.set(number, loaded);
   return loaded;
-}
-
-/** As a server does. Texts of messages are in no row. */
-function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
-  if (query.get('text')) throw new Error('this export has no index of messages; search for text in temper ui');
-  const asked = parseAttemptQuery(query);
-  const matches = rowMatcher(asked);
-  const { sort = 'newest', offset = 0, limit = DEFAULT_LIMIT } = asked;
-  const rows = view.rows
-    .filter((row) => canMatchGroup(asked, { step: row.step, isEval: row.use === 'eval' }) && matches(row))
-    .toSorted(ORDERS[sort]);
-  const leftOut = view.total - view.rows.length;
-  return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit), ...(leftOut > 0 && { leftOut }) };
 }

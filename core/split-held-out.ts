@@ -13,7 +13,9 @@ export function countHeldOut(scenarios: number, most: number): number {
  * list plays the same ones. Values, one for each id, are taken in turn. A smaller sample is part of a larger one.
  */
 export function drawSample(ids: readonly string[], count: number, values: readonly string[] = []): number[] {
-  const order = ids.map((id, index) => ({ index, rank: deriveSeed(['sample', id]) })).toSorted((a, b) => a.rank - b.rank);
+  const order = ids
+    .map((id, index) => ({ index, rank: deriveSeed(['sample', id]) }))
+    .toSorted((a, b) => a.rank - b.rank);
   const taken = new Map<string | undefined, number>();
   const turns = order.map(({ index }) => {
     const turn = taken.get(values[index]) ?? 0;

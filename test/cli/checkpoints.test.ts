@@ -45,7 +45,7 @@ function contents(folder: string): Record<string, string> {
 
 test('checkpoints are listed with what they are worth', async () => {
   await makeRun(store, { steps: 2, evals: { 2: 0.75 } });
-  expect(await run('checkpoints', 'demo')).toMatch(/^2 +– +0.750 +1.000 +HASH +172 B +kept$/m);
+  expect(await run('checkpoints', 'demo')).toMatch(/^2 +0.770 +0.750 +1.000 +HASH +172 B +kept$/m);
   const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as object[];
   expect(rows[2]).toMatchObject({ step: 2, branch: 0, eval: { reward: 0.75, solvedRate: 1 }, weights: 'kept' });
   expect(JSON.parse(await run('checkpoints', 'demo@best', '--json'))).toEqual([rows[2]]);

@@ -1,7 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AttemptQuery, AttemptRow, AttemptsView } from '../../views/api/attempt-views.ts';
-import { readExported } from '../../browser/exported.ts';
-import { parseAttemptQuery, rowMatcher } from '../../views/api/attempt-query.ts';
+import { filterRows, parseAttemptQuery, rowMatcher } from '../../views/api/attempt-query.ts';
 import { BestMatches } from '../../views/index/match.ts';
 
 const ROW: AttemptRow = {
@@ -90,17 +89,28 @@ test.each([
   'kind=both',
   'minReward=much',
   'failure=any&limit=1',
-])('an export answers %s as a server does', async (text) => {
-  globalThis.temperExport = { answers: { 'runs/demo/attempts': { total: ROWS.length, rows: ROWS } }, places: {} };
-  onTestFinished(() => void (globalThis.temperExport = undefined));
-  const inExport = readExported(`runs/demo/attempts?${text}`).then((view) => (view as AttemptsView).rows, String);
-  const ofServer = Promise.resolve().then(() => {
-    const query = parseAttemptQuery(new URLSearchParams(text));
-    const best = new BestMatches(query.sort ?? 'newest', query.limit ?? 100);
-    const isKind = ({ use }: AttemptRow) => query.kind === undefined || (use === 'eval') === (query.kind === 'eval');
-    const rows = ROWS.filter((row) => row.step >= (query.fromStep ?? 0) && isKind(row) && rowMatcher(query)(row));
-    for (const row of rows) best.add({ row });
+])('an export answers %s as a server does', (text) => {
+  const query = new URLSearchParams(text);
+  const view: AttemptsView = {
+    total: ROWS.length,
+    rows: ROWS,
+    excerpts: {},
+    index: { indexed: 0, known: 0, isComplete: true },
+  };
+  const ofServer = () => {
+    const asked = parseAttemptQuery(query);
+    const best = new BestMatches(asked.sort ?? 'newest', asked.limit ?? 100);
+    const isKind = ({ use }: AttemptRow) => asked.kind === undefined || (use === 'eval') === (asked.kind === 'eval');
+    for (const row of ROWS)
+      if (row.step >= (asked.fromStep ?? 0) && isKind(row) && rowMatcher(asked)(row)) best.add({ row });
     return best.sorted().map(({ row }) => row);
-  });
-  expect(await inExport).toEqual(await ofServer.catch(String));
+  };
+  const outcome = (answer: () => readonly AttemptRow[]) => {
+    try {
+      return answer();
+    } catch (error) {
+      return String(error);
+    }
+  };
+  expect(outcome(() => filterRows(view, query).rows)).toEqual(outcome(ofServer));
 });

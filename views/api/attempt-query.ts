@@ -1,10 +1,11 @@
 /** The query of a search over attempts: its parameters, which rows it asks for, and their order. The same for `temper ui` and its export. Pure. */
 import { TemperError } from '../../core/failures.ts';
 import { parseMetricFilter } from '../../core/metric-filter.ts';
-import type { AttemptQuery, AttemptRow } from './attempt-views.ts';
+import type { AttemptQuery, AttemptRow, AttemptsView } from './attempt-views.ts';
 import { readChoice, readCount, readFlag, readQueryNumber, readQueryText } from './query.ts';
 
 const MOST_ROWS = 500;
+export const DEFAULT_LIMIT = 100;
 
 /** Throws BadConfig for a wrong parameter. */
 export function parseAttemptQuery(query: URLSearchParams): AttemptQuery {
@@ -87,3 +88,15 @@ export const ORDERS = {
   turns: byNumber(({ turns }) => turns, 1),
   '-turns': byNumber(({ turns }) => turns, -1),
 } as const satisfies Record<NonNullable<AttemptQuery['sort']>, Compare>;
+
+/** What an export answers, of rows alone: texts of messages are in no row. */
+export function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
+  const { text, sort = 'newest', offset = 0, limit = DEFAULT_LIMIT, ...asked } = parseAttemptQuery(query);
+  if (text !== undefined) throw new Error('this export has no index of messages; search for text in temper ui');
+  const matches = rowMatcher(asked);
+  const rows = view.rows
+    .filter((row) => canMatchGroup(asked, { step: row.step, isEval: row.use === 'eval' }) && matches(row))
+    .toSorted(ORDERS[sort]);
+  const leftOut = view.total - view.rows.length;
+  return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit), ...(leftOut > 0 && { leftOut }) };
+}
