@@ -4,7 +4,7 @@ import { EXTERNAL, isAwaited, REVIEW } from '../../core/external-rewards.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import { adapterOf, parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
-import { requireJudgeKey } from '../../play/judge/judge-model.ts';
+import { requireJudgeKey, type EngineJudge } from '../../play/judge/judge-model.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
@@ -41,11 +41,6 @@ function toConfig(
   };
 }
 
-async function findJudge(store: Store, policy: Policy): Promise<string | undefined> {
-  const checkpoint = await readCheckpoint(store, policy);
-  return checkpoint === null ? undefined : adapterOf(checkpoint, policy.policy);
-}
-
 /** Requires the judge's key, its committed checkpoint, and prices if the budget is limited. */
 export async function checkJudge(
   { reward, rewardGroup }: Agent,
@@ -64,15 +59,18 @@ export async function checkJudge(
   const { judge } = ruler;
   requireJudgeKey(judge, env);
   if (maxJudgeUsd !== null) checkBudget(ruler);
-  const policy = judge.kind === 'engine' ? parsePolicyName(judge.model) : null;
+  if (judge.kind === 'engine') await requireCommitted(store, judge, name === recorded);
+}
+
+async function requireCommitted(store: Store, { name, model }: EngineJudge, isRecorded: boolean): Promise<void> {
+  const policy = parsePolicyName(model);
   if (policy === null) return;
-  if ((await findJudge(store, policy)) !== undefined) {
-    if (name !== recorded) await refuseLeft(store, policy);
-    return;
-  }
-  throw new UsageError(
-    `the judge ${judge.name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
-  );
+  const checkpoint = await readCheckpoint(store, policy);
+  if (checkpoint === null || adapterOf(checkpoint, policy.policy) === undefined)
+    throw new UsageError(
+      `the judge ${name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
+    );
+  if (!isRecorded) await refuseLeft(store, policy);
 }
 
 /** Engines know a step of the first branch by the name that means the run's current line elsewhere. */

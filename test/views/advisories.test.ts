@@ -75,7 +75,7 @@ test('a run that wins more and more, until its groups are equal, has no alarm at
   expect(demo.filter(isLow).length).toBeGreaterThan(10);
   expect(demo.flatMap((_, index) => findAdvisories(demo.slice(0, index + 1)))).toEqual([]);
   const lost = demo.map((step) => ({ ...step, metrics: { winRate: 0.5 } }));
-  expect(kinds(lost)).toEqual(['no-variance', 'entropy']);
+  expect([kinds(lost.slice(0, 50)), kinds(lost)]).toEqual([['entropy'], ['no-variance']]);
 });
 
 test('steps that were skipped in a row are an alarm, told once', () => {
