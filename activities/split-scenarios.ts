@@ -6,7 +6,14 @@ import { deriveSeed } from '../core/seeds.ts';
 import { countHeldOut, drawSample } from '../core/split-held-out.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import type { Agent } from '../play/agent.ts';
-import { openScenarios, SAMPLED_FROM, UniqueIds, type OpenScenarios } from '../play/scenarios.ts';
+import {
+  openScenarios,
+  SAMPLED_FROM,
+  spreadValue,
+  UniqueIds,
+  type OpenScenarios,
+  type ReadScenario,
+} from '../play/scenarios.ts';
 import type { Patience } from '../play/sources/ask-again.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { readPrepared, readRun, streamStoredScenarios } from '../store/records/run-reader.ts';
@@ -40,9 +47,12 @@ export async function splitScenarios(
   const spool = new LineSpool(ONE_BLOB_BYTES);
   const unique = new UniqueIds();
   const datasets: HubDataset[] = [];
+  const values: string[] = [];
   const read = async (list: 'scenarios' | 'evalScenarios', source: Agent['scenarios'], limit: number) => {
     const open = openScenarios(source, limit, patience);
-    const ids = await spoolScenarios(spool, unique, list, open);
+    const ids = await spoolScenarios(spool, unique, list, open, ({ scenario }) => {
+      if (list === 'evalScenarios') values.push(spreadValue(scenario, agent.spreadBy));
+    });
     datasets.push(...[open.origin() ?? []].flat());
     return ids;
   };
@@ -56,7 +66,7 @@ export async function splitScenarios(
     }
     const all = await read('evalScenarios', agent.evalScenarios, SAMPLED_FROM);
     if (all.length === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
-    const held = new Set(drawSample(all, config.evalScenarios).map((index) => ids.length + index));
+    const held = new Set(drawSample(all, config.evalScenarios, values).map((index) => ids.length + index));
     const sampled = held.size < all.length ? { evalScenariosOf: all.length } : {};
     const counts = { trainScenarios: ids.length, evalScenarios: held.size, ...sampled };
     return toSplit(spool, { isTrained: (index) => index < ids.length, held }, { counts, heldOut: false, datasets });
@@ -72,11 +82,13 @@ async function spoolScenarios(
   unique: UniqueIds,
   list: string,
   open: OpenScenarios,
+  onRead: (read: ReadScenario) => void,
 ): Promise<string[]> {
   const ids: string[] = [];
   unique.begin(list, open);
   for await (const read of open.scenarios) {
     unique.add(read);
+    onRead(read);
     const { scenario } = read;
     ids.push(scenario.id);
     await spool.add(encodeJson({ id: scenario.id, scenario }));

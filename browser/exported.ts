@@ -2,9 +2,8 @@
  * Answers of a static export: scripts in `data/` put them into a global variable, because a page from a file may fetch
  * nothing. `manifest.js` comes before the page's own script; the others are loaded when they are needed.
  */
-import { parseMetricFilter } from '../core/metric-filter.ts';
-import { ORDERS } from '../views/api/attempt-orders.ts';
-import type { AttemptRow, AttemptsView } from '../views/api/attempt-views.ts';
+import { filterRows } from '../views/api/attempt-query.ts';
+import type { AttemptsView } from '../views/api/attempt-views.ts';
 
 interface Exported {
   /** Answers by path, as far as their scripts are loaded. */
@@ -21,7 +20,6 @@ declare global {
 const loading = new Map<number, Promise<void>>();
 /** Lists that are exported whole, and filtered here. */
 const LIST = /^runs\/[^/]+\/(attempts|curve|lanes)\?/;
-const DEFAULT_LIMIT = 100;
 
 export const isExport = (): boolean => globalThis.temperExport !== undefined;
 
@@ -59,33 +57,3 @@ function loadScript(number: number): Promise<void> {
   loading.set(number, loaded);
   return loaded;
 }
-
-/** Filters by what a row has. Texts of messages are in no row. */
-function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
-  if (query.get('text')) throw new Error('this export has no index of messages; search for text in temper ui');
-  const tests = [...query].flatMap(([name, value]) => {
-    const test = value === '' ? undefined : TESTS[name];
-    return test === undefined ? [] : [(row: AttemptRow) => test(row, value)];
-  });
-  const sort = (query.get('sort') || 'newest') as keyof typeof ORDERS;
-  const rows = view.rows.filter((row) => tests.every((test) => test(row))).toSorted(ORDERS[sort] ?? ORDERS.newest);
-  const offset = Number(query.get('offset') ?? 0);
-  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
-  const leftOut = view.total - view.rows.length;
-  return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit), ...(leftOut > 0 && { leftOut }) };
-}
-
-type Test = (row: AttemptRow, value: string) => boolean;
-
-const TESTS: Readonly<Record<string, Test | undefined>> = {
-  tool: ({ tools }, value) => tools.includes(value),
-  failure: ({ failure }, value) => (value === 'any' ? failure !== null : failure === value),
-  truncated: ({ truncated }, value) => truncated === (value === 'true'),
-  minReward: ({ reward }, value) => reward !== null && reward >= Number(value),
-  maxReward: ({ reward }, value) => reward !== null && reward <= Number(value),
-  scenario: ({ scenario }, value) => scenario === value,
-  fromStep: ({ step }, value) => step >= Number(value),
-  toStep: ({ step }, value) => step <= Number(value),
-  kind: ({ use }, value) => (use === 'eval') === (value === 'eval'),
-  metric: ({ metrics }, value) => parseMetricFilter(value)?.(metrics) ?? false,
-};

@@ -7,7 +7,9 @@ export interface EvaluationWarning {
   readonly text: string;
 }
 
-/** A success rate that moved by less stands still; another number that rose by more has been learned. */
+/** From this success rate on, a task is learned. */
+export const LEARNED_RATE = 0.8;
+/** A success rate that rose by less stands still; another number that rose by more has been learned. */
 const LEAST_MOVE = 0.05;
 const LEAST_RISE = 0.2;
 
@@ -34,7 +36,7 @@ function warnOfGoal(first: EvalResult, last: EvalResult): string | null {
   const [before, after] = [headline(first), headline(last)];
   if (after.label === 'reward' || before.label !== after.label || before.value === null || after.value === null)
     return null;
-  if (Math.abs(after.value - before.value) >= LEAST_MOVE) return null;
+  if (after.value - before.value >= LEAST_MOVE || after.value >= LEARNED_RATE) return null;
   const risen = Object.keys(last.metrics)
     .filter((name) => isRate(name) && metricLabel(name) !== after.label)
     .map((name) => ({ name: metricLabel(name), from: first.metrics[name] ?? 1, to: last.metrics[name]! }))

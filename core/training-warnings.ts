@@ -1,7 +1,7 @@
 /** Warnings about the newest steps, with remedies: the same in `show`, live view, report and Temporal's UI. Pure. */
 import type { EvalResult, StepSummary } from './contract.ts';
 import { headline } from './format.ts';
-import { warnOfEvaluations, type EvaluationWarning } from './evaluation-warnings.ts';
+import { LEARNED_RATE, warnOfEvaluations, type EvaluationWarning } from './evaluation-warnings.ts';
 import { countSkipped, isSkipped, warnOfSkips } from './learning-signal.ts';
 import { mean } from './statistics.ts';
 
@@ -82,10 +82,7 @@ export function warnOfTraining(
   return [...warnOfEvaluations(evals), ...found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]))];
 }
 
-/** Groups of equal rewards and low entropy are where learning ends from this success rate on, and no fault. */
-const LEARNED_RATE = 0.8;
-
-/** By the newest evaluation if it belongs to the newest steps, else by what these earn. Only the agent's author knows the best reward, so it takes a success rate. */
+/** Groups of equal rewards and low entropy are where learning ends, and no fault. By the newest evaluation if it belongs to the newest steps, else by what these earn. Only the agent's author knows the best reward, so it takes a success rate. */
 export function isLearned(steps: readonly Observed[], evals: readonly EvalResult[]): boolean {
   const watched = steps.slice(-WATCHED_STEPS);
   const after = Math.max(0, (watched[0]?.step ?? 0) - 1);

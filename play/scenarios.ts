@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { HubDataset } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
-import { rankInSample } from '../core/split-held-out.ts';
+import { drawSample } from '../core/split-held-out.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 import type { Patience } from './sources/ask-again.ts';
 import { csvSource } from './sources/csv.ts';
@@ -63,19 +63,34 @@ export interface Sample {
 /** A file may be sorted by what is asked for: the first ones would all be alike. */
 export async function sampleScenarios(
   source: ScenarioSource<Scenario>,
-  count: number,
+  { count, spreadBy }: { count: number; spreadBy: string | undefined },
   patience: Patience = {},
 ): Promise<Sample> {
   const { scenarios, placeOf } = openScenarios(source, SAMPLED_FROM, patience);
-  let kept: { scenario: Scenario; index: number; rank: number }[] = [];
-  const cut = () => kept.toSorted((a, b) => a.rank - b.rank).slice(0, count);
+  let kept: { scenario: Scenario; index: number; value: string }[] = [];
+  const cut = () => {
+    const ids = kept.map(({ scenario }) => scenario.id);
+    const values = kept.map(({ value }) => value);
+    return drawSample(ids, count, values).map((index) => kept[index]!);
+  };
   let of = 0;
   for await (const { scenario, number } of scenarios) {
     if (placeOf !== null) PLACES.set(scenario, placeOf(number));
-    kept.push({ scenario, index: of++, rank: rankInSample(scenario.id) });
+    kept.push({ scenario, index: of++, value: spreadValue(scenario, spreadBy) });
     if (kept.length > 2 * count) kept = cut();
   }
-  return { scenarios: cut().toSorted((a, b) => a.index - b.index), of };
+  return { scenarios: cut(), of };
+}
+
+/** What a sample is spread over, as text: the same for all if no field is named. */
+export function spreadValue(scenario: Scenario, field: string | undefined): string {
+  if (field === undefined) return '';
+  const value = JSON.stringify((scenario as Scenario & Readonly<Record<string, unknown>>)[field]);
+  if (value !== undefined) return value;
+  throw new TemperError(
+    'BadConfig',
+    `spreadBy must name a field of every scenario, but ${JSON.stringify(scenario.id)} has no ${field}; name another one, or add it`,
+  );
 }
 
 /** The place of a scenario in its file, for messages. */

@@ -1,6 +1,6 @@
 /** Plan of `temper eval`: scenarios and players, checked before anything is started. */
 import type { Scenario } from '../../play/agent.ts';
-import { checkUnique, sampleScenarios } from '../../play/scenarios.ts';
+import { checkUnique, sampleScenarios, spreadValue } from '../../play/scenarios.ts';
 import { drawSample } from '../../core/split-held-out.ts';
 import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { readStoredScenarios, streamStoredScenarios } from '../../store/records/run-reader.ts';
@@ -63,9 +63,11 @@ async function readHeldOut(
   if (checkpoint?.prepared) {
     const { trainScenarios: first, evalScenariosOf } = checkpoint.prepared;
     const lines = await readStoredScenarios(store, checkpoint.prepared, first);
+    const isWhole = limit === null || limit >= lines.length;
     const drawn = drawSample(
       lines.map(({ id }) => id),
       limit ?? lines.length,
+      isWhole ? [] : lines.map(({ scenario }) => spreadValue(scenario as Scenario, agent.spreadBy)),
     );
     const scenarios = drawn.map((index) => lines[index]!.scenario as Scenario);
     return { scenarios, indexes: drawn.map((index) => first + index), of: evalScenariosOf ?? lines.length };
@@ -73,7 +75,11 @@ async function readHeldOut(
   const { evalScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
   const list = agent.evalScenarios === undefined ? 'scenarios' : 'evalScenarios';
   const source = agent.evalScenarios ?? agent.scenarios;
-  const sample = await sampleScenarios(source, limit ?? evalScenarios, patienceOf(context));
+  const sample = await sampleScenarios(
+    source,
+    { count: limit ?? evalScenarios, spreadBy: agent.spreadBy },
+    patienceOf(context),
+  );
   const scenarios = sample.scenarios.map(({ scenario }) => scenario);
   checkUnique({ [list]: scenarios });
   const indexes = sample.scenarios.map(({ index }) => index);

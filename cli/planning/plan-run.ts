@@ -94,7 +94,8 @@ export async function checkAsked(
     context.output.errorLine(
       `note: evaluations play ${held} of the ${of} held-out scenarios, a sample that is the same in every run`,
     );
-  await checkJudge(agentFile.agent, asked, { store, env: context.env });
+  const recorded = known?.file.config.judge ?? null;
+  await checkJudge(agentFile.agent, asked, { store, env: context.env, recorded });
 }
 
 /** Pins the base model, which may download it. */

@@ -13,6 +13,7 @@ import {
   formatSteps,
   headline,
   metricLabel,
+  olderThan,
   plural,
   sortMetrics,
   valueOf,
@@ -92,7 +93,7 @@ function outcome(state: RunState, steps: ReportData['steps']): Html {
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
   return markup`<section class="card outcome">
-    <h2>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h2>
+    <h2>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios${evalAfter === null ? '' : olderThan(state.step, evalAfter)}</h2>
     <div class="from-to">
       <span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span
       ><span>${after === null ? '…' : formatNumber(after.value)}</span>

@@ -91,8 +91,8 @@ async function readTried(agentFile: AgentFile, context: TryContext): Promise<Pic
   const { flags } = context;
   const list = flags.eval ? 'evalScenarios' : 'scenarios';
   const source = sourceOf(agent, flags.eval, path);
-  const most = flags.scenario.length > 0 ? SAMPLED_FROM : (flags.scenarios ?? DEFAULT_SCENARIOS);
-  const read = await sampleScenarios(source, most, patienceOf(context));
+  const count = flags.scenario.length > 0 ? SAMPLED_FROM : (flags.scenarios ?? DEFAULT_SCENARIOS);
+  const read = await sampleScenarios(source, { count, spreadBy: agent.spreadBy }, patienceOf(context));
   checkUnique({ [list]: read.scenarios.map(({ scenario }) => scenario) });
   if (read.of === 0) throw new UsageError(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
   if (flags.scenario.length === 0) return read;

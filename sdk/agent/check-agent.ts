@@ -26,11 +26,13 @@ export function findProblem(definition: object): string | null {
   );
 }
 
-function findWrongOption(agent: string, { rollout, captureModel, mcp = [] }: Definition): string | null {
+function findWrongOption(agent: string, { rollout, captureModel, spreadBy, mcp = [] }: Definition): string | null {
   if (typeof rollout !== 'function')
     return `the agent ${agent} must have a function rollout, got ${showOption(rollout)}; add one`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
     return `captureModel of the agent ${agent} must be the name of a model, got ${showOption(captureModel)}; pass the one that your code asks for`;
+  if (spreadBy !== undefined && typeof spreadBy !== 'string')
+    return `spreadBy of the agent ${agent} must be the name of a field of its scenarios, got ${showOption(spreadBy)}; pass for example 'label'`;
   if (!Array.isArray(mcp) || !mcp.every(isToolServer))
     return `mcp of the agent ${agent} must be a list of servers, got ${showOption(mcp)}; pass [mcp({ … })]`;
   return null;

@@ -53,7 +53,8 @@ export async function readCurve(store: Store, run: string, end: CurveEnd | null)
 /** Lines of one branch, also beyond the step at which a rollback left it. */
 export async function readBranchCurve(store: Store, run: string, branch: number): Promise<StepSummary[]> {
   const keys: string[] = [];
-  for await (const key of store.list(`${curvePrefix(run)}/${branch}.`)) keys.push(key);
+  for await (const key of store.list(curvePrefix(run)))
+    if (key.startsWith(`${curvePrefix(run)}/${branch}.`)) keys.push(key);
   return (await Promise.all(inCurveOrder(keys).map((key) => readCurveFile(store, key)))).flat();
 }
 

@@ -51,6 +51,14 @@ test('without evaluation scenarios a seeded tenth is held out', async () => {
   expect(other.scenarios.sha256).not.toBe(prepared.scenarios.sha256);
 });
 
+test('a sample of evaluation scenarios is spread over the field that the agent names', async () => {
+  const evalScenarios = Array.from({ length: 60 }, (_, index) => ({ id: `e${index}`, label: index < 57 ? 'a' : 'b' }));
+  const prepared = await prepare({ evalScenarios, spreadBy: 'label' }, { evalScenarios: 6 });
+  const held = (await readStoredScenarios(world.store, prepared)).slice(-6) as { scenario: { label: string } }[];
+  expect(held.map(({ scenario }) => scenario.label)).toEqual(['a', 'a', 'a', 'b', 'b', 'b']);
+  await expect(prepare({ evalScenarios, spreadBy: 'queue' })).rejects.toThrow('"e0" has no queue; name another one');
+});
+
 test('at most maxScenarios and evalScenarios are read, from endless generators too', async () => {
   function* endless(prefix: string): Generator<Scenario> {
     for (let index = 0; ; index++) yield { id: `${prefix}${index}` };

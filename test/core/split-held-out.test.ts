@@ -24,6 +24,20 @@ test('a sample depends on the ids alone: a smaller one is part of it, and a list
   expect(drawn(ids, 99)).toEqual(ids);
 });
 
+test('a sample that is spread takes the values in turn, as far as each has some', () => {
+  const labels = items.map((item) => item[0]!);
+  const drawn = (count: number) => drawSample(items, count, labels).map((index) => items[index]!);
+  const counts = (count: number) => [1, 2, 3].map((label) => countOf(drawn(count), label));
+  expect([counts(3), counts(6), counts(12), counts(20), counts(24)]).toEqual([
+    [1, 1, 1],
+    [2, 2, 2],
+    [4, 4, 4],
+    [8, 8, 4],
+    [10, 10, 4],
+  ]);
+  expect(drawn(12)).toEqual(expect.arrayContaining(drawn(6)));
+});
+
 test('the count is exact where proportions are no whole numbers', () => {
   for (const count of [1, 2, 3, 5, 7, 23]) expect(split(count).heldOut).toHaveLength(count);
 });

@@ -102,6 +102,7 @@ test.each<[string, EvalResult, RegExp[]]>([
   ],
   ['one right answer', evaluation(10, { correctRate: 1, jsonRate: 1 }, { sameAnswerShare: 1 }), []],
   ['both rose', evaluation(10, { correctRate: 0.05, jsonRate: 0.9 }), []],
+  ['the goal was reached before', evaluation(10, { correctRate: 0.8, jsonRate: 0.9 }), []],
   ['a small rise', evaluation(10, { correctRate: 0, jsonRate: 0.24 }), []],
   ['a metric that is new, no success rate before', evaluation(10, { correctRate: 0, shortRate: 1 }), []],
   ['nothing trained yet', evaluation(0, { correctRate: 0, jsonRate: 0.9 }, { sameAnswerShare: 1 }), []],

@@ -64,6 +64,20 @@ test('held-out results are told first, and a learned task has no alarm', () => {
   expect(findAdvisories(even, [evaluation(0, 0.4, 0.5), evaluation(20, 0.9, 1)])).toEqual([]);
 });
 
+test('a run that wins more and more, until its groups are equal, has no alarm at any step', () => {
+  const demo = curve(60, (step) => ({
+    metrics: { winRate: Math.min(0.96, 0.5 + step / 90) },
+    groups: step > 50 ? 0 : 4,
+    unused: { 'no-variance': step > 50 ? 8 : 4 },
+    train: step > 50 ? {} : { entropy: 1.6 * 0.93 ** step },
+  }));
+  const isLow = ({ train }: StepSummary) => (train['entropy'] ?? 1) < 0.1 * 1.6 * 0.93 ** 2;
+  expect(demo.filter(isLow).length).toBeGreaterThan(10);
+  expect(demo.flatMap((_, index) => findAdvisories(demo.slice(0, index + 1)))).toEqual([]);
+  const lost = demo.map((step) => ({ ...step, metrics: { winRate: 0.5 } }));
+  expect([kinds(lost.slice(0, 50)), kinds(lost)]).toEqual([['entropy'], ['no-variance']]);
+});
+
 test('steps that were skipped in a row are an alarm, told once', () => {
   const steps = curve(20, (step) => (step > 17 ? { groups: 0, unused: { 'no-variance': 8 }, reward: step / 20 } : {}));
   const found = findAdvisories(steps);

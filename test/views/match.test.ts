@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
-import { BestMatches, rowMatcher } from '../../views/index/match.ts';
+import type { AttemptQuery, AttemptRow, AttemptsView } from '../../views/api/attempt-views.ts';
+import { filterRows, parseAttemptQuery, rowMatcher } from '../../views/api/attempt-query.ts';
+import { BestMatches } from '../../views/index/match.ts';
 
 const ROW: AttemptRow = {
   id: '0.1.0.0',
@@ -66,4 +67,50 @@ test.each<[NonNullable<AttemptQuery['sort']>, string[]]>([
   ] as const)
     best.add({ row: { ...ROW, id, step, reward } });
   expect(best.sorted().map(({ row }) => row.id)).toEqual(ids);
+});
+
+const ROWS: AttemptRow[] = [
+  { ...ROW, id: '1.2.0.0', branch: 1, step: 2, reward: null, metrics: { moves: 3 }, failure: 'AgentFailed' },
+  { ...ROW, id: '0.2.0.1', step: 2, attempt: 1, reward: 1, sampledTokens: 5, metrics: { moves: 1, win: 0 } },
+  { ...ROW, id: '0.2.e.0', step: 2, group: null, use: 'eval', truncated: true },
+  ROW,
+];
+
+test.each([
+  'metric=moves==3',
+  'metric=moves!=3',
+  'metric=winRate>=0.5',
+  'metric=moves',
+  'sort=reward',
+  'sort=-reward',
+  'sort=tokens&kind=train&fromStep=2',
+  'sort=best',
+  'kind=eval&truncated=true',
+  'kind=both',
+  'minReward=much',
+  'failure=any&limit=1',
+])('an export answers %s as a server does', (text) => {
+  const query = new URLSearchParams(text);
+  const view: AttemptsView = {
+    total: ROWS.length,
+    rows: ROWS,
+    excerpts: {},
+    index: { indexed: 0, known: 0, isComplete: true },
+  };
+  const ofServer = () => {
+    const asked = parseAttemptQuery(query);
+    const best = new BestMatches(asked.sort ?? 'newest', asked.limit ?? 100);
+    const isKind = ({ use }: AttemptRow) => asked.kind === undefined || (use === 'eval') === (asked.kind === 'eval');
+    for (const row of ROWS)
+      if (row.step >= (asked.fromStep ?? 0) && isKind(row) && rowMatcher(asked)(row)) best.add({ row });
+    return best.sorted().map(({ row }) => row);
+  };
+  const outcome = (answer: () => readonly AttemptRow[]) => {
+    try {
+      return answer();
+    } catch (error) {
+      return String(error);
+    }
+  };
+  expect(outcome(() => filterRows(view, query).rows)).toEqual(outcome(ofServer));
 });

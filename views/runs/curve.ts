@@ -11,7 +11,7 @@ import { readEval } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CurveView } from '../api/run-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
-import { readCount } from '../context/query.ts';
+import { readCount } from '../api/query.ts';
 import { requireHead } from './require-run.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
 

@@ -19,7 +19,7 @@ import { listGroups } from '../../store/records/group-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { LaneSpan, LanesView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
-import { readCount } from '../context/query.ts';
+import { readCount } from '../api/query.ts';
 import { requireHead } from './require-run.ts';
 import { runCacheOf } from './run-cache.ts';
 

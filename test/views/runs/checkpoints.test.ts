@@ -38,7 +38,7 @@ test('weights that were pruned, a promotion and a branch that was left are told;
   const store = await smallRun();
   let now = 0;
   const context = contextOf(store, { now: () => now });
-  await viewCheckpoints(context, 'demo');
+  const earned = (await viewCheckpoints(context, 'demo')).map(({ reward }) => reward);
   await markPruned(store, { run: 'demo', branch: 0, step: 1 });
   const checkpoint = (await readCheckpoint(store, { run: 'demo', branch: 0, step: 2 }))!;
   const promotion = { kind: 'promoted', checkpoint, by: null, reason: null, evaluation: null } as const;
@@ -53,6 +53,7 @@ test('weights that were pruned, a promotion and a branch that was left are told;
     [1, 'demo@1', 'pruned', false],
     [0, 'demo@0', 'kept', false],
   ]);
+  expect(rows.map(({ reward }) => reward)).toEqual(earned);
 });
 
 test('a run that there is not has no checkpoints', async () => {
