@@ -6,11 +6,13 @@ import {
   defaultGrpcRetryOptions,
   isGrpcServiceError,
   makeGrpcRetryInterceptor,
+  type TLSConfig,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
-import { definedVariables, type TemporalTarget } from './target.ts';
+import { definedVariables, unreadableProfile, type TemporalTarget } from './target.ts';
+import { tlsFailure } from './tls-failure.ts';
 
 export interface TemporalClient extends TemporalTarget {
   readonly client: Client;
@@ -23,14 +25,15 @@ const ANSWER_WITHIN_MS = 7_000;
 const PAUSE_MS = 500;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
+/** PERMISSION_DENIED, UNAUTHENTICATED */
+const REFUSED_CODES: readonly number[] = [7, 16];
 
 /** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
 export async function connectClient(
   target: TemporalTarget,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<TemporalClient> {
-  const { connectionOptions } = loadClientConnectConfig({ overrideEnvVars: definedVariables(env) });
-  const { apiKey, tls, metadata } = connectionOptions;
+  const { apiKey, tls, metadata } = readCredentials(env);
   const credentials = {
     ...(tls === undefined ? {} : { tls }),
     ...(apiKey === undefined ? {} : { apiKey }),
@@ -61,7 +64,7 @@ export async function connectClient(
       },
     };
   } catch (cause) {
-    throw unreachable(target.address, cause);
+    throw await unreachable(target.address, tls ?? apiKey !== undefined, cause);
   }
 }
 
@@ -89,13 +92,25 @@ function createRetries() {
   };
 }
 
-function unreachable(address: string, cause: unknown): TemperError {
+function readCredentials(env: NodeJS.ProcessEnv) {
+  try {
+    return loadClientConnectConfig({ overrideEnvVars: definedVariables(env) }).connectionOptions;
+  } catch (cause) {
+    throw unreadableProfile(cause);
+  }
+}
+
+async function unreachable(address: string, tls: TLSConfig | boolean, cause: unknown): Promise<TemperError> {
+  const call = failedCall(cause);
+  const isRefused = call !== null && REFUSED_CODES.includes(call.code);
+  const failure = isRefused ? null : await tlsFailure(address, tls);
   const port = /:(\d+)$/.exec(address)?.[1] ?? '7233';
-  return new TemperError(
-    'BadConfig',
-    `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`,
-    { cause },
-  );
+  let message = `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`;
+  if (isRefused)
+    message = `the Temporal server at ${address} refused the request (${call.details || call.message}); check TEMPORAL_API_KEY or api_key in temporal.toml, and its rights`;
+  if (failure !== null)
+    message = `no TLS connection to the Temporal server at ${address} was made (${failure}); set TEMPORAL_TLS=true, or the TEMPORAL_TLS_* variables of its certificates, or correct tls in temporal.toml`;
+  return new TemperError('BadConfig', message, { cause });
 }
 
 export interface ConnectionPatience {
