@@ -137,6 +137,7 @@ test.each([
   [['--from-otlp', 'good.pb', '--top', '50%'], /none of its 3 has a score of that name; pass --score NAME/],
   [['--from-otlp', 'good.pb', '--since', '2026-11-20'], /^--since has no effect without --from-langfuse/],
   [['demo', '--top', '50%', '--score', 'x'], /^--score has no effect without --from-otlp or --from-langfuse/],
+  [['--from-otlp', 'good.pb', '--scenarios', 'chats.jsonl'], /^--out and --scenarios must be two files/],
   [['demo', '--from-langfuse'], /attempts must come from one place/],
   [['demo'], /^--top is missing; pass --top 25%/],
   [['--from-langfuse'], /LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY, at least one is not set/],
