@@ -53,41 +53,44 @@ export async function connectClient(
       ...target,
       connection,
       client: new Client({ connection, namespace: target.namespace }),
-      async close() {
-        const waitMs = retries.end();
-        if (waitMs === 0) await connection.close();
-        else {
-          setTimeout(() => {
-            connection.close().catch(() => undefined);
-          }, waitMs).unref();
-        }
-      },
+      close: () => retries.end(() => connection.close()),
     };
   } catch (cause) {
     throw await unreachable(target.address, tls ?? apiKey !== undefined, cause);
   }
 }
 
-const RETRY_STARTS_WITHIN_MS = 100;
+type Retrying = ReturnType<typeof makeGrpcRetryInterceptor>;
 
 /** Retries of the client: one that is due must not meet a closed connection, because nothing could catch its error. */
 function createRetries() {
   const usual = defaultGrpcRetryOptions();
-  let isEnding = false;
-  let lastAt = -Infinity;
+  let due = 0;
+  let closeLate: (() => Promise<void>) | null = null;
+  const closeIfEnding = () => {
+    closeLate?.().catch(() => undefined);
+  };
+  const retrying = makeGrpcRetryInterceptor({
+    retryableDecider: (attempt, status) => closeLate === null && usual.retryableDecider(attempt, status),
+    delayFunction(attempt, status) {
+      due++;
+      return usual.delayFunction(attempt, status);
+    },
+  });
+  const interceptor: Retrying = (options, nextCall) => {
+    let isRetry = false;
+    return retrying(options, (next) => {
+      if (isRetry && --due === 0) setImmediate(closeIfEnding);
+      isRetry = true;
+      return nextCall(next);
+    });
+  };
   return {
-    interceptor: makeGrpcRetryInterceptor({
-      retryableDecider: (attempt, status) => !isEnding && usual.retryableDecider(attempt, status),
-      delayFunction(attempt, status) {
-        const delayMs = usual.delayFunction(attempt, status);
-        lastAt = Math.max(lastAt, performance.now() + delayMs + RETRY_STARTS_WITHIN_MS);
-        return delayMs;
-      },
-    }),
-    /** No further ones; returns for how long one may be due. */
-    end(): number {
-      isEnding = true;
-      return Math.max(0, Math.ceil(lastAt - performance.now()));
+    interceptor,
+    /** No further ones. Closes at once, or when the last one that is due has begun: timers would be late on a busy machine. */
+    async end(close: () => Promise<void>): Promise<void> {
+      closeLate = close;
+      if (due === 0) await close();
     },
   };
 }

@@ -4,6 +4,7 @@ import { connect } from 'node:tls';
 import type { TLSConfig } from '@temporalio/client';
 
 const ANSWER_WITHIN_MS = 2000;
+const REFUSED_WITHIN_MS = 5000;
 const NO_TLS = 'it takes TLS alone, and none is configured';
 
 /** `config`: false if none is configured. Null if TLS is not the reason: nobody answers, or what answers is fine. */
@@ -28,7 +29,7 @@ export function tlsFailure(address: string, config: TLSConfig | boolean): Promis
       socket.destroy();
     };
     // With TLS 1.3 a server refuses a certificate after this.
-    socket.on('secureConnect', () => config === false && end(NO_TLS));
+    socket.on('secureConnect', () => (config === false ? end(NO_TLS) : socket.setTimeout(REFUSED_WITHIN_MS)));
     socket.on('error', (error: NodeJS.ErrnoException & { reason?: string }) => {
       if (config === false) end(error.code?.includes('ALERT') ? NO_TLS : null);
       else end(['connect', 'getaddrinfo'].includes(error.syscall ?? '') ? null : (error.reason ?? error.message));
