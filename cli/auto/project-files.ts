@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Store } from '../../store/store.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { CONFIG_FILE } from '../../workers/project/folders.ts';
-import { version } from '../../workers/version.ts';
+import { dependencyOnThis } from '../../workers/version.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { packageNameOf, planIgnored, planManifest } from '../init/plan-init.ts';
 import { stateOf, writeGenerated } from '../scenarios/write-files.ts';
@@ -51,7 +51,10 @@ export async function writeProject(
 /** Refuses a folder in which the agent's imports would not be found, before anything is paid for. */
 export function requireInstalled(folder: string): void {
   if (isInstalled(folder, 'temper-rl')) return;
-  const remedy = findPackage(folder) === folder ? `run npm install in ${folder}` : 'run npm install temper-rl';
+  const remedy =
+    findPackage(folder) === folder
+      ? `run npm install in ${folder}`
+      : `run npm install ${dependencyOnThis().replace('file:', '')}`;
   throw new UsageError(`temper-rl must be installed for ${folder}; ${remedy}, then the same command again`);
 }
 
@@ -82,7 +85,7 @@ function packageFiles(folder: string, hasServer: boolean): [string, string][] {
     scripts: { try: 'temper try', train: 'temper train' },
     extends: null,
   };
-  const { manifest } = planManifest(null, { name, version: version(), template });
+  const { manifest } = planManifest(null, { name, temper: dependencyOnThis(), template });
   return [
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],
     ['tsconfig.json', readFileSync(TSCONFIG, 'utf8')],

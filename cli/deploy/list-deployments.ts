@@ -1,7 +1,9 @@
+import pLimit from 'p-limit';
 import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
 import { listRuns, requireRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
+import { READ_AT_ONCE } from '../runs/read-runs.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { DeploymentsContext } from './command.ts';
@@ -13,7 +15,7 @@ export async function showDeployments({ args, flags, project, env, output }: Dep
   const store = await openProjectStore(project, env);
   if (args.run !== null) await requireRun(store, args.run);
   const runs = args.run === null ? await listRuns(store) : [args.run];
-  const deployments = (await Promise.all(runs.map((run) => listDeployments(store, run)))).flat();
+  const deployments = (await pLimit(READ_AT_ONCE).map(runs, (run) => listDeployments(store, run))).flat();
   if (flags.json) printJson(output, deployments.map(deploymentJson));
   else if (deployments.length === 0)
     output.line('nothing was deployed; deploy a checkpoint: temper deploy RUN --to TARGET');

@@ -14,6 +14,9 @@ export async function estimate(context: EstimateContext): Promise<number> {
     throw new UsageError('temper estimate has no use for --from-production (no attempt is played); leave it out');
   if (flags.probe && flags.like !== null)
     throw new UsageError('--probe and --like exclude each other; pass one of them');
+  const idle = (['track', 'trace'] as const).find((name) => flags[name].length > 0);
+  if (idle !== undefined)
+    throw new UsageError(`--${idle} has no effect on an estimate (nothing is told); leave it out`);
   const plan = await planTrain(context);
   const estimated = await estimateRun(context, plan, await findBasis(context, plan));
   if (flags.json) printJson(output, toJson(plan, estimated));

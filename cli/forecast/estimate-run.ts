@@ -8,7 +8,6 @@ import { isRuler, withJudge } from '../../play/judge/ruler.ts';
 import { requireRun, type StoredRun } from '../../store/records/run-reader.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { checkScenarios, loadAgent } from '../planning/load-agent.ts';
 import type { RunPlan } from '../planning/plan-run.ts';
 import { readRuns } from '../runs/read-runs.ts';
 import { forecast, type Forecast } from './forecast.ts';
@@ -30,10 +29,9 @@ export interface Estimated {
 
 export async function estimateRun(context: CommandEnvironment, plan: RunPlan, basis: Basis): Promise<Estimated> {
   const { config, existing, isComplete } = plan;
-  const agentFile = await loadAgent(plan.agentFile, context.cwd);
   const prices = await readPrices(context);
-  const price = findJudgePrice(agentFile.agent, config, prices);
-  const { held: evalScenarios } = await checkScenarios(agentFile, config, context);
+  const { agent, evalScenarios } = plan.played ?? { agent: {}, evalScenarios: 0 };
+  const price = findJudgePrice(agent, config, prices);
   // A complete run is taken as if it began again.
   const state = isComplete ? null : (existing?.state ?? null);
   const planned = { config, evalScenarios, state, judgePrice: price };

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { version } from '../../workers/version.ts';
+import { dependencyOnThis } from '../../workers/version.ts';
 import { askForInit, type InitChoices } from './ask.ts';
 import type { InitContext } from './command.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from './plan-init.ts';
@@ -61,7 +61,7 @@ function filesOf(template: TemplateName): string[] {
 function planPackage(folder: string, template: TemplateName): PlannedFile {
   const file = join(folder, 'package.json');
   const existing = readText(file);
-  const names = { name: packageNameOf(basename(folder)), version: version(), template: TEMPLATES[template] };
+  const names = { name: packageNameOf(basename(folder)), temper: dependencyOnThis(), template: TEMPLATES[template] };
   const { manifest, added } = planManifest(existing === null ? null : parseManifest(existing, file), names);
   const note = added.length === 0 ? null : `package.json existed: added ${added.join(', ')}`;
   return { text: `${JSON.stringify(manifest, null, 2)}\n`, note, isCompleted: true };

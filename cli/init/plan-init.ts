@@ -32,7 +32,7 @@ export interface PlannedManifest {
 /** Adds what is missing and keeps the rest. `existing`: null if there is no package.json. */
 export function planManifest(
   existing: Manifest | null,
-  { name, version, template }: { name: string; version: string; template: Template },
+  { name, temper, template }: { name: string; temper: string; template: Template },
 ): PlannedManifest {
   const added: string[] = [];
   const fill = (member: string, wanted: Readonly<Record<string, string>>, has: (key: string) => boolean) => {
@@ -51,7 +51,7 @@ export function planManifest(
     ...(existing ?? { name, private: true }),
     ...(isModule ? {} : { type: 'module' }),
     scripts: fill('scripts', template.scripts, hasScript),
-    dependencies: fill('dependencies', { 'temper-rl': `^${version}`, ...template.dependencies }, isInstalled),
+    dependencies: fill('dependencies', { 'temper-rl': temper, ...template.dependencies }, isInstalled),
     devDependencies: fill('devDependencies', DEVELOPMENT, isInstalled),
   };
   return { manifest, added: existing === null ? [] : added };

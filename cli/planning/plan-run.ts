@@ -1,6 +1,7 @@
 /** Plans a run from what a command has read, with one order of checks. Downloads come last. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
+import type { Agent } from '../../play/agent.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { PeftAdapter } from '../../store/records/peft-adapter.ts';
 import type { StoredRun } from '../../store/records/run-reader.ts';
@@ -24,6 +25,8 @@ import { checkStartAdapter } from './start-adapter.ts';
 export interface RunPlan extends Existing {
   readonly config: RunConfig;
   readonly agentFile: string;
+  /** What a command has loaded and counted; null for a run with supervised steps only. */
+  readonly played: { readonly agent: Agent; readonly evalScenarios: number } | null;
   readonly models: Readonly<Record<string, string>>;
   /** Template of this command; stored before the run starts. */
   readonly template: ChatTemplate | null;
@@ -62,11 +65,12 @@ export interface Draft extends AskedRun, Pick<RunPlan, 'template' | 'examples' |
 export async function planRun(draft: Draft, context: ModelContext): Promise<RunPlan> {
   const { asked, known, agentFile, adapter, store, flags, template, examples, hasOwnMicroBatch } = draft;
   const decided = await decideRunEngine(asked, known, store, flags, context);
-  await checkAsked(draft, context, decided.kind);
+  const evalScenarios = await checkAsked(draft, context, decided.kind);
   const { config, models } = await pinRun(draft, context);
   return {
     config,
     agentFile: agentFile?.path ?? modulePath('./supervised-agent'),
+    played: agentFile && evalScenarios !== null ? { agent: agentFile.agent, evalScenarios } : null,
     models,
     template,
     examples,
@@ -78,16 +82,19 @@ export async function planRun(draft: Draft, context: ModelContext): Promise<RunP
   };
 }
 
-/** Checks that need no files of the base model. `usual`: the engine unless flags or the configuration choose one. */
+/**
+ * Checks that need no files of the base model; returns how many scenarios are held out.
+ * `usual`: the engine unless flags or the configuration choose one.
+ */
 export async function checkAsked(
   { asked, agentFile, parent, known, adapter, store, flags }: AskedRun,
   context: ModelContext,
   usual?: EngineKind,
-): Promise<void> {
+): Promise<number | null> {
   if (parent !== null) checkSameShape(parent, asked);
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
-  if (agentFile === null) return;
+  if (agentFile === null) return null;
   await refuseIdleCorrection(asked, known?.file.config ?? null, flags, context, usual);
   const { held, of } = await checkScenarios(agentFile, asked, context);
   if (held < of)
@@ -96,6 +103,7 @@ export async function checkAsked(
     );
   const recorded = known?.file.config.judge ?? null;
   await checkJudge(agentFile.agent, asked, { store, env: context.env, recorded });
+  return held;
 }
 
 /** Pins the base model, which may download it. */

@@ -3,7 +3,8 @@ import { isUnreadable } from '../../core/later-version.ts';
 import { listRuns, readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
-const READ_AT_ONCE = 32;
+/** Of the runs of a store. */
+export const READ_AT_ONCE = 32;
 
 /** All runs that can be read: another one, perhaps pulled from another store, must not hide them. */
 export async function readRuns(store: Store, onUnreadable: (error: unknown) => void): Promise<StoredRun[]> {

@@ -120,7 +120,7 @@ async function awaitTrackers(client: Client, { plan, targets, viewer, signal }: 
   }
   if (late.length > 0)
     viewer.note(
-      `${late.join(', ')} ${late.length === 1 ? 'does' : 'do'} not know all of ${run} yet; temper track ${run} shows how far, and the next start of the local stack continues`,
+      `${late.join(', ')} ${late.length === 1 ? 'does' : 'do'} not know all of ${run} yet; the next start of the local stack continues, or without one: temper track ${run} --to ${late.join(' --to ')}`,
     );
 }
 

@@ -40,9 +40,12 @@ export function checkDeployTarget(name: ServiceName, place: AccessPlace): Promis
   return checkAccess({ caller: serviceCaller(name, place), isKeySent: true, ...SERVICE_ACCESS[name](place.env) });
 }
 
+/** Nothing asks again. */
+const REMEDY = 'check its address and the network, then run temper doctor again';
+
 async function checkAccess({ caller, request, isKeySent, describe = () => '' }: Access): Promise<string> {
   const { system, keyVariable } = caller;
-  const { status, json } = await callHttp(caller, { ...request, expected: [401, 403] });
+  const { status, json } = await callHttp({ remedy: REMEDY, ...caller }, { ...request, expected: [401, 403] });
   const { host } = new URL(request.url);
   if (status === 401 || status === 403) throw refusal(system, keyVariable, { status, isKeySent });
   const said = describe(json);

@@ -205,6 +205,15 @@ describe('the surroundings', () => {
     expect(said).toContain('; choose another path with --out FILE');
   });
 
+  test('an error that nothing handles is said as such', async () => {
+    const config = "Promise.reject(new Error('nobody waits'));\nexport default {};\n";
+    await writeFile(join(project, 'temporal.config.ts'), config);
+    const command = [join(ROOT, 'cli/temper.js'), 'runs'];
+    const { status, stderr } = spawnSync(process.execPath, command, { cwd: project, encoding: 'utf8' });
+    const said = 'temper: nothing handles this error, which ends the command\nError: nobody waits\n';
+    expect([status, stderr]).toEqual([1, expect.stringContaining(said)]);
+  });
+
   test('a TEMPORAL_ADDRESS that nobody answers', async () => {
     const said = await complaint(['stop', 'demo'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
     expect(said).toContain('no Temporal server answers at 127.0.0.1:1 (TEMPORAL_ADDRESS or temporal.toml); start one');

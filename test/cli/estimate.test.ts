@@ -90,6 +90,8 @@ describe('temper estimate', () => {
     [['--like', 'nobody'], 'no run nobody in the store'],
     [['--max-cost-usd', '5'], '--max-cost-usd 5 has no effect while nothing of the run has a price'],
     [['--from-production', 'demo'], 'has no use for --from-production'],
+    [['--track', 'nosuch'], '--track has no effect on an estimate'],
+    [['--trace', 'otlp'], '--trace has no effect on an estimate'],
   ])('refuses %j', async (flags, words) => {
     const project = temporaryProject();
     await writeAgent(project, { name: 'guess', scenarios: "[{ id: 'a' }, { id: 'b' }]" });

@@ -8,6 +8,7 @@ import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-init.ts';
 import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
 import manifest from '../../package.json' with { type: 'json' };
+import { ROOT } from '../docs/markdown.ts';
 import { temperCommand } from '../stack.ts';
 import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -55,7 +56,7 @@ test.each(TEMPLATE_NAMES)('the template %s goes into a new folder, as it is', as
   const { name, scripts, dependencies } = await readManifest('my-agent');
   expect(name).toBe('my-agent');
   expect(scripts).toEqual(TEMPLATES[template].scripts);
-  expect(dependencies).toEqual({ 'temper-rl': `^${manifest.version}`, ...TEMPLATES[template].dependencies });
+  expect(dependencies).toEqual({ 'temper-rl': `file:${ROOT}dist`, ...TEMPLATES[template].dependencies });
 });
 
 test('another base model stands in the configuration, without what only the pocket models need', async () => {
@@ -104,7 +105,7 @@ describe('what exists', () => {
 
   test('npm’s own placeholder is no test', () => {
     const existing = { type: 'module', scripts: { test: 'echo "Error: no test specified" && exit 1' } };
-    const { manifest: planned } = planManifest(existing, { name: 'a', version: '1.0.0', template: TEMPLATES.plain });
+    const { manifest: planned } = planManifest(existing, { name: 'a', temper: '^1.0.0', template: TEMPLATES.plain });
     expect(planned['scripts']).toMatchObject({ test: 'vitest run' });
   });
 
@@ -216,7 +217,7 @@ describe('on a terminal', () => {
 });
 
 test('a project’s tools are of the versions that Temper is tested with', () => {
-  const { manifest: planned } = planManifest(null, { name: 'a', version: '1.0.0', template: TEMPLATES.tools });
+  const { manifest: planned } = planManifest(null, { name: 'a', temper: '^1.0.0', template: TEMPLATES.tools });
   const { dependencies, devDependencies } = planned as Record<string, Record<string, string>>;
   const wanted = { ...dependencies, ...devDependencies };
   const own: Readonly<Record<string, string>> = { ...manifest.dependencies, ...manifest.devDependencies };

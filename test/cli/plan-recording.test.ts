@@ -1,12 +1,15 @@
 /** Flags and keys of `temper serve --record`, before anything is started. */
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { serveCommand } from '../../cli/serve/command.ts';
 import { servedJson, servedLines } from '../../cli/serve/lines.ts';
 import { planRecording } from '../../cli/serve/plan-recording.ts';
 import { write } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { complaintIn, contextOf } from './run-cli.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { makeRun } from '../store/records/made-run.ts';
+import { complaintIn, contextOf, runCli } from './run-cli.ts';
 
 let project: string;
 beforeEach(async () => {
@@ -61,4 +64,17 @@ test('flags of recording are checked before anything is started', async () => {
   expect(await complain(['--record', '--redact', 'none.ts'])).toContain('none.ts must be a file');
   expect(await complain(['--record', '--record-share', '2'])).toContain('--record-share');
   expect(await complain(['--record'], { TEMPER_FEEDBACK_KEY: 'k' })).toContain('another key than that of the model');
+});
+
+test('a port that is taken leaves no recording open', async () => {
+  await makeRun(await openStore(join(project, '.temper', 'store')), { steps: 1 });
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void [vi.useRealTimers(), other.close()]);
+  const { port } = other.address() as { port: number };
+  const words = ['serve', 'demo@1', '--record', '--record-days', '1', '--port', String(port)];
+  const { exitCode, stderr } = await runCli(project, words, { env: { TEMPER_SERVE_KEY: 'k' } });
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(String(port))]);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -207,10 +207,12 @@ test('watching a run that has ended tells its curve and its result', async () =>
   `);
 });
 
-test('watching a run that failed ends with exit code 1 and its failure', async () => {
+test.each([
+  ['failed', 'TrainerFailed: out of memory', 'failed: TrainerFailed: out of memory'],
+  ['cancelled', null, 'was cancelled; its committed steps stay'],
+] as const)('watching a run that has %s ends with exit code 1 and its end', async (state, failure, end) => {
   const project = temporaryFolder();
-  await writeFixtureRun(project, { steps: 3, state: { state: 'failed', failure: 'TrainerFailed: out of memory' } });
+  await writeFixtureRun(project, { steps: 3, state: { state, failure } });
   const { exitCode, stderr } = await runCli(project, ['watch', 'demo']);
-  expect(exitCode).toBe(1);
-  expect(stderr).toBe('temper: the run demo failed: TrainerFailed: out of memory');
+  expect([exitCode, stderr]).toEqual([1, `temper: the run demo ${end}`]);
 });

@@ -33,6 +33,13 @@ test('docs/index.md has a row for each page of the guide, and links no page twic
   expect(linked.toSorted()).toEqual(guide.map((page) => page.replace('docs/', '')).toSorted());
 });
 
+test('results of three seeds in examples/README.md stand in the README of their example', () => {
+  const rows = readPage('examples/README.md').matchAll(/^\| ([\w-]+)[^|\n]*three seeds.*$/gm);
+  for (const [row, example] of rows)
+    for (const result of row.match(/−?\d\.\d{3}/g)!)
+      expect(readPage(`examples/${example}/README.md`), example).toContain(result);
+});
+
 test.each(PAGES.filter((page) => !WITHOUT_NEXT.has(page)))('%s ends with what to read next', (page) => {
   const [, ...parts] = readPage(page).split(/^(?=Next: |## Next$)/m);
   expect(parts, 'one line Next: …, or a heading Next with a list').toHaveLength(1);

@@ -17,8 +17,8 @@ const sh = (line: string) => succeed(project.run('sh', '-c', line));
 const isPlayed = (line: string) => /^npx temper (try|train)\b/.test(line);
 
 test('the page tells nothing to be typed that is not run here, but for the installation itself', () => {
-  const setUp = ['mkdir my-agent', 'cd my-agent', 'npm install temper-rl', 'npx temper init', 'npm install'];
-  expect(typed.filter((line) => !isPlayed(line))).toEqual([...setUp, 'npm test']);
+  const install = ['npm ci && npm run build', 'mkdir my-agent', 'cd my-agent', 'npm install ../temper/dist'];
+  expect(typed.filter((line) => !isPlayed(line))).toEqual([...install, 'npx temper init', 'npm install', 'npm test']);
 });
 
 test('a new project passes its own tests', async () => {

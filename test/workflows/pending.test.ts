@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 
 import { ApplicationFailure, heartbeat } from '@temporalio/activity';
-import type { Client, Connection } from '@temporalio/client';
-import { expect, test } from 'vitest';
+import { Client, Connection } from '@temporalio/client';
+import { expect, inject, onTestFinished, test } from 'vitest';
 
+import { follow } from '../../cli/deploy/deploy.ts';
 import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
 import { worstReason } from '../../cli/watch/under-way.ts';
-import { runWorkflowId } from '../../core/queues.ts';
+import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/queues.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
+import { addDeployment } from '../outbound/deploy/made-deployment.ts';
+import { temporaryStore } from '../temporary-folder.ts';
 import { bed } from './bed.ts';
 import { createGate, eventually, STORE_ID, type StartedRun } from './harness.ts';
 
@@ -136,4 +139,29 @@ test('a run that no worker decides is named', async () => {
       `workflow: no worker runs workflows on queue ${taskQueue}; start temper dev or temper worker`,
     );
   });
+});
+
+test('who follows a deployment is told that no worker runs it, and hears its end if its workflow is ended', async () => {
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  onTestFinished(() => connection.close());
+  const [client, deployed, taskQueue] = [new Client({ connection }), temporaryStore(), `nobody/${randomUUID()}`];
+  const deployment = await addDeployment(deployed, { target: 's3', options: { bucket: 's3://bucket' } });
+  const { id, stages } = deployment;
+  const [storeId, lines] = [await deployed.id(), [] as string[]];
+  const handle = await client.workflow.start('deployCheckpoint', {
+    workflowId: deploymentWorkflowId(storeId, 'demo', id),
+    taskQueue,
+    args: [{ run: 'demo', id, stages, queue: outboundQueue(storeId) }],
+  });
+  const context = { output: { errorLine: (line: string) => lines.push(line) }, signal: new AbortController().signal };
+  const end = follow(context as never, serverOf(client), deployed, deployment, 20).catch(String);
+  await eventually(
+    () => Promise.resolve(lines.length),
+    (told) => told > 0,
+  );
+  await handle.terminate();
+  expect(await end).toContain('its workflow has ended (terminated); the same command goes on with the next stage');
+  expect(lines).toEqual([
+    `waiting for workflow: no worker runs workflows on queue ${taskQueue}; start temper dev or temper worker`,
+  ]);
 });

@@ -6,11 +6,13 @@ import {
   defaultGrpcRetryOptions,
   isGrpcServiceError,
   makeGrpcRetryInterceptor,
+  type TLSConfig,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
-import { definedVariables, type TemporalTarget } from './target.ts';
+import { definedVariables, unreadableProfile, type TemporalTarget } from './target.ts';
+import { tlsFailure } from './tls-failure.ts';
 
 export interface TemporalClient extends TemporalTarget {
   readonly client: Client;
@@ -23,14 +25,15 @@ const ANSWER_WITHIN_MS = 7_000;
 const PAUSE_MS = 500;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
+/** PERMISSION_DENIED, UNAUTHENTICATED */
+const REFUSED_CODES: readonly number[] = [7, 16];
 
 /** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
 export async function connectClient(
   target: TemporalTarget,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<TemporalClient> {
-  const { connectionOptions } = loadClientConnectConfig({ overrideEnvVars: definedVariables(env) });
-  const { apiKey, tls, metadata } = connectionOptions;
+  const { apiKey, tls, metadata } = readCredentials(env);
   const credentials = {
     ...(tls === undefined ? {} : { tls }),
     ...(apiKey === undefined ? {} : { apiKey }),
@@ -50,52 +53,67 @@ export async function connectClient(
       ...target,
       connection,
       client: new Client({ connection, namespace: target.namespace }),
-      async close() {
-        const waitMs = retries.end();
-        if (waitMs === 0) await connection.close();
-        else {
-          setTimeout(() => {
-            connection.close().catch(() => undefined);
-          }, waitMs).unref();
-        }
-      },
+      close: () => retries.end(() => connection.close()),
     };
   } catch (cause) {
-    throw unreachable(target.address, cause);
+    throw await unreachable(target.address, tls ?? apiKey !== undefined, cause);
   }
 }
 
-const RETRY_STARTS_WITHIN_MS = 100;
+type Retrying = ReturnType<typeof makeGrpcRetryInterceptor>;
 
 /** Retries of the client: one that is due must not meet a closed connection, because nothing could catch its error. */
 function createRetries() {
   const usual = defaultGrpcRetryOptions();
-  let isEnding = false;
-  let lastAt = -Infinity;
+  let due = 0;
+  let closeLate: (() => Promise<void>) | null = null;
+  const closeIfEnding = () => {
+    closeLate?.().catch(() => undefined);
+  };
+  const retrying = makeGrpcRetryInterceptor({
+    retryableDecider: (attempt, status) => closeLate === null && usual.retryableDecider(attempt, status),
+    delayFunction(attempt, status) {
+      due++;
+      return usual.delayFunction(attempt, status);
+    },
+  });
+  const interceptor: Retrying = (options, nextCall) => {
+    let isRetry = false;
+    return retrying(options, (next) => {
+      if (isRetry && --due === 0) setImmediate(closeIfEnding);
+      isRetry = true;
+      return nextCall(next);
+    });
+  };
   return {
-    interceptor: makeGrpcRetryInterceptor({
-      retryableDecider: (attempt, status) => !isEnding && usual.retryableDecider(attempt, status),
-      delayFunction(attempt, status) {
-        const delayMs = usual.delayFunction(attempt, status);
-        lastAt = Math.max(lastAt, performance.now() + delayMs + RETRY_STARTS_WITHIN_MS);
-        return delayMs;
-      },
-    }),
-    /** No further ones; returns for how long one may be due. */
-    end(): number {
-      isEnding = true;
-      return Math.max(0, Math.ceil(lastAt - performance.now()));
+    interceptor,
+    /** No further ones. Closes at once, or when the last one that is due has begun: timers would be late on a busy machine. */
+    async end(close: () => Promise<void>): Promise<void> {
+      closeLate = close;
+      if (due === 0) await close();
     },
   };
 }
 
-function unreachable(address: string, cause: unknown): TemperError {
+function readCredentials(env: NodeJS.ProcessEnv) {
+  try {
+    return loadClientConnectConfig({ overrideEnvVars: definedVariables(env) }).connectionOptions;
+  } catch (cause) {
+    throw unreadableProfile(cause);
+  }
+}
+
+async function unreachable(address: string, tls: TLSConfig | boolean, cause: unknown): Promise<TemperError> {
+  const call = failedCall(cause);
+  const isRefused = call !== null && REFUSED_CODES.includes(call.code);
+  const failure = isRefused ? null : await tlsFailure(address, tls);
   const port = /:(\d+)$/.exec(address)?.[1] ?? '7233';
-  return new TemperError(
-    'BadConfig',
-    `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`,
-    { cause },
-  );
+  let message = `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`;
+  if (isRefused)
+    message = `the Temporal server at ${address} refused the request (${call.details || call.message}); check TEMPORAL_API_KEY or api_key in temporal.toml, and its rights`;
+  if (failure !== null)
+    message = `no TLS connection to the Temporal server at ${address} was made (${failure}); set TEMPORAL_TLS=true, or the TEMPORAL_TLS_* variables of its certificates, or correct tls in temporal.toml`;
+  return new TemperError('BadConfig', message, { cause });
 }
 
 export interface ConnectionPatience {

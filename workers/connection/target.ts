@@ -14,13 +14,17 @@ export function configuredTarget(env: NodeJS.ProcessEnv = process.env): Temporal
     const { address, namespace } = loadClientConfigProfile({ overrideEnvVars: variables });
     return address ? { address, namespace: namespace ?? 'default' } : null;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TemperError(
-      'BadConfig',
-      `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
-      { cause },
-    );
+    throw unreadableProfile(cause);
   }
+}
+
+export function unreadableProfile(cause: unknown): TemperError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new TemperError(
+    'BadConfig',
+    `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
+    { cause },
+  );
 }
 
 export function definedVariables(env: NodeJS.ProcessEnv): Record<string, string> {

@@ -1,6 +1,7 @@
 /** The GPU worker's Python environment: made once in the cache, keyed by what is in it, or TEMPER_PYTHON. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { release } from 'node:os';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
@@ -25,6 +26,8 @@ export interface PythonEnvironment {
   readonly folder: string | null;
 }
 
+type Host = Pick<NodeJS.Process, 'platform' | 'arch'>;
+
 export interface PythonOptions extends InstallOptions {
   /** Folder of the lock files; by default the GPU worker's own. */
   readonly requirements?: string;
@@ -47,6 +50,7 @@ const SLOW_TO_COMPILE = ['transformers.modeling_utils', 'torch._dynamo'];
 
 export async function openPythonEnvironment(options: PythonOptions): Promise<PythonEnvironment> {
   if (options.env.TEMPER_PYTHON) return explicitPython(options.env.TEMPER_PYTHON, NEEDED);
+  requirePlatform();
   const own = await hasOwnUv(options.env);
   const python = await findInterpreter(options.env, !own);
   const folder = join(options.cache, 'python', await environmentKey(python, options));
@@ -58,6 +62,18 @@ export async function openPythonEnvironment(options: PythonOptions): Promise<Pyt
     await installOnce(folder, make, { onWait, signal: options.signal });
   });
   return environment;
+}
+
+/** Darwin's number of macOS 14. */
+const LEAST_DARWIN = 23;
+
+/** PyTorch has no packages for older Macs: without this, installing would end with pip's list of versions. */
+export function requirePlatform({ platform, arch }: Host = process, version = release()): void {
+  if (platform !== 'darwin' || (arch === 'arm64' && Number.parseInt(version, 10) >= LEAST_DARWIN)) return;
+  throw new TemperError(
+    'BadConfig',
+    `on a Mac, PyTorch needs macOS 14 or later on Apple silicon, and a Node for arm64; this is Darwin ${version} on ${arch}; use another machine, or set TEMPER_PYTHON to a Python that has all packages`,
+  );
 }
 
 async function makeEnvironment(
@@ -99,6 +115,7 @@ export async function hasPythonEnvironment({ env, cache }: Place): Promise<boole
 }
 
 async function placeOfEnvironment({ env, cache }: Place): Promise<{ version: string; folder: string }> {
+  requirePlatform();
   const python = await findInterpreter(env, !(await hasOwnUv(env)));
   const options = { env, cache, onEvent: () => undefined };
   return { version: python.version, folder: join(cache, 'python', await environmentKey(python, options)) };

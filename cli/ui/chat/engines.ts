@@ -1,5 +1,7 @@
 /** Engines that answer chats and replays: the project's running one, else its own, started on first use. */
 import { EventEmitter, once } from 'node:events';
+import pLimit from 'p-limit';
+
 import { TemperError } from '../../../core/failures.ts';
 import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
@@ -9,6 +11,7 @@ import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts
 import { trainedBase } from '../../../workers/config/loaded-base.ts';
 import { runningEngine } from '../../../workers/local-stack/running-engine.ts';
 import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-engine.ts';
+import { READ_AT_ONCE } from '../../runs/read-runs.ts';
 import { startPolicyEngine } from '../../serve/start-policy-engine.ts';
 import type { EngineModel } from './find-model.ts';
 
@@ -91,9 +94,8 @@ export class Engines {
   async #describeShared(): Promise<string> {
     const { store } = this.#options;
     const names = await listRuns(store);
-    const live = (await Promise.all(names.map((name) => isUnderWay(store, name)))).flatMap((is, index) =>
-      is ? [names[index]!] : [],
-    );
+    const areLive = await pLimit(READ_AT_ONCE).map(names, (name) => isUnderWay(store, name));
+    const live = names.filter((_, index) => areLive[index]);
     if (live.length === 0) return "asking the engine of this project's local stack";
     const [runs, use] = live.length === 1 ? [`run ${live[0]}`, 'uses it'] : [`runs ${live.join(', ')}`, 'use it'];
     return `asking the engine of this project's local stack: ${runs} ${use}, too, and may be slowed down by this chat`;

@@ -5,6 +5,7 @@ import type { StackEvent } from '../../../workers/events.ts';
 import {
   installDevTools,
   openPythonEnvironment,
+  requirePlatform,
   type PythonOptions,
 } from '../../../workers/install/python-environment.ts';
 import { countPackages } from '../../../workers/install/python-packages.ts';
@@ -177,4 +178,12 @@ it('tells how far a large package is before uv does', () => {
   expect(count.describe('installing')).toBe('installing, 29 in all, downloading torch');
   for (const line of [' Downloaded torch', ' Downloaded scipy']) count.read(line);
   expect(count.now()).toMatchObject({ done: 629_145_600 });
+});
+
+it('refuses Macs for which PyTorch has no packages', () => {
+  const on = (platform: 'linux' | 'darwin', arch: 'arm64' | 'x64', release: string) => () =>
+    requirePlatform({ platform, arch }, release);
+  for (const check of [on('linux', 'x64', '6.1.0'), on('darwin', 'arm64', '23.0.0')]) expect(check).not.toThrow();
+  expect(on('darwin', 'arm64', '22.6.0')).toThrow('needs macOS 14 or later on Apple silicon, and a Node for arm64;');
+  expect(on('darwin', 'x64', '24.1.0')).toThrow('this is Darwin 24.1.0 on x64; use another machine, or set');
 });
