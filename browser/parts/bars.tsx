@@ -6,19 +6,17 @@ interface HistogramProps {
   readonly values: readonly number[];
   /** Name of the values, for the label: `rewards`. */
   readonly what: string;
-  readonly bins?: number;
-  readonly height?: number;
-  /** Range of the axis; default: that of the values. */
-  readonly range?: readonly [number, number] | undefined;
-  /** A click on a bar. */
-  readonly onPick?: (from: number, to: number) => void;
+  readonly bins: number;
+  readonly height: number;
+  /** Range of the axis. */
+  readonly range: readonly [number, number];
 }
 
 const UNIT = 10;
 
-export function Histogram({ values, what, bins = 12, height = 40, range, onPick }: HistogramProps) {
+export function Histogram({ values, what, bins, height, range }: HistogramProps) {
   if (values.length === 0) return <p class="note">no {what}</p>;
-  const [low, high] = range ?? [smallest(values), largest(values)];
+  const [low, high] = range;
   const counts = countBins(values, low, high, bins);
   const most = Math.max(...counts);
   const edge = (bin: number): number => low + ((high - low) * bin) / bins;
@@ -35,15 +33,7 @@ export function Histogram({ values, what, bins = 12, height = 40, range, onPick 
         {counts.map((count, bin) => {
           const size = count === 0 ? 0 : Math.max(2, (count / most) * (height - 2));
           return (
-            <rect
-              key={bin}
-              x={bin * UNIT + 1}
-              y={height - size}
-              width={UNIT - 2}
-              height={size}
-              class={onPick === undefined ? undefined : 'is-linked'}
-              onClick={onPick && (() => onPick(edge(bin), edge(bin + 1)))}
-            >
+            <rect key={bin} x={bin * UNIT + 1} y={height - size} width={UNIT - 2} height={size}>
               <title>{`${plural(count, 'attempt')}, ${formatNumber(edge(bin))} to ${formatNumber(edge(bin + 1))}`}</title>
             </rect>
           );

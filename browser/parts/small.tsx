@@ -13,21 +13,15 @@ export function Chip({ kind = '', title, children }: { kind?: string; title?: st
 
 export type NoticeLevel = 'info' | 'good' | 'warn' | 'bad';
 
-/** Message in a box; `actions` stand at its end. */
-export function Notice(props: {
-  level?: NoticeLevel;
-  title?: string;
-  actions?: ComponentChildren;
-  children?: ComponentChildren;
-}) {
-  const { level = 'info', title, actions, children } = props;
+/** Message in a box. */
+export function Notice(props: { level?: NoticeLevel; title?: string; children?: ComponentChildren }) {
+  const { level = 'info', title, children } = props;
   return (
     <div class={`notice ${level}`} role={level === 'bad' ? 'alert' : 'status'}>
       <div class="notice-text">
         {title !== undefined && <strong>{title}</strong>}
         {children !== undefined && <div>{children}</div>}
       </div>
-      {actions !== undefined && <div class="notice-actions">{actions}</div>}
     </div>
   );
 }
