@@ -5,7 +5,6 @@ Cached files are not requested again, because a commit does not change.
 """
 
 import errno
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +31,6 @@ DESCRIPTION = ["*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt"]
 FILES = [*DESCRIPTION, "*.safetensors"]
 # The same weights again, in the formats of others; and an adapter, which transformers would load into them.
 LEFT_OUT = ["*/*", "consolidated*", "adapter_*"]
-COMMIT = re.compile(r"[0-9a-f]{40}")
 
 # Bytes so far, and of all files that are known so far.
 OnProgress = Callable[[int, int], None]

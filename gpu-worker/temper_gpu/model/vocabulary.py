@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -22,27 +22,27 @@ SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 COMPRESSION = 6
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
-# A token to its bytes, as text in latin-1.
-Piece = Callable[[str], str]
+# The decoder of SentencePiece's tokenizers, as transformers writes it. It has no last step if they add no space before
+# the first token.
+SENTENCE_PIECE: list[dict[str, Any]] = [
+    {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+    {"type": "ByteFallback"},
+    {"type": "Fuse"},
+    {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+]
 
-
-class Decoder(NamedTuple):
-    piece: Piece
-    drops_first_space: bool
+# A token and its id to its bytes, as text in latin-1.
+Reader = Callable[[str, int], str]
 
 
 def vocabulary_bytes(tokenizer: Any) -> bytes:
     """The same bytes for the same tokenizer: JSON with pieces as text in latin-1, null where an id has no token."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    decoder = None if backend is None else read_decoder(backend.decoder)
-    tokens = _tokens_of(tokenizer, backend)
-    if decoder is None:
-        pieces = {token_id: _decoded(tokenizer, token, token_id) for token_id, token in tokens.items()}
-    else:
-        pieces = {token_id: decoder.piece(token) for token_id, token in tokens.items()}
+    read, drops_first_space = _reader(tokenizer, backend)
+    pieces = {token_id: read(token, token_id) for token_id, token in _tokens_of(tokenizer, backend).items()}
     described = {
         "schema": RECORD_SCHEMA,
-        "dropsFirstSpace": decoder is not None and decoder.drops_first_space,
+        "dropsFirstSpace": drops_first_space,
         "control": sorted(_control_ids(tokenizer)),
         "pieces": [pieces.get(token_id) for token_id in range(max(pieces, default=-1) + 1)],
     }
@@ -63,71 +63,32 @@ def _control_ids(tokenizer: Any) -> Iterable[int]:
             yield token_id
 
 
-def _decoded(tokenizer: Any, token: str, token_id: int) -> str:
-    """Asks the tokenizer itself, whose decoder is not known: it tells no bytes that are less than a character, and may
-    drop a space."""
+def _reader(tokenizer: Any, backend: Any) -> tuple[Reader, bool]:
+    """Also whether the decoder drops the first space. Asks the tokenizer for each token if its decoder is another one:
+    that tells no bytes that are less than a character, and may drop a space."""
+    if backend is None:
+        return partial(_sentence_piece, tokenizer.decode), False
+    if backend.decoder is None:
+        return lambda token, _: _bytes_of(f" {token}"), True
+    described: dict[str, Any] = json.loads(backend.decoder.__getstate__())
+    steps = described.get("decoders", [described])
+    if [step["type"] for step in steps] == ["ByteLevel"]:
+        return lambda token, _: byte_level_piece(token), False
+    is_known = steps in (SENTENCE_PIECE, SENTENCE_PIECE[:-1])
+    return partial(_sentence_piece, None if is_known else tokenizer.decode), steps == SENTENCE_PIECE
+
+
+def _sentence_piece(decode: Callable[..., str] | None, token: str, token_id: int) -> str:
+    """`decode`: of tokens without a mark of a space; None if they are text as they are."""
     byte = _BYTE.fullmatch(token)
     if byte is not None:
         return chr(int(byte[1], 16))
-    text = token.replace(SPACE, " ") if SPACE in token else tokenizer.decode([token_id], skip_special_tokens=False)
-    return _bytes_of(text)
+    is_text = decode is None or SPACE in token
+    return _bytes_of(token.replace(SPACE, " ") if is_text else decode([token_id], skip_special_tokens=False))
 
 
 def _bytes_of(text: str) -> str:
     return text.encode(errors="replace").decode("latin-1")
-
-
-def read_decoder(decoder: Any) -> Decoder | None:
-    """None if it has a step that is not known here."""
-    if decoder is None:
-        return Decoder(lambda token: _bytes_of(f" {token}"), True)
-    described: dict[str, Any] = json.loads(decoder.__getstate__())
-    steps = described["decoders"] if described["type"] == "Sequence" else [described]
-    kinds = [step["type"] for step in steps]
-    if kinds == ["ByteLevel"]:
-        return Decoder(byte_level_piece, False)
-    # After `Fuse`, steps work on the whole text: they strip its first token.
-    num_of_tokens = kinds.index("Fuse") if "Fuse" in kinds else len(kinds)
-    of_tokens = [step for place, step in enumerate(steps) if place < num_of_tokens or step["type"] != "Strip"]
-    changes = [_change(step) for step in of_tokens]
-    known = [change for change in changes if change is not None]
-    if len(known) < len(changes):
-        return None
-    of_text = [step for step in steps[num_of_tokens:] if step["type"] == "Strip"]
-    return Decoder(partial(_piece, known, "ByteFallback" in kinds), any(map(_drops_first_space, of_text)))
-
-
-def _piece(changes: list[Piece], reads_bytes: bool, token: str) -> str:
-    byte = _BYTE.fullmatch(token) if reads_bytes else None
-    if byte is not None:
-        return chr(int(byte[1], 16))
-    for change in changes:
-        token = change(token)
-    return _bytes_of(token)
-
-
-def _drops_first_space(strip: dict[str, Any]) -> bool:
-    return strip["content"] == " " and strip["start"] > 0
-
-
-def _change(step: dict[str, Any]) -> Piece | None:
-    """The effect of a step on a token that is not the first one; None if the step is not known."""
-    match step["type"]:
-        case "Replace" if "String" in step["pattern"]:
-            return lambda token: token.replace(step["pattern"]["String"], step["content"])
-        case "Strip":
-            return partial(_stripped, step)
-        case "Fuse" | "ByteFallback":
-            return lambda token: token
-        case _:
-            return None
-
-
-def _stripped(step: dict[str, Any], token: str) -> str:
-    content: str = step["content"]
-    left = min(step["start"], len(token) - len(token.lstrip(content)))
-    right = min(step["stop"], len(token) - len(token.rstrip(content)))
-    return token[left : max(left, len(token) - right)]
 
 
 def _byte_alphabet() -> dict[int, str]:

@@ -68,7 +68,6 @@ def tokenizers() -> dict[str, Any]:
         "byte level": byte_level(),
         "llama": llama(decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)),
         "gemma": llama(decoders.ByteFallback(), decoders.Fuse()),
-        "stripped": llama(decoders.Strip("a", 1, 0)),
         "words": fast(word_level, None),
         "fused": fast(word_level, decoders.Fuse()),
     }
